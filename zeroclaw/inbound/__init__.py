@@ -1,1 +1,1 @@
-"""How a message comes in: ingress, who people are, commands, and one mailbox a conversation."""
+"""Incoming messages: ingress, identity, commands, and one mailbox per conversation."""

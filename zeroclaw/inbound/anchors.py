@@ -1,7 +1,7 @@
-"""Notes the heads of the conversations' audit chains in a chain of the daemon's own.
+"""Record the heads of the conversations' audit chains in the daemon's own chain.
 
-A conversation's chain that is shorter than its newest anchor was cut by a stranger; one that
-retention cut is noted in the same commit, so that the rest still verifies.
+If a conversation's chain is shorter than its newest anchor, a stranger cut it. A cut by retention
+is recorded in the same commit, so that the rest still verifies.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ EVERY_S = 300.0
 
 
 class Anchors(Struct, eq=False):
-    """Keeps the daemon's chain; one for the whole daemon.
+    """Maintains the daemon's chain; one for the whole daemon.
 
-    What an earlier process noted is read when it is first needed.
+    The anchors of earlier processes are read when they are first needed.
     """
 
     store: Store
@@ -45,23 +45,23 @@ class Anchors(Struct, eq=False):
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __len__(self) -> int:
-        """How many chains are known as they were noted last."""
+        """Return how many chains have an anchor that this process knows."""
         return len(self._known or ())
 
     async def keep(self) -> None:
-        """Anchor what is new now and then, until cancelled."""
+        """Anchor new heads from time to time, until cancelled."""
         while True:
             await self.clock.sleep(EVERY_S)
             await self.anchor()
 
     async def anchor(self) -> None:
-        """Note every head that moved since the last time; one commit."""
-        # Two at once would both go on from the same head.
+        """Anchor every head that moved since the last time, in one commit."""
+        # Two calls at once would both continue from the same head.
         async with self._one_at_a_time:
             notes: list[audit.Anchor] = []
             streams = await self.store.streams(LogKind.AUDIT)
             noted = await self._noted() if self._known is None else self._known
-            # What retention took away whole is not remembered either.
+            # Chains that retention removed entirely are forgotten here too.
             self._known = known = {one: noted[one] for one in streams if one in noted}
             for stream in streams:
                 last = await self.store.last(LogKind.AUDIT, stream)
@@ -73,18 +73,18 @@ class Anchors(Struct, eq=False):
                 known.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
-        """Remove a conversation's audit up to and with an entry; `writes` join the commit."""
+        """Remove a conversation's audit up to and including an entry; `writes` join the commit."""
         async with self._one_at_a_time:
             gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
             note = self._note(audit.Cut, stream, last)
             await self._write(await self._head(), note, more=(gone, *writes))
 
     async def cut_own(self, before: datetime) -> bool:
-        """Remove what is older of the daemon's own chain; tell whether anything was."""
+        """Remove entries of the daemon's own chain older than `before`; return whether any were."""
         async with self._one_at_a_time:
             first = await self.store.read(LogKind.AUDIT, STREAM, limit=1)
             if not first or audit.read(first[0].body).at >= before:
-                return False  # mostly; the rest of a long chain would be read for nothing
+                return False  # the usual case, without reading the rest of a long chain
             chain = [entry async for entry in read_all(self.store, LogKind.AUDIT, STREAM)]
             last = await asyncio.to_thread(audit.cut_point, chain, before)
             if last is None:
@@ -104,7 +104,7 @@ class Anchors(Struct, eq=False):
     async def _write(
         self, head: str, *notes: audit.Anchor | audit.Cut, more: tuple[Write, ...] = ()
     ) -> None:
-        """Commit notes behind the head of the daemon's chain, and more with them."""
+        """Commit notes after the head of the daemon's chain, together with other writes."""
         writes: list[Write] = []
         for note in notes:
             body, head = audit.link(head, note)
@@ -125,10 +125,10 @@ class Anchors(Struct, eq=False):
         return audit.GENESIS if newest is None else audit.head_of(newest.body)
 
     async def _noted(self) -> dict[str, int]:
-        """Return what earlier processes noted, so that a start does not note all of it again."""
+        """Return the anchors of earlier processes, so that a start does not write them again."""
         found: dict[str, int] = {}
         async for entry in read_all(self.store, LogKind.AUDIT, STREAM):
-            # Verifying the chain reports an entry that can't be read.
+            # Verification of the chain reports entries that can't be read.
             with suppress(StoreUnusable):
                 note = audit.read(entry.body)
                 if isinstance(note, audit.Anchor):
@@ -137,14 +137,14 @@ class Anchors(Struct, eq=False):
 
 
 async def verified(logs: Logs, stream: str) -> audit.Intact | audit.Broken:
-    """Check a chain as it is stored, by what the daemon's chain says of it; `STREAM` for its own.
+    """Verify a stored chain against the daemon's chain; `STREAM` for the daemon's own.
 
     Raises:
-        StoreUnusable: The daemon's chain holds something that is no entry.
+        StoreUnusable: The daemon's chain contains something that is not an entry.
     """
     here = ConversationId(stream)
-    # Anchors before the chain, because one of what comes later would say that it is missing; cuts
-    # after it, because it may be cut meanwhile.
+    # Read anchors before the chain, because a later anchor would make an entry seem missing; read
+    # cuts after it, because it may be cut meanwhile.
     anchors = audit.anchors_of(await _bodies(logs), here)
     chain = [entry async for entry in read_all(logs, LogKind.AUDIT, stream)]
     through = chain[0].sequence - 1 if chain else None

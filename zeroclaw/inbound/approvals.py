@@ -1,10 +1,10 @@
-"""Approval requests of every kind: answered in one commit, by compare-and-set, wherever (P5).
+"""Approval requests of every kind: answered in one commit, by compare-and-set (P5).
 
-About a call, the commit ends the row and puts a control item into the conversation that asked, so
-that its holder goes on. About a stranger, it lets in who was approved, and every card that is
-known shows how it ended (P4); a conversation's policy never sees a stranger. A press on a card that
-was never recorded is how its ref becomes known; a press that comes too late runs nothing, and the
-card is shown as it ended.
+The answer to a call's request ends the row and puts a control item into the conversation that
+asked, so that its holder continues. The answer to a stranger's request lets in who was approved,
+and every known card shows how it ended (P4); a conversation's policy never sees a stranger. A press
+on a card that was never recorded makes the card's ref known. A press that comes too late runs
+nothing, and the card is shown as it ended.
 """
 
 from collections.abc import Iterable
@@ -35,15 +35,15 @@ from zeroclaw.turn.approvals import on_cards
 from zeroclaw.value import Struct, replace
 
 GRANTS = "grants"
-"""Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""
+"""The scope in which grants are numbered, like calls in an approver's chat; no chat has this key."""
 LOOK_BACK = 200
-"""Ended approvals of a chat that numbers are still understood for."""
+"""How many ended approvals of a chat can still be referred to by number."""
 
 Request = Approval | Stranger
 
 
 async def requests_of(rows: Rows, keys: Iterable[str]) -> list[tuple[Request, int]]:
-    """Return requests of any kind and their versions, but for those that are unknown."""
+    """Return requests of any kind and their versions, without unknown ones."""
     found: list[tuple[Request, int]] = []
     for key in keys:
         if (row := await rows.get(RowKind.APPROVAL, key)) is not None:
@@ -61,17 +61,17 @@ def request_put(one: Request, *, expect: int) -> Put:
 
 
 class Approvals(Struct, eq=False):
-    """Plans what answers come to; ingress commits it.
+    """Plans the effects of answers; ingress commits them.
 
     Attributes:
-        numbers: For grants.
+        numbers: Numbers grants.
     """
 
     context: InboundContext
     numbers: Numbers
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
-        """Return what a press comes to; None for a card without a request."""
+        """Return the effect of a press; None for a card without a request."""
         card, found = pressed.card, await requests_of(self.context.store, (pressed.approval,))
         if not found:
             return None
@@ -83,14 +83,14 @@ class Approvals(Struct, eq=False):
             return Plan(conversation=None, toast=toast, idle=True)
         result, toast = self._answer(one, principal, pressed.choice, at, pressed.reason)
         if result.how == "refused":
-            # It does not tell where a card stands either: Telegram lets a client name any message
-            # of the bot's as the one that was pressed (Bot API, CallbackQuery.data, read 2026-11).
+            # It does not record the card either: Telegram lets a client name any of the bot's
+            # messages as the one that was pressed (Bot API, CallbackQuery.data, read 2026-11).
             return Plan(conversation=scope, toast=toast, idle=True)
         address = card.address if card else None
         writes = await self._ending(version, result, principal, at, address)
         has_ended = bool(writes)
         if not has_ended and card is not None and not (one is before and one.is_open):
-            # A card that was not known is recorded; it shows how its question ended.
+            # Record a card that was not known; it shows how its question ended.
             settles = () if one.is_open else await self.settled(one, (card,))
             writes = (request_put(one, expect=version), *settles)
         return Plan(
@@ -103,13 +103,13 @@ class Approvals(Struct, eq=False):
         )
 
     async def by_number(self, given: Invocation) -> Reply:
-        """Return what `/approve 1 3` or `/deny 2 because …` comes to in one chat.
+        """Return the effect of `/approve 1 3` or `/deny 2 because …` in one chat.
 
-        Calls of another conversation than the first one's are left for a plan after it.
+        Calls of other conversations than the first one's are left for a following plan.
         """
         principal, language, at = given.principal, given.language, self.context.clock.now()
         place, is_yes = given.address.key(), given.command.name == "approve"
-        # A mail has its writer's signature on the lines below.
+        # In a mail, the writer's signature is on the lines below.
         words = given.command.rest.strip()
         numbers = wording.parse_numbers(words.partition("\n")[0] if is_yes else words)
         if is_yes and numbers.rest:
@@ -151,10 +151,10 @@ class Approvals(Struct, eq=False):
         )
 
     async def pending(self, given: Invocation) -> Reply:
-        """List the open questions that this person may answer, and those they set off.
+        """List the open questions that this person may answer, and those about their own calls.
 
-        Others read along in a group, so only what was asked there is listed, and what a call would
-        do only where its card stands.
+        Other people read along in a group, so it lists only what was asked there, and shows what a
+        call would do only in the chat of its card.
         """
         address, principal, language = given.address, given.principal, given.language
         lines: list[str] = []
@@ -171,12 +171,12 @@ class Approvals(Struct, eq=False):
                 who = approvals.who(one.approvers, language)
                 whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
                 summary = escape_invisible(approvals.summary_in(one, language))
-                # The list is on record where it is asked for.
+                # The list is on the record in the chat that asked for it.
                 is_told = is_shown and not is_off_the_record(one.conversation)
                 what = f": {summary}" if is_told else ""
                 lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
         if self.may_pair(principal):
-            # In a group only those whose card stands there: others read along.
+            # In a group only requests with a card there: others read along.
             lines += [
                 f"- {pairing.line(one, language, place)}"
                 for one, _ in await strangers_of(self.context.store)
@@ -185,19 +185,19 @@ class Approvals(Struct, eq=False):
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
     async def expired(self, row: Row) -> Plan:
-        """Return the end of a question about a call whose deadline passed while no daemon ran."""
+        """Return the end of a call's request whose deadline passed while no daemon ran."""
         now = self.context.clock.now()
         ended = approvals.expire(APPROVALS.of(row), now)
         here, late = ended.conversation, AnswerResult(request=ended, how="late")
         writes = await self._ending(row.version, late, ended.requester, now, None)
         return Plan(conversation=here, writes=writes, wake=(here,))
 
-    # --- what an answer comes to ---------------------------------------------------------------
+    # --- the effects of an answer --------------------------------------------------------------
 
     async def answer_about_stranger(
         self, one: Stranger, version: int, choice: Choice, principal: Principal
     ) -> Reply:
-        """Return what an answer comes to; that its giver may answer was checked."""
+        """Return the effect of an answer; the caller has checked that this person may answer."""
         at = self.context.clock.now()
         result, toast = self._answer(one, principal, choice, at)
         writes = await self._ending(version, result, principal, at, None)
@@ -206,7 +206,7 @@ class Approvals(Struct, eq=False):
     def _answer(
         self, one: Request, principal: Principal, choice: Choice, at: datetime, reason: str = ""
     ) -> tuple[AnswerResult[Approval] | AnswerResult[Stranger], str]:
-        """Return what an answer comes to, and what its giver reads; one line."""
+        """Return the result of an answer, and one line for the person who gave it."""
         if isinstance(one, Stranger):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
@@ -241,7 +241,7 @@ class Approvals(Struct, eq=False):
         at: datetime,
         address: Address | None,
     ) -> tuple[Write, ...]:
-        """Return the writes of a request that has ended by this, none for one that has not."""
+        """Return the writes if the answer has ended the request, else none."""
         if not result.ends:
             return ()
         ended = result.request
@@ -259,7 +259,7 @@ class Approvals(Struct, eq=False):
                 by=ended.by,
             )
             return (put, *admitted, *settles)
-        # The deadline's answer came from nowhere.
+        # The deadline's answer has no address.
         nowhere = Address(channel="", account="", chat=ended.conversation)
         item = self.context.item(
             Answer(approval=ended.id),
@@ -275,7 +275,7 @@ class Approvals(Struct, eq=False):
     async def _grant(
         self, ended: Approval, principal: Principal, at: datetime
     ) -> tuple[Write, ...]:
-        """Return the grant of an answer that holds for a time."""
+        """Return the writes of the grant for an answer that lasts for a time."""
         asked = await ACTIONS.get(self.context.store, ended.action)
         if asked is None or ended.scope is None:
             return ()
@@ -304,14 +304,14 @@ class Approvals(Struct, eq=False):
         )
 
     async def stands(self, keys: Iterable[str], address: Address) -> MessageRef | None:
-        """Return where a card stands in a chat, as far as one of its requests knows."""
+        """Return the message of a card in a chat, if one of its requests knows it."""
         here = address.key()
         found = await requests_of(self.context.store, keys)
         refs = (ref for one, _ in found for ref in one.refs)
         return next((ref for ref in refs if ref.address.key() == here), None)
 
     async def shown(self, keys: Iterable[str], ref: MessageRef) -> tuple[Write, ...]:
-        """Return what to write when a card stands; where one ended meanwhile it is settled."""
+        """Return the writes after a card was sent; it is settled if a request ended meanwhile."""
         found = await requests_of(self.context.store, keys)
         read = [(approvals.with_ref(one, ref), version) for one, version in found]
         ended = next((one for one, _ in read if not one.is_open), None)
@@ -319,7 +319,7 @@ class Approvals(Struct, eq=False):
         return (*(request_put(one, expect=version) for one, version in read), *settles)
 
     async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
-        """Return what numbers of a chat can mean: all that is open, and what ended there lately."""
+        """Return what a chat's numbers can mean: all open requests, and recently ended ones."""
         store, place = self.context.store, given.address.key()
         still_open = scan(store, APPROVALS.where(state="pending"))
         rows = {row.key: row async for row in still_open}
@@ -342,8 +342,8 @@ async def let_in(
 ) -> tuple[Write, ...]:
     """Return the writes that admit a person, and tell them.
 
-    Without new roles they keep those that they have: whoever sent the printed code meanwhile stays
-    the operator that it made them.
+    Without new roles they keep their current ones: if they sent the printed code meanwhile, they
+    stay the operator that it made them.
     """
     before, version = await PEOPLE.read(context.store, identity)
     if before is not None and before.state == "admitted":
@@ -356,6 +356,6 @@ async def let_in(
 
 
 async def strangers_of(rows: Rows) -> list[tuple[Stranger, int]]:
-    """Return every request about a stranger that is remembered and its version, oldest first."""
+    """Return every stored request about a stranger and its version, oldest first."""
     found = [(STRANGERS.of(row), row.version) async for row in scan(rows, STRANGERS.where())]
     return sorted(found, key=lambda one: one[0].asked_at)

@@ -1,4 +1,4 @@
-"""What events are planned with, and what comes of one: decided before anything is written.
+"""What events are planned with, and the plan of one event, decided before anything is written.
 
 Ingress commits a plan's writes together with the event's claim, and only then announces it:
 commit, then announce.
@@ -26,16 +26,16 @@ class Plan(Value):
     Attributes:
         conversation: The scope of the writes; None for the daemon's own.
         writes: Committed together with the claim.
-        here: The conversation that a command was said in, where that is not the scope.
-        piece: What waits now of a message whose rest may still come, or of its rest.
-        toast: May be shown to the sender alone; it may be lost.
+        here: The conversation in which a command was given, if it is not the scope.
+        piece: The queued item of a message that was split, whose rest may still come.
+        toast: A short reply to the sender alone; it may be lost.
         reply_wanted: The toast asks for a reason.
-        wake: Conversations with something new in their inbox.
-        idle: All that it does is reply, so it counts against how fast its sender may write.
-        claimed: Its event is remembered, so that it is known when it is delivered again. One that
-            is turned away without a word is turned away again.
-        rest: What is left of a command once this is committed: a commit has one scope, and the
-            rest belongs to another. A kill between the two leaves it undone, which runs nothing.
+        wake: Conversations with new items in their inbox.
+        idle: Its only effect is a reply, so it counts against the sender's rate limit.
+        claimed: Whether the event's keys are claimed, so that a redelivery is recognised. An event
+            that is refused without a reply needs no claim: its redelivery is refused again.
+        rest: The rest of a command to run after this commit: a commit has one scope, and the rest
+            belongs to another. A kill between the two drops the rest, which runs nothing.
     """
 
     conversation: ConversationId | None
@@ -51,10 +51,10 @@ class Plan(Value):
 
 
 class Found(Value):
-    """A conversation, and the writes that make it exist, or make sure that it is still meant.
+    """A conversation, and the writes that create it, or check that the address still points to it.
 
     Attributes:
-        while_busy: What becomes of messages there while an answer is being written.
+        while_busy: What happens there to messages while an answer is being written.
     """
 
     conversation: ConversationId
@@ -63,18 +63,18 @@ class Found(Value):
 
 
 class InboundContext(Struct, frozen=True, kw_only=True):
-    """What the files of this room work with; one for the whole daemon.
+    """What the code in this room works with; one for the whole daemon.
 
     Attributes:
-        store: Where everything is kept.
+        store: The store.
         clock: For deadlines and ages.
         ids: For rows, and for codes.
         settings: The configuration in force.
         policy: The policy in force.
         people: Who is known.
-        redact: For what people type.
+        redact: Redacts what people type.
         log: For facts.
-        announce: Tells all other rooms what has just been committed; never waits.
+        announce: Tells all other rooms what was just committed; never waits.
     """
 
     store: Store
@@ -88,10 +88,10 @@ class InboundContext(Struct, frozen=True, kw_only=True):
     announce: Callable[[Plan], None]
 
     async def transact(self, plan: Callable[[Reads], Awaitable[Plan]], point: DurablePoint) -> Plan:
-        """Commit what a plan comes to, made anew after a conflict, and announce it.
+        """Commit a plan, which is made again after a conflict, and announce it.
 
         Raises:
-            Conflict: Others were first each time.
+            Conflict: Other writers were first each time.
         """
 
         async def planned(reads: Reads) -> tuple[Commit | None, Plan]:
@@ -114,7 +114,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         quiet: bool = False,
         reply_to: str = "",
     ) -> Put:
-        """Return the write that says something in a chat; see `Text`."""
+        """Return the write that sends a text to a chat; see `Text`."""
         return outbox_row(
             self.ids.ulid(),
             Text(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
@@ -131,13 +131,13 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         id_: str = "",
         turn: TurnId | None = None,
     ) -> Item:
-        """Return what is admitted now.
+        """Return an inbox item that is admitted now.
 
         Args:
-            content: What it is.
-            conversation: Whose inbox it is for.
-            came: The message that it is; or only where it came from, where it is none itself.
-            principal: Who it is from.
+            content: Its content.
+            conversation: The conversation of the inbox.
+            came: The message, or only an address if the item is not a message.
+            principal: The sender.
             id_: Empty for a new one.
             turn: The turn that it is about.
         """
@@ -157,7 +157,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
     def query(
         self, principal: Principal, action: str, *, direct: bool | None, own: bool | None
     ) -> Query:
-        """Return the question whether a principal may do something now."""
+        """Return the query whether a principal may do something now."""
         now = self.clock.now()
         return Query(principal=principal, action=action, now=now, direct=direct, own=own)
 

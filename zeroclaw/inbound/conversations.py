@@ -1,4 +1,4 @@
-"""Which conversation an address means: minted at the first message, re-pointed by `/new` and `/otr`."""
+"""Which conversation an address points to: the first message, `/new` and `/otr` set it."""
 
 from datetime import datetime
 
@@ -14,17 +14,17 @@ from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Struct, Value, field, replace
 
 CACHE = 4096
-"""Addresses remembered; a miss costs one read."""
+"""Cached addresses; a miss costs one read."""
 BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "control"))
-"""The rows that say that a conversation has something to do."""
+"""Rows in these states mean that a conversation has something to do."""
 
 
 class Conversation(Value):
     """A conversation's row.
 
     Attributes:
-        predecessor: What `/new` ended, or `/otr` left; its queue is served first.
-        language: What the one reads who began it; told of one that is off the record alone.
+        predecessor: The conversation that `/new` ended, or `/otr` left; its queue is served first.
+        language: The language of the person who began it; only set off the record.
     """
 
     id: ConversationId
@@ -38,8 +38,8 @@ class Pointer(Value):
     """An address row: where it points now.
 
     Attributes:
-        conversation: Empty for none yet; never stored so.
-        while_busy: As `/queue` chose, None for what the channel says.
+        conversation: Empty for none yet; never stored empty.
+        while_busy: As `/queue` chose, None for the channel's setting.
     """
 
     conversation: ConversationId
@@ -47,10 +47,10 @@ class Pointer(Value):
 
 
 class _Place(Value):
-    """An address and its row: `NOWHERE`, at version 0, where it has none.
+    """An address and its row; `NOWHERE` at version 0 if it has no row.
 
     Attributes:
-        key: Of the row; see `Conversations.key_of`.
+        key: The row's key; see `Conversations.key_of`.
     """
 
     key: str
@@ -59,13 +59,13 @@ class _Place(Value):
     version: int
 
     def to(self, conversation: ConversationId) -> "_Place":
-        """Return the place as it points elsewhere."""
+        """Return the place pointing to another conversation."""
         return replace(self, pointer=replace(self.pointer, conversation=conversation))
 
 
 NOWHERE = Pointer(conversation=ConversationId(""))
 UNRECORDED = "unrecorded"
-"""The state of a conversation's row of which nothing that is said may reach the disk."""
+"""The state of the row of a conversation off the record: nothing said in it may reach the disk."""
 CONVERSATIONS = Table(
     kind=RowKind.CONVERSATION,
     owner="inbound",
@@ -85,27 +85,27 @@ POINTERS = Table(
 
 
 class Conversations(Struct, eq=False):
-    """Maps addresses to conversations; remembers only what is committed."""
+    """Maps addresses to conversations; caches only what is committed."""
 
     context: InboundContext
     _known: Recent[str, tuple[Pointer, int]] = field(default_factory=lambda: Recent(CACHE))
 
     async def find(self, address: Address, principal: Principal) -> Found:
-        """Return the conversation of an address, with its writes when it must be made."""
+        """Return the conversation of an address, with the writes that create it if needed."""
         place = await self._place(address, principal)
         if not place.version:
             return self._mint(place)
-        # A planner that meets a `/new` or a move is told by a conflict, and looks again.
+        # If a `/new` or a move gets in between, the planner gets a conflict and tries again.
         return self._found(place, POINTERS.expect(place.key, place.version))
 
     async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
-        """Return the conversation with the writes that change what it does while it is busy."""
+        """Return the conversation with the writes that change its `while_busy` mode."""
         place = await self._place(address, principal)
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
         return self._pointed(place) if place.version else self._mint(place)
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
-        """Return the conversation that ends and the one that `/new` begins, both or none on record."""
+        """Return the conversation that `/new` ends and its successor; both are on record, or none."""
         old = await self._place(address, principal)
         here = old.pointer.conversation
         if is_off_the_record(here):
@@ -115,7 +115,7 @@ class Conversations(Struct, eq=False):
         return (Found(conversation=here) if old.version else new), new
 
     async def leave_the_record(self, address: Address, principal: Principal) -> Found | None:
-        """Return what `/otr` begins in an address, None where it is off the record already."""
+        """Return the conversation that `/otr` begins, None if the chat is already off the record."""
         old = await self._place(address, principal)
         if is_off_the_record(old.pointer.conversation):
             return None
@@ -124,7 +124,7 @@ class Conversations(Struct, eq=False):
     async def go_on_record(
         self, address: Address, principal: Principal
     ) -> tuple[Found, Found] | None:
-        """Return what `/otr off` ends and what goes on, None where all is on record already."""
+        """Return what `/otr off` ends and what continues, None if the chat is already on record."""
         old = await self._place(address, principal)
         here = old.pointer.conversation
         if not is_off_the_record(here):
@@ -134,13 +134,13 @@ class Conversations(Struct, eq=False):
         return Found(conversation=here), goes_on
 
     async def _on_record(self, conversation: ConversationId) -> ConversationId:
-        """Return the conversation that one off the record left; empty where it is gone, or was none."""
+        """Return the recorded conversation before one off the record; empty if there is none."""
         before = await self.predecessor(conversation)
         row = None if before is None else await CONVERSATIONS.get(self.context.store, before)
         return NOWHERE.conversation if row is None else row.id
 
     async def move(self, address: Address, to: Address) -> Plan | None:
-        """Let a chat's conversations follow it to its new address, whosever they are, and its notes."""
+        """Move all conversations of a chat, and its notes, to the chat's new address."""
         rows = await self.context.store.select(POINTERS.where(place=address.key()))
         if not rows:
             return None
@@ -156,18 +156,19 @@ class Conversations(Struct, eq=False):
         )
 
     def forget(self, key: str) -> None:
-        """Read an address anew next time: it is not as expected, or was pointed elsewhere."""
+        """Drop an address from the cache: its row was not as expected, or was changed."""
         self._known.pop(key, None)
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
-        """Return what `/new` ended when it began this one."""
+        """Return the conversation that `/new` ended when it began this one."""
         found = await CONVERSATIONS.get(self.context.store, conversation)
         return None if found is None else found.predecessor
 
     async def at_work(self, conversation: ConversationId) -> ConversationId:
-        """Return the conversation whose turn is under way where this one is meant.
+        """Return the conversation whose turn is running in this chat.
 
-        That is itself, or one that `/new` left behind and that is still being finished.
+        That is the given one, or an earlier one that `/new` has ended and that is still being
+        finished.
         """
         found = conversation
         while not await self._has(found, RowKind.TURN, "open"):
@@ -178,7 +179,7 @@ class Conversations(Struct, eq=False):
         return found
 
     async def is_busy(self, conversation: ConversationId) -> bool:
-        """Tell whether a turn is under way there, or something waits for one."""
+        """Whether a turn is running there, or something waits for one."""
         for kind, state in BUSY:
             if await self._has(conversation, kind, state):
                 return True
@@ -192,12 +193,12 @@ class Conversations(Struct, eq=False):
         )
 
     def key_of(self, address: Address, principal: Principal) -> str:
-        """Return what names a conversation of an address, whichever it is now."""
+        """Return the key under which the current conversation of an address is stored."""
         shared = address.direct or self._settings(address).scope == "chat"
         return address.key() if shared else f"{address.key()}#{principal.id}"
 
     def _settings(self, address: Address) -> ChannelSettings:
-        # A chat may belong to a channel that was taken out since.
+        # A chat may belong to a channel that was removed since.
         return self.context.settings.config.channels.get(address.channel) or ChannelSettings()
 
     async def _place(self, address: Address, principal: Principal) -> _Place:
@@ -215,11 +216,11 @@ class Conversations(Struct, eq=False):
         return Found(conversation=place.pointer.conversation, writes=writes, while_busy=mode)
 
     def _pointed(self, place: _Place, *writes: Write) -> Found:
-        """Return what a place points to, with the write that has it point there."""
+        """Return the conversation that a place points to, with the write that stores the pointer."""
         return self._found(place, _pointing(place), *writes)
 
     def _mint(self, before: _Place, *, reader: Principal | None = None) -> Found:
-        """Return a new conversation, which takes the place of the one that was pointed to before.
+        """Return a new conversation that replaces the one that was pointed to before.
 
         With a `reader` it is off the record.
         """

@@ -1,10 +1,9 @@
-"""The deadlines of approval requests: kept for every kind by one keeper.
+"""The deadlines of approval requests of every kind.
 
-A request about a stranger ends at its deadline, shows so on its cards, and is forgotten a day after
-its end. A request about a call is ended by the turn that waits for it; here its approvers are
-reminded, once, that it is about to end. A reminder is committed together with a claim that it was
-given, and only while the request has no answer: so a restart does not repeat it, and a kill between the
-two leaves neither.
+A request about a stranger ends at its deadline, its cards show that, and it is deleted a day after
+its end. A request about a call is ended by the turn that waits for it; here its approvers get one
+reminder before its end. A reminder is committed together with a claim, and only while the request
+is unanswered. So a restart does not repeat it, and a kill can't leave only one of the two.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
 LEAST_S = 10.0
-"""With less time than this left, an approver would read a reminder too late."""
+"""With less time left than this, an approver would read a reminder too late."""
 CLAIM_KEPT = timedelta(days=1)
 Look = tuple[tuple[Write, ...], float | None]
 """What to write now, and after how many seconds to look again; None for never."""
@@ -36,7 +35,7 @@ class Deadlines(Struct, eq=False):
     """Watches the deadlines of all open requests; one for the whole daemon.
 
     Attributes:
-        group: Owns what waits.
+        group: Owns the waiting tasks.
     """
 
     context: InboundContext
@@ -45,7 +44,7 @@ class Deadlines(Struct, eq=False):
     _watched: set[str] = field(default_factory=set[str])
 
     async def resume(self) -> None:
-        """End what was due while no daemon ran, and take up what waits; once, at a start."""
+        """End requests that expired while no daemon ran, and watch open ones; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
         async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
             await self.context.transact(partial(self._ended, row.key), DurablePoint.ANSWERED)
@@ -62,7 +61,7 @@ class Deadlines(Struct, eq=False):
         return await self.requests.expired(row)
 
     async def resume_strangers(self) -> None:
-        """Take up those about strangers; once, at a start."""
+        """Watch the requests about strangers; once, at a start."""
         async for one in STRANGERS.all(self.context.store):
             self._watch(one.id, partial(self._stranger, one.id))
 
@@ -73,15 +72,15 @@ class Deadlines(Struct, eq=False):
                 self._watch(write.key, partial(self._stranger, write.key))
 
     def shown(self, item: Ask) -> None:
-        """Watch the calls of a card that stands now; one that is nearly over says so itself."""
+        """Watch the calls of a card that was sent; a card close to its deadline needs no reminder."""
         lead = timedelta(seconds=self._lead_s())
         if self.context.clock.now() < item.card.deadline_at - lead:
             self._watch(item.card.key, partial(self._reminded, item.approvals))
 
-    # --- the keeper ----------------------------------------------------------------------------
+    # --- waiting -------------------------------------------------------------------------------
 
     def _watch(self, key: str, look: Callable[[Reads], Awaitable[Look]]) -> None:
-        """Look now, and again when `look` says, until it says nothing more."""
+        """Call `look` now, and again whenever it says, until it returns None."""
         if key not in self._watched:
             self._watched.add(key)
             self.group.create_task(self._wait(key, look), name=f"deadline {key}")
@@ -101,14 +100,14 @@ class Deadlines(Struct, eq=False):
                 except Conflict:
                     waits[0] = 0.0  # others were first each time: look again
                 except AlreadyClaimed:
-                    return  # told by an earlier process
+                    return  # an earlier process sent the reminder
         finally:
             self._watched.discard(key)
 
     # --- strangers -----------------------------------------------------------------------------
 
     async def _stranger(self, key: str, reads: Reads) -> Look:
-        """End a request at its deadline; forget it, and what showed its code, a day after its end."""
+        """End a request at its deadline; a day later delete it, and the messages with its code."""
         row, now = await reads.get(RowKind.STRANGER, key), self.context.clock.now()
         if row is None:
             return (), None
@@ -141,7 +140,7 @@ class Deadlines(Struct, eq=False):
         return (Claim(keys=told, until=deadline + CLAIM_KEPT), *notes), None
 
     def _notes(self, open_: list[Approval], left_s: float) -> tuple[Put, ...]:
-        """Return what each approver who has the card is told."""
+        """Return a reminder for each approver who has the card."""
         places = {ref.address.key(): ref.address for one in open_ for ref in one.refs}
         return tuple(
             self.context.note(
@@ -157,7 +156,7 @@ class Deadlines(Struct, eq=False):
         )
 
     def _lead_s(self) -> float:
-        """Return how long before a deadline its approvers are reminded, in seconds, by now."""
+        """Return how many seconds before a deadline its approvers are now reminded."""
         settings = self.context.settings.config.approvals
         return settings.timeout_s * settings.remind_share
 

@@ -1,11 +1,11 @@
-"""Messages that come in pieces: what joins what, and how long is waited for more (pure).
+"""Messages that come in pieces: which pieces belong together, and how long to wait (pure).
 
-    a piece that goes on ──▶ open ──the next piece──▶ open
+    a piece that continues ──▶ open ──the next piece──▶ open
                               │  └──the last one, or too much──▶ whole
-                              └──time, or something else of that person──▶ whole
+                              └──time, or something else from that person──▶ whole
 
-A whole one waits for nothing more. An album stays open for its time, whatever its sender does; a
-text ends when they do anything but change a piece of it.
+A whole message waits for nothing. An album stays open for its time, whatever its sender does; a
+text ends when they do anything but edit a piece of it.
 """
 
 from datetime import datetime, timedelta
@@ -15,17 +15,17 @@ from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
 MOST_PIECES = 32
-"""Of one message; what comes beyond is a message of its own."""
+"""Pieces of one message; further ones start a new message."""
 MOST_CHARS = 200_000
-"""Of one message's text."""
+"""Limit of one message's text."""
 SENT_WITHIN = timedelta(seconds=10)
-"""Between two pieces, where the platform says when they were written: what piled up while the
-daemon was away comes all at once, however far apart it was said."""
+"""The longest time between two pieces by the platform's own times: messages that piled up while the
+daemon was down arrive all at once, however far apart they were written."""
 CUT_WITHIN = timedelta(seconds=2)
-"""Between a piece and one that reads like a command: a person can't type one that fast, but a
-text that they paste can have a slash where it is cut."""
+"""The longest time between a piece and one that reads like a command: nobody types a command that
+fast, but a pasted text may have a slash where it is split."""
 ALWAYS_OBEYED = frozenset({"stop", "halt"})
-"""Commands that only end something."""
+"""Commands that only end something, so they are never taken as part of a text."""
 
 
 class Run(Value):
@@ -34,13 +34,13 @@ class Run(Value):
     Attributes:
         id: The item of its first piece.
         place: The address's key.
-        sender: Whose it is; the platform's id.
+        sender: The platform's id of its sender.
         group: As in `Continues`.
         last: The newest piece.
-        until: When no more is waited for, on the monotonic clock.
-        pieces: How many there are.
-        chars: Of their texts.
-        files: That came with them, and were taken.
+        until: When to stop waiting, on the monotonic clock.
+        pieces: The number of pieces.
+        chars: The length of their texts.
+        files: The number of files accepted with them.
         sent_at: When the newest piece was written.
     """
 
@@ -57,20 +57,20 @@ class Run(Value):
 
 
 def piece_of(run: ItemId, more: Continues | None) -> Piece | None:
-    """Return what a message is of one that its client sent in several; None for a whole one."""
+    """Return the place of a message in one that its client split; None for a whole message."""
     if more is None:
         return None
     return Piece(run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead)
 
 
 def extended(run: Run | None, item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
-    """Return a run with one more piece; None when that was the last one, or a whole message.
+    """Return a run with one more piece; None if that was the last one, or a whole message.
 
     Args:
         run: None for the first piece, which opens it.
         item: The piece.
         ask: Its content.
-        piece: What it is of its message.
+        piece: Its place in the message.
         now: On the monotonic clock.
     """
     pieces = 1 if run is None else run.pieces + 1
@@ -91,7 +91,7 @@ def extended(run: Run | None, item: Item, ask: Ask, piece: Piece, *, now: float)
 
 
 def takes(run: Run, envelope: Envelope, *, now: float) -> bool:
-    """Whether an event is the next piece; it has come from the same person to the same place."""
+    """Whether an event is the next piece; it comes from the same person in the same place."""
     text, more = words(envelope), envelope.continues
     if text is None or now >= run.until:
         return False
@@ -106,7 +106,7 @@ def takes(run: Run, envelope: Envelope, *, now: float) -> bool:
 
 
 def words(envelope: Envelope) -> str | None:
-    """Return what an event says where it is the rest of something; None for what never is."""
+    """Return an event's text as the rest of a message; None for an event that never is a rest."""
     match envelope.body:
         case Said(text=text):
             return text
@@ -122,7 +122,7 @@ def own_words(envelope: Envelope) -> str:
         case Said(text=text, own=own):
             return text if own is None else own
         case _:
-            # Before a command's slash stands what it quotes, if it does.
+            # A quotation, if there is one, comes before a command's slash.
             return envelope.verbatim if envelope.verbatim.startswith("/") else ""
 
 

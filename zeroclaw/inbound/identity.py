@@ -1,10 +1,11 @@
-"""Identity: how ingress reads a platform's claim about a sender.
+"""Identity: who a sender is, by the platform's claim about them.
 
-`allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revoking
-beats all three. Everybody on a local channel (the login link, the daemon's own uid) is the operator.
+`allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revocation
+overrides all three. Everyone on a local channel (the login link, the daemon's own uid) is the
+operator.
 
-The configuration says who people are; the rows here say what operators decided since, and which
-language each person chose:
+The configuration says who people are; the rows here store what operators decided since, and each
+person's choice of language:
 
     (nobody) ──▶ admitted ◀──▶ revoked
 """
@@ -25,7 +26,7 @@ from zeroclaw.value import Value
 
 OPERATOR = "operator"
 CONFIGURATION = catalogue.BY_CONFIGURATION.en
-"""Stands where a name would: the configuration lets a person in no more."""
+"""Used instead of a name when the configuration no longer lets a person in."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
@@ -33,8 +34,8 @@ class Contact(Value):
     """Where a person can be reached: a sender id on a channel.
 
     Attributes:
-        person: Whose it is, as `Principal.id`.
-        language: What they read.
+        person: The person, as `Principal.id`.
+        language: Their language.
     """
 
     person: str
@@ -49,13 +50,13 @@ class Known(Value):
     Attributes:
         id: As `Principal.id`; also the row's key.
         display: The name people see.
-        state: `admitted` is always about one sender of one channel, `<channel>:<sender id>`;
-            `revoked` may be about a person of the configuration with all their ids.
+        state: `admitted` always applies to one sender of one channel, `<channel>:<sender id>`;
+            `revoked` may apply to a person of the configuration with all their ids.
         by: Who decided, for people.
         at: When.
-        roles: What they may be called in the policy, `operator` for the first one.
-        ids: The ids that were theirs when a person of the configuration was revoked: they stay out,
-            whatever name it gives them later, or none.
+        roles: Their roles in the policy, `operator` for the first one.
+        ids: The ids that a person of the configuration had when they were revoked: these stay
+            revoked, whatever name the configuration gives them later, if any.
     """
 
     id: str
@@ -83,11 +84,11 @@ def known_put(known: Known, *, expect: int) -> Put:
 
 
 class Chosen(Value):
-    """What one person chose.
+    """A person's choice of language.
 
     Attributes:
         person: As `Principal.id`; also the row's key.
-        language: Theirs from now on.
+        language: Their language from now on.
     """
 
     person: str
@@ -106,19 +107,19 @@ LANGUAGE_CHOICES = Table(
 
 
 class People:
-    """The people of the configuration, and those that pairing and revoking made or unmade.
+    """The people of the configuration, and those admitted or revoked since.
 
-    The committer of a row keeps what is stored current here: see `written`.
+    Whoever commits a row must report it to `written`.
 
     Attributes:
         version: Grows with each change of who may come in.
     """
 
     def __init__(self, config: Config, channels: Mapping[str, ChannelManifest]) -> None:
-        """Index those of a configuration, whose channels are what their manifests say."""
+        """Index the people of a configuration, with the manifests of its channels."""
         self._channels = channels
         local = [name for name, manifest in channels.items() if manifest.local_operator]
-        # The page keeps what was said while nobody looked, so it comes before the terminal.
+        # The page keeps messages while nobody looks, so it comes before the terminal.
         self._local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
@@ -127,7 +128,7 @@ class People:
         self.configured(config)
 
     def configured(self, config: Config) -> None:
-        """Take in a configuration of the same channels; what is stored stays."""
+        """Apply a configuration with the same channels; the stored people stay."""
         self.version += 1
         self.language: Language = config.language
         self._people = config.people
@@ -140,32 +141,32 @@ class People:
         }
 
     def spelled(self, channel: str, sender: str) -> str:
-        """Return the id of a sender as its platform writes it, however somebody typed it.
+        """Return a sender's id in the platform's spelling, however a person typed it.
 
-        Empty for nobody's.
+        Empty if it can't be an id.
         """
         manifest = self._channels.get(channel)
         return sender if manifest is None else manifest.spelled(sender)
 
     def learn(self, known: Known) -> None:
-        """Take in what is stored about a person."""
+        """Add what is stored about a person."""
         self.version += 1
         self._stored[known.id] = known
         self._revoked = None
 
     def chose(self, chosen: Chosen) -> None:
-        """Take in the language that a person chose."""
+        """Add the language that a person chose."""
         self._chosen[chosen.person] = chosen.language
 
     def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
-        """Return what a person reads: what they chose, else were given, else the default."""
+        """Return a person's language: what they chose, else the configured one, else the default."""
         return self._chosen.get(id, self._given.get(id, self.language))
 
     def written(self, writes: Iterable[Write]) -> bool:
-        """Take in what a commit has just said about people.
+        """Apply what a commit has written about people.
 
         Returns:
-            Whether it said anything about who may come in.
+            Whether it changed who may come in.
         """
         changed = False
         for write in writes:
@@ -188,47 +189,47 @@ class People:
 
     @property
     def stored(self) -> tuple[Known, ...]:
-        """All that is stored about people, by id."""
+        """All stored people, by id."""
         return tuple(self._stored[key] for key in sorted(self._stored))
 
     @property
     def revoked(self) -> frozenset[str]:
-        """The ids of all who were revoked."""
+        """The ids of all revoked people."""
         return frozenset(self._decisions())
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the name of who revoked this person; empty when they are not revoked."""
+        """Return the name of who revoked this person; empty if they are not revoked."""
         found = self._decisions().get(id)
         return "" if found is None else found.by
 
     def revoked_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the id that a person was revoked under; empty when they are not revoked."""
+        """Return the id that a person was revoked under; empty if they are not revoked."""
         found = self._decisions().get(id)
         return "" if found is None else found.id
 
     def _decisions(self) -> Mapping[str, Known]:
-        """Return what keeps people out, by each id that is or was theirs; the oldest of several."""
+        """Return the revocations by each id that a person has or had; the oldest of several."""
         if self._revoked is None:
             out = [one for one in self._stored.values() if one.state == "revoked"]
             self._revoked = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
         return self._revoked
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
-        """Return the ids that the configuration gives to a person of its own, else none."""
+        """Return the ids that the configuration gives to one of its people, else none."""
         return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
 
     def excluded_by(self, principal: Principal) -> str:
-        """Return the name of who excluded a person that was let in once; empty for none.
+        """Return the name of who excluded a person that was once let in; empty for none.
 
-        The configuration excludes a person whom it lets in no more by the id that they wrote with.
-        Of a channel that was taken out nothing can be said, so it excludes none of its people.
+        The configuration excludes a person if it no longer lets in the id that they wrote with. If
+        their channel was removed, nothing is known, so its people are not excluded.
         """
         by = self.revoked_by(principal.id)
         is_known_of = principal.channel in self._allowed
         return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
 
     def id_excluded_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the same by an id alone, as grants have it: an id that no sender can have is out."""
+        """Return the same for an id alone, as in grants; an impossible id is excluded."""
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
@@ -243,7 +244,7 @@ class People:
         return "" if may else CONFIGURATION
 
     def by_now(self, principal: Principal) -> Principal:
-        """Return who a person is by now: the configuration may have named them since."""
+        """Return a person's current principal: the configuration may have named them since."""
         return self._found(principal) or principal
 
     def _found(self, principal: Principal) -> Principal | None:
@@ -251,7 +252,7 @@ class People:
         return self.admit(principal.channel, sender)
 
     def is_revoked(self, channel: str, sender: str) -> bool:
-        """Whether this sender was revoked, under their own id or as a person with others."""
+        """Whether this sender was revoked, by their own id or as a person with several."""
         identity = f"{channel}:{sender}"
         return not self._decisions().keys().isdisjoint((identity, self._principal_id(identity)))
 
@@ -259,8 +260,8 @@ class People:
         """Return the id of the person that an operator means, empty for none.
 
         Args:
-            text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>`
-                for all; one whom the configuration names is that person, with all their ids.
+            text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>` for
+                everyone; a sender whom the configuration names is that person, with all their ids.
         """
         name = text.removeprefix("person:")
         if any(person.name == name for person in self._people):
@@ -272,19 +273,19 @@ class People:
         return self._principal_id(f"{channel}:{spelled}") if spelled else ""
 
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
-        """Whether the configuration lets this person in without anything that is stored."""
+        """Whether the configuration alone lets this person in."""
         identities = self.ids_of(id) or (id,)
         return any(self._is_allowed(*identity_parts(identity)) for identity in identities)
 
     @property
     def local(self) -> tuple[str, ...]:
-        """The channels whose every sender is the operator, best one first."""
+        """The channels on which every sender is the operator, best one first."""
         return self._local
 
     def admit(self, channel: str, sender: Sender) -> Principal | None:
-        """Return who this is, None for a stranger (P4).
+        """Return the sender's principal, None for a stranger (P4).
 
-        A sender whose id the platform doesn't vouch for is a stranger.
+        A sender whose id the platform doesn't verify is a stranger.
         """
         local = channel in self._local
         stored = self._admitted(f"{channel}:{sender.id}")
@@ -313,7 +314,7 @@ class People:
         )
 
     def contacts(self, names: Iterable[str]) -> tuple[Contact, ...]:
-        """Return where those are reached that a policy names: people, then the local channels.
+        """Return the contacts of the people that a policy names, then the local channels.
 
         Args:
             names: `role:operator`, `person:ann`, or a principal without a name, `telegram:7`.
@@ -343,11 +344,11 @@ class People:
         return tuple(contacts.values())
 
     def operators(self) -> tuple[Contact, ...]:
-        """Return where operators can be reached: people first, then the local channels."""
+        """Return the contacts of operators: people first, then the local channels."""
         return self.contacts((f"role:{OPERATOR}",))
 
     def can_be_reached(self, channels: Iterable[str]) -> bool:
-        """Whether an operator who would be let in can be reached on one of these, but for the local ones."""
+        """Whether an admissible operator can be reached on one of these channels, except local ones."""
         far = frozenset(channels) - frozenset(self._local)
         return any(
             contact.channel in far

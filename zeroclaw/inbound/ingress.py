@@ -1,9 +1,10 @@
 """Where events enter: identify → limit → reassemble → plan → commit → announce.
 
-Each step passes, refuses with a reason that is itself a plan, or plans writes. Only when `admit`
-returns may an adapter tell its platform that the event was received (P1). What an event does is
-planned first, committed with its claim, and announced last; a race with another writer plans anew.
-The way of a stranger is the same with another plan: they leave a counter, or get a code (P4).
+Each step passes the event on, refuses it with a plan of its own, or plans writes. An adapter may
+tell its platform that the event was received only when `admit` returns (P1). The effects of an
+event are planned first, committed with its claim, and announced last; after a conflict it is
+planned again. A stranger's event takes the same way with another plan: it leaves a counter, or gets
+a code (P4).
 """
 
 from collections import Counter
@@ -51,7 +52,7 @@ class Ingress(Struct, eq=False):
     """Admits events, step by step; one for the whole daemon.
 
     Attributes:
-        dropped: How many events of strangers came to nothing since the start, by channel.
+        dropped: Events of strangers that were ignored since the start, by channel.
         open: Whether more events are taken.
     """
 
@@ -66,8 +67,9 @@ class Ingress(Struct, eq=False):
         """Store an event, once.
 
         Raises:
-            ShuttingDown: No more is taken; the platform delivers it again.
-            StoreUnusable: Not all of it was stored; the platform must not be told otherwise.
+            ShuttingDown: No more events are taken; the platform delivers it again.
+            StoreUnusable: Not all of it was stored; the platform must not be told that it was
+                received.
             Conflict: Other writers kept changing what this event changes.
         """
         if not self.open:
@@ -89,7 +91,7 @@ class Ingress(Struct, eq=False):
             return self._shown_to_a_stranger(envelope) if is_refused else plan
         self.context.announce(plan)
         if principal is not None and people.version != version:
-            # Revoked, perhaps, between the look at who it is and the commit; what it began ends.
+            # Perhaps revoked between identification and commit; end what the event began.
             self.revocation.end_what_is_left_of(principal)
         rest = plan.rest
         while principal is not None and rest is not None:
@@ -99,10 +101,10 @@ class Ingress(Struct, eq=False):
         return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)
 
     def _shown_to_a_stranger(self, envelope: Envelope) -> Admission:
-        """Return silence, but a word to who pressed a button that stands where everybody can.
+        """Return silence, except for a press of a button in a group.
 
-        Platforms show a press that nobody answers as a bot that is broken, and who sees the card
-        knows that it is there. A reason is a message.
+        Platforms show an unanswered press as a broken bot, and people who see the card know that
+        the bot is there. A reason is a message, so it gets silence.
         """
         body = envelope.body
         if not isinstance(body, Pressed) or body.reason or envelope.address.direct:
@@ -113,7 +115,7 @@ class Ingress(Struct, eq=False):
     async def _committed(
         self, envelope: Envelope, passage: Passage | None
     ) -> Plan | Ignored | Duplicate:
-        """Plan what an event does and commit it; one that is known already does nothing."""
+        """Plan an event and commit it; a known event does nothing."""
         claim = Claim(keys=_keys(envelope), until=self.context.clock.now() + CLAIMS_KEPT)
         position, plan = _position(envelope), None
         committed: Plan | None = None
@@ -137,7 +139,7 @@ class Ingress(Struct, eq=False):
         try:
             committed = await transact(self.context.store, plan_it)
         except AlreadyClaimed:
-            # A channel that was cut off at the commit has announced none of what it stored.
+            # A channel that was cut off at the commit has not announced what it stored.
             wake = () if plan is None else plan.wake
             self.context.announce(Plan(conversation=None, wake=wake))
             return Duplicate()
@@ -152,13 +154,13 @@ class Ingress(Struct, eq=False):
         return committed
 
     async def _planned(self, envelope: Envelope, passage: Passage | None) -> Plan | None:
-        """Return what an event does as things stand now: the first step that has something to say."""
+        """Return the effects of an event in the current state: from the first step that has any."""
         if passage is None:
             if isinstance(envelope.body, Moved):
-                # The owner of a group need not be known, and its people go with it.
+                # The owner of a group need not be known, and its people move with it.
                 return await self.planner.conversations.move(envelope.address, envelope.body.to)
             return await self.strangers.plan(envelope, is_known=False)
-        # What is planned anew counts anew, and may come to count as nothing.
+        # A new plan counts from scratch, and may end up counting nothing.
         principal, passage.writes, passage.refused, passage.fills = passage.principal, (), False, {}
         if self.strangers.claim is not None:
             plan = await self.strangers.plan(envelope, is_known=True)
@@ -178,7 +180,7 @@ class Ingress(Struct, eq=False):
         return plan
 
     async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
-        """Do what is left of a command for another conversation; return what is left then."""
+        """Run the rest of a command in another conversation; return what is left then."""
 
         async def planned(_reads: Reads) -> Plan:
             plan = await self.planner.commands.plan(rest, address, principal)
@@ -193,12 +195,12 @@ def _account(envelope: Envelope) -> str:
 
 
 def _keys(envelope: Envelope) -> tuple[str, ...]:
-    """Return what an event is known by when it is delivered again."""
+    """Return the keys that identify an event when it is delivered again."""
     return tuple(f"{_account(envelope)}/{key}" for key in envelope.dedup)
 
 
 def _position(envelope: Envelope) -> tuple[Put, ...]:
-    """Return the write that says from where to catch up after downtime."""
+    """Return the write of the position from which to catch up after downtime."""
     if envelope.position is None:
         return ()
     account = _account(envelope)

@@ -1,19 +1,22 @@
-"""What ingress turns away: over a rate limit, past the queue limit, or too old to answer.
+"""Events that ingress refuses: over a rate limit, over the queue limit, or too old to answer.
 
-`rate_limits` decides what is over a limit. A sender who passes holds their own lock and their
-conversation's from the look to the commit, so that a crowd is counted. What a day holds is committed
-with the message it counts. The buckets are kept in memory only and are empty after a start: they are
-about seconds, and counting them as spent would refuse what people wrote while the daemon was down.
+`rate_limits` decides what is over a limit. A sender's event holds their own lock and the
+conversation's from the check to the commit, so that concurrent events are counted. The count of a
+day is committed with the message it counts. The buckets are kept in memory only and are empty after
+a
+start: they cover seconds, and starting them full would refuse what people wrote while the daemon
+    was
+down.
 
-An edit counts like a message: the model reads it. What ends a turn or answers a question passes
-whatever was written before, and counts when it changed nothing. Operators have no rate limit.
+An edit counts like a message: the model reads it. An event that ends a turn or answers a question
+always passes, and counts only if it changed nothing. Operators have no rate limit.
 
-The queue limit bounds the messages that wait in one conversation; message expiry turns away what a
-platform kept until it was too old to answer, or to run a call from.
+The queue limit bounds the messages that wait in one conversation. Message expiry refuses messages
+that a platform delivers too late to answer, or to run a call for.
 
-What is turned away until messages are let through again is one row, which counts it, however many a
-script sends; its writer is told once. The row knows the newest of them again, so that what a platform
-delivers once more after a restart is not taken then.
+The refusals of one stretch, until messages are let through again, share one row with a count,
+however many a script sends; the sender is told once. The row stores keys of the newest refused
+events, so that a redelivery after a restart is not taken.
 """
 
 import asyncio
@@ -53,22 +56,23 @@ from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import Struct, field, replace
 
 REMEMBERED = 4096
-"""Buckets that are kept while they drain, turned away events that are known again, places whose rows were
-looked at for those: of more the oldest goes."""
+"""Limit of buckets kept while they drain, of refused events that are recognised, and of places whose
+rows were read for those; the oldest go first."""
 KNOWN_AGAIN = 64
-"""Events that one row knows again; a client has no more on their way, nor a batch of a platform many."""
+"""Events that one row recognises; clients and platforms rarely have more on their way."""
 OWN: tuple[Which, ...] = ("person", "day")
-"""Limits that a channel may count by itself."""
+"""Limits that a channel may count separately."""
 MOST_DROPPED = 8
-"""Buckets that are looked at with each one that is filled, whether they have drained."""
+"""Buckets checked for having drained, each time one is filled."""
 OPENING = frozenset({"tool", "retry", "compact"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
-"""Commands that end something, or that a turn waits for; only those that did nothing count."""
+"""Commands that end something, or that a turn waits for; they count only if they did nothing."""
 FIRST_LOOK, LOOK_BACK = 4, 50
-"""Events of a conversation among which a sender's last one is looked for: of a flood it is near."""
+"""How many of a conversation's newest events are searched for a sender's last one; in a flood it is
+near."""
 MOST_KEPT_CHARS = 16_000
-"""Of what one person wrote that came too late; the rest is only counted."""
+"""Limit of the stored text of one person's late messages; further ones are only counted."""
 
 
 ALLOWANCES = Table(
@@ -82,21 +86,21 @@ ALLOWANCES = Table(
 
 
 Filled = tuple[Bucket, datetime]
-"""A bucket, and when it has drained."""
+"""A bucket, and when it will have drained."""
 
 
 class Passage(Struct, kw_only=True):
-    """One event of a known sender, on its way past the limits.
+    """One event of a known sender, while it passes the limits.
 
     Attributes:
-        lane: What it is counted as; None for an event that is not counted. Answers pass when they
-            change something, and count only when they do not.
-        conversation: What names its conversation here; `/new` does not change it.
+        lane: What it counts as; None for an event that is not counted. Answers pass if they change
+            something, and count only if they do not.
+        conversation: The key of its conversation; `/new` does not change it.
         fills: The buckets as the event leaves them, by key.
-        writes: What a day holds now; committed with it, whatever becomes of it.
+        writes: The new count of the day; committed with the event, whatever its plan.
         refused: It is over a limit.
-        known: It was turned away already, before a restart too, and is only counted.
-        committed: What it came to, None before that is committed.
+        known: It was refused before, perhaps before a restart, and is only counted.
+        committed: Its plan once that is committed, else None.
     """
 
     envelope: Envelope
@@ -111,10 +115,10 @@ class Passage(Struct, kw_only=True):
 
 
 class RateLimiter(Struct, eq=False):
-    """Everybody passes it; one for the whole daemon.
+    """The limits that every event passes; one for the whole daemon.
 
     Attributes:
-        refused: How many were over a rate limit since the start, by channel.
+        refused: Events over a rate limit since the start, by channel.
     """
 
     context: InboundContext
@@ -129,16 +133,16 @@ class RateLimiter(Struct, eq=False):
 
     @property
     def filled(self) -> int:
-        """How many buckets had not drained when the newest message passed."""
+        """Return how many buckets had not drained when the newest message passed."""
         return len(self._buckets)
 
     @asynccontextmanager
     async def passing(
         self, envelope: Envelope, principal: Principal | None
     ) -> AsyncGenerator[Passage | None]:
-        """Wait until those before have passed; leave it when the event is committed.
+        """Wait for earlier events to pass; leave the context when the event is committed.
 
-        Strangers pass: they have limits of their own.
+        Strangers are not limited here: they have limits of their own.
         """
         if principal is None:
             yield None
@@ -154,7 +158,7 @@ class RateLimiter(Struct, eq=False):
         async with AsyncExitStack() as held:
             if passage.lane is not None and not passage.known:
                 for name in (f"#{principal.id}", passage.conversation):
-                    # Held until the end: the dictionary keeps them weakly.
+                    # The stack keeps the locks alive: the dictionary is weak.
                     lock = self._locks.setdefault(name, asyncio.Lock())
                     await held.enter_async_context(lock)
             yield passage
@@ -174,14 +178,14 @@ class RateLimiter(Struct, eq=False):
                     del self._buckets[oldest]
 
     async def refusal(self, passage: Passage) -> Plan | None:
-        """Return how an event ends that is too old, or over a rate limit as things stand now."""
+        """Return the plan for an event that is too old, or currently over a rate limit, else None."""
         context, envelope, principal = self.context, passage.envelope, passage.principal
         expired = await self._expired(envelope, principal)
         if expired is not None or passage.lane is None:
             return expired
         channel = envelope.address.channel
         limits = limits_of(context.settings.config, channel, passage.lane)
-        # Over all channels, or on this one alone.
+        # Counted over all channels, or on this one alone.
         own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
         person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
         day, version = await ALLOWANCES.read(context.store, day_key) if limits.daily else (None, 0)
@@ -212,20 +216,20 @@ class RateLimiter(Struct, eq=False):
         if isinstance(envelope.body, Pressed):
             plan = await self._turned_away(envelope, principal, content, "", is_new=over.tell)
             return replace(plan, toast=text)
-        # That a sender can't be told this needs no operator.
+        # If the sender can't be told, that needs no operator.
         return await self._turned_away(
             envelope, principal, content, text, is_new=over.tell, quiet=True
         )
 
     async def no_room(self, envelope: Envelope, principal: Principal, waiting: int) -> Plan:
-        """Return how a message ends that comes when so many wait in its conversation."""
+        """Return the plan for a message that arrives when too many wait in its conversation."""
         text = catalogue.TOO_MANY_WAIT.to(principal.language, count=waiting)
         return await self._turned_away(envelope, principal, Unread(over="queue"), text)
 
     async def _expired(self, envelope: Envelope, principal: Principal) -> Plan | None:
-        """Return how a message ends that is too old; None for what is not, or starts no turn."""
+        """Return the plan for a message that is too old; None if it is not, or starts no turn."""
         context, channel = self.context, envelope.address.channel
-        # A message may wait that came by a channel that was taken out since.
+        # The message may have come by a channel that was removed since.
         settings = context.settings.config.channels.get(channel)
         age_s = 0.0 if settings is None else settings.max_age_s
         said = _said(envelope)
@@ -234,7 +238,7 @@ class RateLimiter(Struct, eq=False):
         waited_s = (context.clock.now() - envelope.sent_at).total_seconds()
         if waited_s <= age_s:
             return None
-        # Where it is all of them, the clock of this machine may be wrong.
+        # If it affects all messages, this machine's clock may be wrong.
         context.log("message_too_old", channel=channel, age_s=round(waited_s), level="warning")
         text = catalogue.TOO_OLD.to(principal.language, age=span(age_s))
         content = TooOld(text=said[:MOST_KEPT_CHARS])
@@ -250,20 +254,20 @@ class RateLimiter(Struct, eq=False):
         is_new: bool | None = None,
         quiet: bool = False,
     ) -> Plan:
-        """Return the end of an event that is not taken: failed, and told once a stretch.
+        """Return the plan for a refused event: it has failed, and the sender is told once a stretch.
 
         Args:
             envelope: The event.
-            principal: Whose it is.
-            content: Why it is not taken, and what is kept of it.
-            text: What its writer is told; empty for nothing.
-            is_new: Whether a stretch begins with it; None for what the last row of theirs says.
+            principal: The sender.
+            content: Why it is refused, and what is stored of it.
+            text: What the sender is told; empty for nothing.
+            is_new: Whether it starts a stretch; None to decide by the sender's last row.
             quiet: As in `delivery.rows.Text`.
         """
         context, address = self.context, envelope.address
         found = await self.conversations.find(address, principal)
         here = found.conversation
-        # An edit's own id may be that of its message, which is not to be looked for here.
+        # An edit's own id may be that of its message, which must not be found under this item.
         came = address if isinstance(envelope.body, Edited) else envelope
         item = context.item(content, here, came, principal)
         item = replace(item, refused=_known_by(envelope))
@@ -277,9 +281,10 @@ class RateLimiter(Struct, eq=False):
         return Plan(conversation=here, writes=writes)
 
     async def _counted(self, item: Item) -> Write | None:
-        """Return the row of what was turned away with one more; None where none is to be counted up.
+        """Return the write that counts one more event in a refusal row; None if there is no such row.
 
-        It is the last that its writer wrote here, but for what was turned away for another reason.
+        The row must be the last that the sender wrote here, ignoring those refused for other
+        reasons.
         """
         waiting = INBOX.where(conversation=item.conversation, newest_first=True)
         for limit in (FIRST_LOOK, LOOK_BACK):
@@ -309,7 +314,7 @@ class RateLimiter(Struct, eq=False):
                 INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
             )
             for row in rows:
-                # What can't be read is its conversation's trouble, and is told of there.
+                # An unreadable row is a problem of its conversation, and is reported there.
                 with suppress(StoreUnusable):
                     self._turned_away_before.update(dict.fromkeys(INBOX.of(row).refused))
             self._recalled[place] = None
@@ -317,14 +322,14 @@ class RateLimiter(Struct, eq=False):
 
 
 def _known_by(envelope: Envelope) -> tuple[str, ...]:
-    """Return what an event is known by when it is delivered again, short enough to keep many."""
+    """Return the keys of an event for recognising a redelivery, hashed so that many can be stored."""
     account = f"{envelope.address.channel}/{envelope.address.account}"
     keys = (f"{account}/{key}".encode(errors="surrogatepass") for key in envelope.dedup)
     return tuple(hashlib.blake2b(key, digest_size=8).hexdigest() for key in keys)
 
 
 def _lane(envelope: Envelope, principal: Principal) -> Lane | None:
-    """Return what an event is counted as, None for what is not counted."""
+    """Return what an event counts as, None if it is not counted."""
     if OPERATOR in principal.roles:
         return None
     match envelope.body:
@@ -341,10 +346,10 @@ def _lane(envelope: Envelope, principal: Principal) -> Lane | None:
 
 
 def _said(envelope: Envelope) -> str:
-    """Return what would start a turn, as it was written; empty for all else."""
+    """Return the text of an event that would start a turn, as written; empty for others."""
     match envelope.body:
         case Said(text=text):
-            # Of a file alone there is nothing else to keep.
+            # A message without text has only its files' names to store.
             return text or ", ".join(one.name for one in envelope.attachments)
         case Command(name=name, rest=rest) if name in OPENING:
             return f"/{name} {rest}".rstrip()
@@ -353,7 +358,7 @@ def _said(envelope: Envelope) -> str:
 
 
 def told(over: Over, limits: Limits, now: datetime) -> LocalizedMessage:
-    """Return what the writer of a message that was not taken is told."""
+    """Return what the sender of a refused message is told."""
     wait = span((over.until - now).total_seconds())
     match over.which:
         case "person":

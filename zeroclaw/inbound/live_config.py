@@ -1,7 +1,7 @@
-"""What is in force now: the settings, the policy with the halt and those who were revoked, the people.
+"""What is in force now: the settings, the policy with halt and revocations, and the people.
 
-Both are replaced whole, in one step without an await, so that nobody sees half of a new
-configuration. Rooms are handed a way to ask, and ask each time.
+Both are replaced as a whole, without an await, so that no reader sees half of a new configuration.
+Other code gets a callable, and calls it each time.
 """
 
 from datetime import datetime
@@ -20,8 +20,8 @@ class LiveConfig(Struct):
     """The settings that the daemon runs on; a reload replaces them, in one step without an await.
 
     Attributes:
-        statements: The configured ones of the policy.
-        skills: Of the folder that the configuration names.
+        statements: The configured statements of the policy.
+        skills: The skills in the configured folder.
     """
 
     config: Config
@@ -30,21 +30,21 @@ class LiveConfig(Struct):
 
 
 class LivePolicy:
-    """The policy now: the configured one, and the halt while there is one.
+    """The current policy: the configured one, plus the halt and the revocations.
 
     Attributes:
-        last_halt: The newest, be it over.
+        last_halt: The newest halt, even if it is over.
     """
 
     def __init__(self, settings: LiveConfig) -> None:
-        """Begin without a halt."""
+        """Start without a halt."""
         self._settings = settings
         self.last_halt = NEVER
         self._revoked: frozenset[str] = frozenset()
         self._now = self._assembled()
 
     def __call__(self) -> PolicySet:
-        """Return it."""
+        """Return the policy."""
         return self._now
 
     @property
@@ -61,20 +61,20 @@ class LivePolicy:
         """Return who ended a turn by a halt, empty for nobody.
 
         Args:
-            begun: When a turn began that a restart cut off; it is taken up when its chat is free,
-                which may be after `/resume`. None for one that begins now.
+            begun: When the turn began, if a restart interrupted it; it is resumed when its chat is
+                free, which may be after `/resume`. None for a turn that begins now.
         """
         last = self.last_halt
         began_before = begun is not None and begun < last.at
         return last.by if began_before or not last.over else ""
 
     def revoke(self, people: frozenset[str]) -> None:
-        """Deny everything to these, and to nobody else."""
+        """Deny everything to these people, and to nobody else."""
         self._revoked = people
         self._now = self._assembled()
 
     def configured(self) -> None:
-        """Follow the settings, which were replaced."""
+        """Apply the settings after they were replaced."""
         self._now = self._assembled()
 
     def _assembled(self) -> PolicySet:
@@ -90,6 +90,6 @@ class LivePolicy:
 
 
 async def learn_stored(rows: Rows, people: People) -> None:
-    """Take up who was let in and revoked since."""
+    """Load the stored decisions about people."""
     async for known in PEOPLE.all(rows):
         people.learn(known)

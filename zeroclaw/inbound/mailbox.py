@@ -1,9 +1,9 @@
 """One conversation at a time: its holder serves its two lanes, in order (P2).
 
-A mailbox lives while there is something to do: it takes the conversation, takes up the turn that
-a restart left open, and then starts a turn for each waiting item, oldest first. What is in the
-control lane while a turn runs is the turn's to take; what comes between turns is served here.
-Nothing is kept in memory that the inbox does not say, so a mailbox may end at any time.
+A mailbox lives while there is something to do. It takes the conversation, resumes a turn that a
+restart left open, and then starts a turn for each waiting item, oldest first. While a turn runs, it
+handles the control lane; between turns the mailbox does. All state is in the inbox, so a mailbox
+may end at any time.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ AGAIN = BackOff(first_s=1.0, longest_s=60.0)
 
 
 class Mailboxes(Struct, kw_only=True, eq=False):
-    """All mailboxes that are open now.
+    """All open mailboxes.
 
     Attributes:
         group: Owns their tasks.
@@ -46,15 +46,15 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     held: bool = False
 
     def __len__(self) -> int:
-        """How many conversations have something to do."""
+        """Return how many conversations have something to do."""
         return len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
-        """Tell whether a mailbox of the conversation is open."""
+        """Whether a mailbox of the conversation is open."""
         return conversation in self._open
 
     def wake(self, conversation: ConversationId) -> None:
-        """Something is new in the inbox of a conversation; never waits."""
+        """Report something new in the inbox of a conversation; never waits."""
         if self._early is not None:
             self._early[conversation] = None
             return
@@ -67,16 +67,16 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         news.set()
 
     def start(self) -> None:
-        """Open the mailboxes that were woken so far, in that order, and all others from now on.
+        """Open the mailboxes that were woken so far, in that order, and from now on at once.
 
-        Called when the channels are there: a turn that a restart cut off may have to ask an approver.
+        Called when the channels have started: an interrupted turn may have to ask an approver.
         """
         early, self._early = self._early or {}, None
         for conversation in early:
             self.wake(conversation)
 
     async def keep(self) -> None:
-        """Let go of what quiet conversations left in memory, until cancelled."""
+        """Free the memory of quiet conversations, until cancelled."""
         await self.sessions.keep()
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
@@ -86,22 +86,23 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             news.set()
 
     def close(self) -> None:
-        """Start no more turns; those that run may end."""
+        """Start no more turns; running ones may end."""
         self._admitting = False
         for news in self._open.values():
             news.set()
 
     async def look_again(self) -> None:
-        """Wake those that wait for mailboxes to close, so that they look again."""
+        """Wake those that wait for mailboxes to close, so that they check again."""
         async with self._changed:
             self._changed.notify_all()
 
     async def at_rest(self) -> None:
-        """Wait until no mailbox is open, but for those whose turns wait for a person.
+        """Wait until no mailbox is open, except those whose turns wait for a person.
 
-        A person may take hours, and finds the card as it was after the next start.
+        That may take hours; the person finds the card unchanged after the next start.
         """
-        # What `/new` began starts nothing any more either, and need not wait for its turn.
+        # A conversation begun by `/new` starts no turn now, so it need not wait for its
+        # predecessor.
         await self.look_again()
         async with self._changed:
             await self._changed.wait_for(lambda: self._open.keys() <= self.turns.parked())
@@ -125,7 +126,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                     again_in_s=wait_s,
                     level="warning",
                 )
-                # Others pass a conversation that can't go on now.
+                # Other conversations need not wait for one that fails.
                 self._failing.add(conversation)
                 await self.look_again()
                 await pause(wait_s, clock=self.sessions.clock, group=self.group)
@@ -135,8 +136,8 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             await self.look_again()
 
     async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
-        """Serve until there is nothing left; returns without a pause after the last look."""
-        # What came while the one before failed is looked at by the turn that is taken up.
+        """Serve until there is nothing left; does not await after the last check."""
+        # The resumed turn handles what arrived while the earlier try failed.
         news.set()
         await self.turns.caught_up(conversation)
         session = await self.sessions.take(conversation)
@@ -151,10 +152,10 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             if self._may_start:
                 items = await self.debounce.next(conversation, news, lambda: self._may_start)
             if items and self._may_start:
-                # A halt lets it go on: the turn begins after it.
+                # A halt does not stop the preparation; the turn begins after the halt.
                 said = tuple(one.item for one in items)
                 await self.turns.prepare(session, said, news, lambda: self._admitting)
-            # The switch may have been moved while it waited for a message more, or for a file.
+            # A halt may have come while it waited for another message, or for a file.
             if items and self._may_start:
                 await self.turns.run(session, items, news)
             elif news.is_set():
@@ -170,7 +171,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         return self._admitting and not self.held
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
-        """Let what `/new` ended be answered first, unless it can't be."""
+        """Let the conversation that `/new` ended be answered first, unless it is failing."""
         before = await self.predecessor(conversation)
         if before is not None:
             async with self._changed:

@@ -1,18 +1,19 @@
-"""Where approvers and operators are reached: with a question, or with a sentence about trouble.
+"""Where approvers and operators are reached: with a question, or with a sentence about a problem.
 
-A sentence is a row of `NOTICES`, in the commit of what it tells of, until an operator can be reached;
-`Notices` then puts it into the outbox instead.
+A sentence becomes a row of `NOTICES`, in the commit that it reports, until an operator can be
+reached; `Notices` then moves it to the outbox.
 
     a failure, a start, a channel ──row──▶ a channel comes up ──▶ outbox, and no row
 
-Of messages that fail it tells the first ones each by a line, the rest by a count.
+Of failing messages, the first ones are reported by a line each, the rest by a count.
 
-    quiet ──a failure──▶ told, for a while ──more──▶ counted ──the while is over──▶ told how many
+    quiet ──a failure──▶ reported, for a period ──more──▶ counted ──the period ends──▶ count
+    reported
       ▲                                                                                  │
-      └─────────────── a while without one ◀── a while that is twice as long ◀───────────┘
+      └─────────────── a period without one ◀── a period that is twice as long ◀─────────┘
 
-The line of a failure is committed with the failure; the count is kept in memory, and a restart
-loses it: each failed message is on record all the same, and the next one is told again.
+The line of a failure is committed with the failure. The count is kept in memory and lost by a
+restart; each failed message is recorded all the same, and the next one is reported again.
 """
 
 import asyncio
@@ -35,12 +36,12 @@ from zeroclaw.value import Struct, field, replace
 
 
 class Operators(Struct, eq=False):
-    """Finds the chats of operators on the channels that are there now.
+    """Finds the chats of operators on the channels that are up.
 
     Attributes:
         people: Where they can be reached.
         channel_of: Returns a channel that can send, by name.
-        settings: Who is asked by now, and whether the requester of a call may approve it.
+        settings: Who is asked now, and whether the requester of a call may approve it.
     """
 
     people: People
@@ -48,11 +49,11 @@ class Operators(Struct, eq=False):
     settings: CurrentConfig
 
     def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
-        """Return where a question is put: the best chats, and a group only where one is configured.
+        """Return the best chats for a question; a group only if one is configured.
 
-        An approver who asks in private answers in that very chat. Else the chat that is configured,
-        else the approvers on the channel that asked, else those anywhere, else the operator at this
-        machine.
+        An approver who asks in private answers in that same chat. Otherwise it is the configured
+        chat, else the approvers on the channel that asked, else those anywhere, else the operator
+        at this machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
         settings = self.settings.config.approvals
@@ -63,11 +64,11 @@ class Operators(Struct, eq=False):
         return self._routed(reached) or self._nearest(reached, here)
 
     def each_approver(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
-        """Return where a question is put that the chat that is configured does not take."""
+        """Return the chats for a question that the configured chat does not accept."""
         return self._nearest(self._who_may_answer(principal), here)
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
-        """Return every operator's chat: all named people's, else this machine's.
+        """Return every operator's chat: of all named people, else of this machine.
 
         Args:
             but: The key of an address that is left out.
@@ -80,7 +81,7 @@ class Operators(Struct, eq=False):
         return self._best(tuple(one for one in reached if one.address.key() != but))
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
-        """Return the chat that is configured, where an approver is on its channel to answer there."""
+        """Return the configured chat, if an approver is on its channel and can answer there."""
         channel, _, place = self.settings.config.approvals.chat.partition(":")
         chat, _, thread = place.partition("/")
         return tuple(
@@ -118,7 +119,7 @@ class Operators(Struct, eq=False):
             channel = self.channel_of(contact.channel)
             if channel is None:
                 continue
-            # An adapter that breaks down here reaches no chat, and stops no other's turn.
+            # An adapter that fails here reaches no chat, but does not stop the turn.
             address = call_now(
                 lambda channel=channel, contact=contact: channel.direct_address(contact.sender)
             )
@@ -130,17 +131,17 @@ class Operators(Struct, eq=False):
 FIRST_WHILE_S = 600.0
 LONGEST_WHILE_S = 3600.0
 MOST_CAUSES = 3
-"""Different causes that are told by a line each while it lasts; a cause may have endless forms."""
+"""Different causes that get a line each during a spell; one cause may have endless forms."""
 
 
 class _Spell(Struct, kw_only=True):
     """A time in which messages fail.
 
     Attributes:
-        causes: What was told by a line.
-        lines: Of the failures, by id; none for those that were counted.
-        fresh: How many there were in this while.
-        counted: How many of them were not told by a line.
+        causes: The causes that were reported by a line.
+        lines: The line of each failure by id; empty for those that were counted.
+        fresh: The failures in the current period.
+        counted: How many of them were not reported by a line.
     """
 
     causes: set[str] = field(default_factory=set[str])
@@ -150,11 +151,11 @@ class _Spell(Struct, kw_only=True):
 
 
 class Notices(Struct, eq=False):
-    """Tells operators about trouble.
+    """Reports problems to operators.
 
     Attributes:
-        group: Owns what waits.
-        news: Set when a notice is on record, or when a channel has come up.
+        group: Owns the waiting task.
+        news: Set when a notice was stored, or a channel has come up.
     """
 
     context: InboundContext
@@ -164,13 +165,13 @@ class Notices(Struct, eq=False):
     _spell: _Spell | None = None
 
     async def tell(self, says: Localized, *, but_channel: str = "") -> None:
-        """Have a sentence put into every operator's chat, but not by the channel it is about."""
+        """Send a sentence to every operator's chat, except on the channel it is about."""
         notice = notice_row(self.context.ids.ulid(), says, but_channel=but_channel)
         commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,))
         await self.context.store.commit(commit)
 
     async def keep(self) -> None:
-        """Put notices into the outbox, those of an earlier process too, while operators are there."""
+        """Move notices, including those of earlier processes, to the outbox when operators are reachable."""
         self.news.set()
         while True:
             await self.news.wait()
@@ -183,7 +184,7 @@ class Notices(Struct, eq=False):
         notice = await NOTICES.get(reads, key)
         if notice is None or not self.operators.readers():
             return Plan(conversation=None)
-        # Where this leaves out the only one, they were told as it came about.
+        # If this leaves out the only operator, they were told when it happened.
         notes = (
             self.context.note(
                 translated(notice.text, notice.others, one.language),
@@ -196,9 +197,9 @@ class Notices(Struct, eq=False):
         return Plan(conversation=None, writes=(*notes, NOTICES.delete(key)))
 
     def line(self, failure: Failure) -> tuple[Put, ...]:
-        """Return what to write with a failure, so that operators are told; never waits.
+        """Return the write that reports a failure to operators; never waits.
 
-        Asked again for the same failure it returns the same.
+        Called again for the same failure it returns the same.
         """
         if self.operators.readers() and not self.operators.readers(failure.place):
             return ()  # the only operator wrote the message, and was told
@@ -219,12 +220,12 @@ class Notices(Struct, eq=False):
         return (notice_row(self.context.ids.ulid(), failure.says, but=failure.place),)
 
     async def _count(self, spell: _Spell) -> None:
-        """Tell how many there were, ever more rarely, until there are none."""
+        """Report how many failures there were, at growing intervals, until there are none."""
         while_s = FIRST_WHILE_S
         while spell.fresh:
             spell.fresh = 0
             await self.context.clock.sleep(while_s)
-            # What was only counted is asked for no more by now.
+            # Counted failures are no longer asked for by now.
             spell.lines = {one: line for one, line in spell.lines.items() if line}
             if spell.counted:
                 count, spell.counted = spell.counted, 0

@@ -1,4 +1,4 @@
-"""What belongs into the commit that ends a row of the outbox: who learns of it, and what follows."""
+"""Writes that join the commit that ends an outbox row: who is told, and what follows."""
 
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
@@ -27,17 +27,17 @@ class OutboxHooks(Struct, eq=False):
     notices: Notices
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
-        """Watch a card that is shown; one that ended meanwhile is settled."""
+        """Watch the deadline of a card that was sent; if its request has ended, settle it."""
         if row.conversation is not None:
             self.deadlines.shown(item)
         return await self.requests.shown(item.approvals, ref)
 
     async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
-        """Return where the card stands, if a press told."""
+        """Return the card's message, if a press has revealed it."""
         return await self.requests.stands(item.approvals, item.address)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
-        """Record that an answer failed, and tell the operators."""
+        """Record that an answer failed, and report it to the operators."""
         writes: list[Write] = []
         what: Localized = catalogue.A_MESSAGE
         is_asked_again = False
@@ -57,7 +57,7 @@ class OutboxHooks(Struct, eq=False):
         elif isinstance(item, File):
             what = catalogue.A_FILE
             if not item.uncertainty.may_stand:
-                # An answer may speak of it.
+                # The answer may refer to the file.
                 note = catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=why)
                 writes.append(
                     self.context.note(
@@ -79,9 +79,9 @@ class OutboxHooks(Struct, eq=False):
         return (*writes, *self.notices.line(told))
 
     async def _asked_again(self, row: Row, item: Ask) -> tuple[Write, ...]:
-        """Put a card to each approver that the chat of all of them refused.
+        """Send a card to each approver after their shared chat refused it.
 
-        None where its questions have ended, or where no other approver can be asked.
+        Nothing if its questions have ended, or if no other approver can be asked.
         """
         here = row.conversation
         if here is None or item.address.direct:

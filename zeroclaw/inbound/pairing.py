@@ -4,17 +4,17 @@
                              ├────── an operator says no ───▶ denied, and silence for a day
                              └────── the code's time ───────▶ expired
 
-Nothing of what the stranger wrote is kept, and of the code only a salted hash. The row is bounded
-by the limits below and goes a day after its end. Each ending goes by the version that was read, so
-of two answers one counts; an answer that was admitted at or after the deadline has lost.
+Nothing that the stranger wrote is stored, and of the code only a salted hash. The number of rows is
+bounded by the limits below, and a row is deleted a day after its end. Each ending names the version
+that was read, so one of two answers counts; an answer admitted at or after the deadline has lost.
 
 The first operator: a one-time code that the daemon prints, and the person who sends it.
 
     open ── the code, in a private chat ──▶ used
       └──── its time ─────────────────────▶ over
 
-That code is kept in memory only: a restart without an operator prints another one. Guesses are
-counted by sender and by channel; past either limit a text is not even compared.
+That code is kept in memory only: a restart without an operator prints another one. Wrong guesses
+are counted by sender and by channel; beyond either limit a text is not even compared.
 """
 
 import hashlib
@@ -35,24 +35,24 @@ from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""What is not mistaken for something else when it is read out: no 0 O 1 I, and no L."""
+"""Characters that are not confused when read out: no 0 O 1 I, and no L."""
 CODE_CHARS = 8
 MOST_WAITING = 3
 """Strangers of one channel who may wait for an answer at the same time."""
 MOST_AN_HOUR = 10
-"""Codes that one channel gives out in an hour, to whomever."""
+"""Codes that one channel gives out in an hour, in total."""
 MOST_A_DAY = 3
 """Codes that one stranger gets in a day."""
 PAUSE = timedelta(minutes=10)
-"""Between two codes of one stranger, where codes hold for less."""
+"""The shortest time between two codes for one stranger, even if codes expire sooner."""
 SILENT = timedelta(days=1)
 """How long a stranger who was denied gets no new code."""
 KEPT = timedelta(days=1)
-"""How long an ended question is remembered, for late answers and for the limits."""
+"""How long an ended question is stored, for late answers and for the limits."""
 MOST_ID_CHARS = 320
-"""Of a stranger's id, which is stored and shown whole: the longest mail address (RFC 5321)."""
+"""Limit of a stranger's id, which is stored and shown whole: the longest mail address (RFC 5321)."""
 MOST_CHAT_CHARS = 1_400
-"""Of what their chat is called: channel, account, chat and thread; a thread's may be a mail's id."""
+"""Limit of their address: channel, account, chat and thread; a thread may be the id of a mail."""
 
 CONSOLE = Principal(
     id="person:operator",
@@ -74,16 +74,16 @@ class Stranger(ApprovalRequest):
 
     Attributes:
         id: Unguessable; the buttons of its cards carry it.
-        channel: Where they wrote.
+        channel: The channel they wrote on.
         sender: Their id there.
         display: The name that they chose; cleaned, shown, never used to decide.
         address: Their private chat.
-        salt: Of the hash; hex.
-        code_hash: Of their code; hex.
+        salt: The salt of the hash; hex.
+        code_hash: The hash of their code; hex.
         asked_at: When they wrote.
         deadline_at: When the code ends.
-        numbers: What the question is called in each operator's chat.
-        refs: Every card that is known to show it.
+        numbers: The number of the question in each operator's chat.
+        refs: Every known card that shows it.
         messages: The keys of the outbox rows that carry the code.
         by: Who answered, for people; empty for the deadline.
         at: When it ended.
@@ -101,12 +101,12 @@ class Stranger(ApprovalRequest):
 
     @property
     def identity(self) -> str:
-        """Who it is, as `Principal.id` has it for people without a name in the configuration."""
+        """Their id, as `Principal.id` of people without a name in the configuration."""
         return f"{self.channel}:{self.sender}"
 
     @property
     def label(self) -> str:
-        """How people read who this is; see `Principal.label`."""
+        """Their id and name for people to read; see `Principal.label`."""
         return labelled(exact(self.identity), self.display)
 
 
@@ -128,32 +128,32 @@ def code_of(random: bytes) -> str:
 
 
 def read_code(text: str) -> str:
-    """Return the code that a text is, whatever its case; empty when it is none."""
+    """Return the text as a code, in upper case; empty if it is none."""
     code = text.strip().upper()
     return code if _CODE.fullmatch(code) else ""
 
 
 def hash_of(code: str, salt: str) -> str:
-    """Return what is kept of a code; hex."""
+    """Return the hash of a code that is stored; hex."""
     return hmac.new(salt.encode(), code.encode(), hashlib.sha256).hexdigest()
 
 
 def is_code(code: str, *, salt: str, code_hash: str) -> bool:
-    """Whether this is the code; takes as long for every wrong one."""
+    """Whether this is the code; takes the same time for every wrong one."""
     return hmac.compare_digest(hash_of(code, salt), code_hash)
 
 
-# --- who gets one --------------------------------------------------------------------------------
+# --- who gets a code -----------------------------------------------------------------------------
 
 
 def may_ask(known: Iterable[Stranger], *, channel: str, sender: str, now: datetime) -> bool:
-    """Whether a stranger gets a code now; else they are met with silence.
+    """Whether a stranger gets a code now; otherwise they get silence.
 
     Args:
-        known: At least every question of this channel that is still remembered.
-        channel: Where they write.
+        known: At least every stored question of this channel.
+        channel: The channel they write on.
         sender: Their id there.
-        now: When.
+        now: The time.
     """
     here = [one for one in known if one.channel == channel]
     if sum(is_open(one, now) for one in here) >= MOST_WAITING:
@@ -193,7 +193,7 @@ STRANGERS = Table(
 def to_put(one: Stranger, *, expect: int) -> Put:
     """Return the write that records it if the row is still at version `expect`.
 
-    The row is due at the deadline while it waits, and afterwards when it is to be forgotten.
+    The row is due at the deadline while it waits, and then when it is to be deleted.
     """
     return STRANGERS.put(
         one.id,
@@ -212,9 +212,9 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
     """Return the card that asks operators about a stranger.
 
     Args:
-        one: Whom it is about.
-        place: The address key of the chat that it is for; its number is shown.
-        code: What the stranger was told; empty once the question has ended.
+        one: The request.
+        place: The address key of the chat that gets the card; its number is shown.
+        code: The stranger's code; empty once the question has ended.
     """
     language = language_in(one, place)
     facts = catalogue.STRANGER_FACTS.to(
@@ -240,7 +240,7 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
 
 
 def outcome_of(one: Stranger, place: str) -> Outcome:
-    """Return the card and how its question ended, as far as it has."""
+    """Return the card and how its question ended, if it has."""
     ending = ending_of(one)
     return Outcome(card=card_of(one, place), endings=(ending,) if ending else ())
 
@@ -249,25 +249,25 @@ def outcome_of(one: Stranger, place: str) -> Outcome:
 
 
 def exact(identity: str) -> str:
-    """Return an id whole, for people: it alone decides, so nothing of it may look like another's.
+    """Return a whole id for people: it alone decides, so no part may look like another id's.
 
-    Only what would break a line, or end the backticks around it, becomes U+FFFD.
+    Only characters that would break a line, or end the backticks around it, become U+FFFD.
     """
     return "".join(c if c.isprintable() and c != "`" else "\ufffd" for c in identity)
 
 
 def by_of(principal: Principal) -> str:
-    """Return who answered, as a row has it; the command line has a sentence in place of a name."""
+    """Return who answered, for a row; the command line has a phrase instead of a name."""
     return principal.display if principal == CONSOLE else principal.label
 
 
 def told_code(code: str, holds_s: float, language: Language) -> str:
-    """Return all that a stranger is told."""
+    """Return the only text that a stranger gets."""
     return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
 def said(result: AnswerResult[Stranger], language: Language) -> str:
-    """Return what an operator reads who has answered; one line."""
+    """Return what an operator reads after answering; one line."""
     one = result.request
     if result.how != "counted":
         return result.why or ended(one, language)
@@ -301,18 +301,18 @@ GUESSES_OF_A_SENDER = 5
 GUESSES_OF_A_CHANNEL = 20
 
 Guess = Literal["none", "wrong", "right"]
-"""`none`: not taken for a guess, because it does not look like a code or no code is open."""
+"""`none`: the text does not count as a guess: it does not look like a code, or no code is open."""
 
 
 class Claim(Value):
-    """The code that makes its sender an operator, as far as it is remembered.
+    """The code that makes its sender an operator; only its hash is kept.
 
     Attributes:
-        salt: Of the hash; hex.
+        salt: The salt of the hash; hex.
         code_hash: Hex.
         until: When it ends.
-        guesses: The channel and sender of each wrong one.
-        used: It was sent.
+        guesses: The channel and sender of each wrong guess.
+        used: The code was sent.
     """
 
     salt: str

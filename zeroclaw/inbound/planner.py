@@ -1,7 +1,7 @@
 """What the event of a known sender does: say, command, press, edit, delete, move.
 
-A message that its writer edits or withdraws is changed in its place while it waits; what a turn has
-taken gets a control item.
+If its writer edits or withdraws a message while it waits, it is changed in place; after a turn has
+taken it, the turn gets a control item.
 """
 
 import re
@@ -47,9 +47,9 @@ from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.value import Struct, replace
 
 LOOK_BACK = 200
-"""Messages of a chat among which an edit finds its original."""
+"""How many of a chat's newest messages are searched for the original of an edit."""
 LONGEST_NAME = 255
-"""Characters of a file's name that are kept; as long as most disks take."""
+"""Stored characters of a file's name; as long as most disks allow."""
 
 _UNSEEN_CHARS = 500
 _UNSEEN_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
@@ -67,7 +67,7 @@ class Planner(Struct, eq=False):
     turns: TurnRunner
 
     async def plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
-        """Return what an event does, None for nothing."""
+        """Return the effects of an event, None for none."""
         context = self.context
         match envelope.body:
             case Said(text=text, own=own):
@@ -83,11 +83,11 @@ class Planner(Struct, eq=False):
                 return await self.conversations.move(envelope.address, to)
             case Membership(present=present):
                 context.log("membership_changed", channel=envelope.address.channel, present=present)
-                # Nothing is to do, and a channel may want to know that somebody known did it.
+                # Nothing to do, but the channel may want to know that a known person did it.
                 return Plan(conversation=None)
 
     def join(self, envelope: Envelope, principal: Principal, found: Continuation) -> Plan:
-        """Let an event wait with the message that it is the rest of."""
+        """Queue an event together with the message that it continues."""
         last, run = found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
         ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
@@ -112,7 +112,7 @@ class Planner(Struct, eq=False):
         waiting = await context.store.count(INBOX.where(conversation=here, state="queued"))
         if waiting >= context.settings.config.runtime.backlog:
             return await self.limiter.no_room(envelope, principal, waiting)
-        # A writer is told why their message waits, when it is not just the queue (§4).
+        # Tell the sender why their message waits, if it is not just the queue (§4).
         why = ""
         if not (halt := context.policy.last_halt).over:
             why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
@@ -134,9 +134,9 @@ class Planner(Struct, eq=False):
         )
 
     def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> Ask:
-        """Record what came with a message; what their senders call files is cut to a name's length.
+        """Return the content of a message; overlong names of its files are cut.
 
-        `files` came with its other fragments.
+        `files` is the number of files of its other fragments.
         """
         most = self.context.settings.config.attachments.max_per_message
         taken = tuple(
@@ -147,8 +147,8 @@ class Planner(Struct, eq=False):
         return Ask(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
     async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
-        """Return what a command does, with what was said; files are not taken with one."""
-        # Made before the reply's, so that the two are read back in their order.
+        """Return the effects of a command, including its own item; attached files are not taken."""
+        # Made before the reply's id, so that the two are read back in this order.
         id_ = self.context.ids.ulid()
         plan = await self.commands.plan(command, envelope.address, principal)
         if not isinstance(plan, Plan):
@@ -165,9 +165,9 @@ class Planner(Struct, eq=False):
 
 
 def _seen(text: str, own: str) -> str:
-    """Return a message in which the model reads no more of others' words than people see.
+    """Return a message in which the model reads no more of other people's words than people see.
 
-    Of what nobody sees it holds a few signs in a row, and all in all not much more than of the rest.
+    Long runs of invisible characters are shortened, and the total length is limited.
     """
     if text == own:
         return text
@@ -181,7 +181,7 @@ def _seen(text: str, own: str) -> str:
 async def revised(
     context: InboundContext, envelope: Envelope, principal: Principal, revision: Edited | Deleted
 ) -> Plan | None:
-    """Replace or withdraw what still waits; None for a message that was not taken."""
+    """Replace or withdraw a message that still waits; None for one that was not taken."""
     row = await _original(context, envelope, revision.message)
     if row is None:
         return None
@@ -199,7 +199,7 @@ async def revised(
         case Deleted(message=message):
             if row.state == "queued":
                 write = item_put(item, "superseded", expect=version)
-                # Its files may be on their way.
+                # Its files may still be downloading.
                 return Plan(conversation=here, writes=(write,), wake=(here,))
             late = Withdraw(message=message)
     made = context.item(late, here, envelope.address, principal, turn=item.turn)
@@ -209,8 +209,8 @@ async def revised(
 async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:
     """Find the message that this sender wrote; another sender's edit finds nothing.
 
-    Nor does the edit of a command that was obeyed, for what it did is done, or of what was turned
-    away, over a limit or while too many waited.
+    The edit of an executed command finds nothing either, because its effect is done, nor that of a
+    message that was refused.
     """
     rows = await context.store.select(
         INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
@@ -218,7 +218,7 @@ async def _original(context: InboundContext, envelope: Envelope, message: str) -
     for row in rows:
         item = INBOX.of(row)
         if item.message == message and item.principal.sender == envelope.sender.id:
-            # What failed before any turn was begun for it was not taken.
+            # An item that failed without a turn was not taken.
             was_refused = row.state == "failed" and item.turn is None
             is_past = isinstance(item.content, Obeyed | TooOld | Unread) or was_refused
             return None if is_past else row

@@ -1,13 +1,13 @@
-"""How much people may write: what the limits make of one message (pure).
+"""How much people may write: the rate limits applied to one message (pure).
 
-    calm ──one too many──▶ over, until an instant that its writer is told ──▶ calm, all of it free
+    calm ──one too many──▶ over, until a time that the sender is told ──▶ calm, with an empty bucket
 
-A bucket fills by one with each message and drains at its rate, so that in any stretch of time no
-more get through than its burst and what its rate gives. Once it overflows it takes nothing until
-it has drained: a person who was told "in 40 seconds" can then write a burst again, and a script that
-never stops is told once a stretch instead of once for each second message.
+A bucket fills by one with each message and drains at its rate, so that in any period no more
+messages pass than its burst plus what its rate allows. Once it overflows it takes nothing until it
+is empty: a person who was told "in 40 seconds" can then write a burst again, and a script that
+never stops is told once per stretch instead of at every second message.
 
-A day is the date in UTC: it is the same for all people, and a restart does not begin it anew.
+A day is a UTC date: it is the same for everyone, and a restart does not reset it.
 """
 
 from datetime import UTC, datetime, time, timedelta
@@ -17,7 +17,7 @@ from zeroclaw.config.model import Config, RateSettings
 from zeroclaw.value import Value, replace
 
 MOST_TOLD = 8
-"""Chats that are told of one stretch; who writes in more of them at once is no person."""
+"""Chats that are told during one stretch; a sender who writes in more at once is not a person."""
 
 Which = Literal["person", "conversation", "day"]
 Lane = Literal["messages", "commands", "answers"]
@@ -27,15 +27,15 @@ class Rate(Value):
     """How fast messages may come.
 
     Attributes:
-        per_minute: What drains; 0 for no limit.
-        burst: What may come at once after a pause, at least 1.
+        per_minute: How many drain per minute; 0 for no limit.
+        burst: How many may come at once after a pause, at least 1.
     """
 
     per_minute: int
     burst: int
 
     def drained_after(self, level: float) -> timedelta:
-        """Return how long so many messages take to drain."""
+        """Return how long this many messages take to drain."""
         return timedelta(minutes=level / self.per_minute)
 
 
@@ -43,15 +43,15 @@ UNLIMITED = Rate(per_minute=0, burst=1)
 
 
 class Limits(Value):
-    """All that is limited of what is written on one channel.
+    """All limits on one channel.
 
     Attributes:
         person: Messages of one person.
-        conversation: Messages of one conversation, of all who share it.
+        conversation: Messages of one conversation, from everyone in it.
         daily: Messages of one person on one day, 0 for no limit.
-        lane: What is counted apart from all else.
-        own: Those of `person` and `day` that this channel counts by itself; the others are
-            counted together with all channels that have none of their own.
+        lane: The kind of event; each kind is counted separately.
+        own: Which of `person` and `day` this channel counts separately; the others are counted
+            together with all channels that have no setting of their own.
     """
 
     person: Rate = UNLIMITED
@@ -62,10 +62,10 @@ class Limits(Value):
 
 
 def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
-    """Return what holds on a channel: its own `rate`, and `[limits]` for what that leaves out.
+    """Return a channel's limits: its own `rate`, and `[limits]` for what that leaves out.
 
-    Of commands that are answered at once, and of answers that change nothing, only how fast one
-    person sends them; each lane is counted apart, so that no flood of one closes another.
+    Commands that are answered at once, and answers that change nothing, are only limited per
+    person. Each lane is counted separately, so that a flood of one does not block another.
     """
     all_, settings = config.limits, config.channels.get(channel)
     rate = settings.rate if settings else RateSettings()
@@ -95,7 +95,7 @@ def _or(own: int | None, all_: int) -> int:
     return all_ if own is None else own
 
 
-# --- what is counted -----------------------------------------------------------------------------
+# --- counters ------------------------------------------------------------------------------------
 
 
 class Bucket(Value):
@@ -103,7 +103,7 @@ class Bucket(Value):
 
     Attributes:
         level: In messages, at `at`.
-        at: When it was filled last, as the messages tell it; UTC.
+        at: When it was last filled, by the messages' own times; UTC.
         over_until: Until when it takes nothing, None while it is calm.
         told: The places that were told so.
     """
@@ -129,7 +129,7 @@ class Day(Value):
 
 
 class Tally(Value):
-    """All that is counted of one message: None for what is not, or not yet."""
+    """The counters for one message; None for what is not counted, or not yet."""
 
     person: Bucket | None = None
     conversation: Bucket | None = None
@@ -142,7 +142,7 @@ class Over(Value):
     Attributes:
         which: The limit that it is over.
         until: When messages are taken again.
-        tell: Whether its writer has still to be told, here, about this stretch.
+        tell: Whether its sender still has to be told, here, about this stretch.
     """
 
     which: Which
@@ -151,14 +151,14 @@ class Over(Value):
 
 
 class _Message(Value):
-    """What there is to know of a message; as in `step`."""
+    """The facts of a message; as in `step`."""
 
     now: datetime
     sent_at: datetime | None
     place: str
 
 
-# --- what is decided -----------------------------------------------------------------------------
+# --- decisions -----------------------------------------------------------------------------------
 
 
 def step(
@@ -167,18 +167,18 @@ def step(
     """Count one message, or say which limit it is over; then it counts against no other.
 
     Args:
-        tally: What was counted so far.
-        limits: As they are now; they may have changed since.
+        tally: The counters so far.
+        limits: The current limits; they may have changed since.
         now: UTC.
-        place: The chat, for which a stretch is told once.
-        sent_at: When the platform says that it was written; None for now. What piled up while
-            the daemon was away was written slowly, and counts so.
+        place: The chat, which is told once per stretch.
+        sent_at: When it was written, by the platform; None for now. Messages that piled up while
+            the daemon was down were written slowly, and count that way.
     """
     message = _Message(now=now, sent_at=sent_at, place=place)
     person, over = _filled(tally.person, limits.person, "person", message)
     if over is not None:
         return replace(tally, person=person), over
-    # Where many write, one of them is answered for all.
+    # In a conversation with many people, one reply is for all.
     everybodys = replace(message, place="")
     chat, over = _filled(tally.conversation, limits.conversation, "conversation", everybodys)
     if over is not None:
@@ -190,10 +190,10 @@ def step(
 
 
 def dry_at(bucket: Bucket, rate: Rate, now: datetime) -> datetime:
-    """Return from when on a bucket that was filled now says no more than none at all would.
+    """Return when a bucket filled now can be forgotten, because it equals an empty one.
 
-    It drains by the time of its messages, which may be long over: more of the same minute may be on
-    the way, late as well, so it counts for as long as if all of it had been written now.
+    It drains by the times of its messages, which may be long past. More of the same minute may
+    still arrive late, so it is kept as if all its messages had been written now.
     """
     drained = now + rate.drained_after(bucket.level)
     return drained if bucket.over_until is None else max(drained, bucket.over_until)
@@ -211,13 +211,14 @@ def _filled(
         return None, None
     sent_at = min(message.sent_at or message.now, message.now)
     bucket = bucket or Bucket(level=0, at=sent_at)
-    # Where the clock was set back, the last message was written just now.
+    # If the clock was set back, the last message was written just now.
     bucket = replace(bucket, at=min(bucket.at, message.now))
-    # Nothing is written in the future, nor before what came first: an instant that somebody made
-    # up earns them nothing.
+    # A message is not from the future, nor older than the one before it: a made-up time gains
+    # nothing.
     at = max(sent_at, bucket.at)
     if bucket.over_until is not None:
-        # No pause is longer than a full bucket takes; one that is was told by another clock.
+        # No pause is longer than a full bucket needs to drain; a longer one comes from another
+        # clock.
         until = min(bucket.over_until, at + rate.drained_after(rate.burst))
         if at < until:
             return _refused(bucket, until, which, message.place)
@@ -248,7 +249,7 @@ def _counted(day: Day | None, daily: int, message: _Message) -> tuple[Day | None
 
 
 def _told(told: tuple[str, ...], place: str) -> tuple[tuple[str, ...], bool]:
-    """Return who was told once this place is, and whether it has still to be."""
+    """Return the told places with this one added, and whether it still has to be told."""
     if place in told or len(told) >= MOST_TOLD:
         return told, False
     return (*told, place), True

@@ -1,13 +1,13 @@
-"""What belongs together: the fragments of one message, and what debounce takes as one turn.
+"""What belongs together: the fragments of one message, and the messages that debounce joins in a turn.
 
-`fragments` decides what joins what. Each fragment is committed as it comes, as a message of its own
-that names the first: a kill between two loses nothing. What waits is measured on the monotonic
-clock, so that no clock that is set holds a message up, and anew after a start, because the platform
-can only bring the rest from then on.
+`fragments` decides what joins what. Each fragment is committed when it arrives, as a message of its
+own that names the first: a kill between two loses nothing. Waiting uses the monotonic clock, so
+that setting the clock delays no message. After a start it begins again, because the platform can
+deliver the rest only from then on.
 
-A message that came in fragments is one; its turn begins when the last one is there, or when no more
-was to be waited for. With `while_busy = "collect"` a person who writes three messages in a row is
-answered once: the turn begins when nothing more came for a moment, and takes what they wrote.
+A message in fragments is one message; its turn begins when the last fragment has arrived, or the
+wait is over. With `while_busy = "collect"` a person who writes three messages in a row gets one
+answer: the turn begins when nothing more came for a moment, and takes all of them.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from zeroclaw.store import Expect, Row, RowKind, scan
 from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
-"""Seconds from a start until no more is waited for: the platform has to be reached first."""
+"""Seconds after a start to wait for a rest at least: the platform must be reached first."""
 
 
 class Continuation(Value):
-    """What an event is the rest of.
+    """The message that an event continues.
 
     Attributes:
         last: The piece before it.
-        still: Fails the commit unless that piece waits as it did.
+        still: Makes the commit fail unless that piece still waits unchanged.
     """
 
     run: Run
@@ -44,7 +44,7 @@ class Continuation(Value):
 
 
 class Reassembly(Struct, eq=False):
-    """Knows what is not whole; one for the whole daemon. Nothing is open before `remember`."""
+    """Knows the incomplete messages; one for the whole daemon. None is known before `remember`."""
 
     context: InboundContext
     _runs: dict[ItemId, Run] = field(default_factory=dict[ItemId, Run])
@@ -54,9 +54,9 @@ class Reassembly(Struct, eq=False):
     _coming: dict[tuple[str, ...], Piece] = field(default_factory=dict[tuple[str, ...], Piece])
 
     async def remember(self) -> None:
-        """Take up what an earlier process was waiting for; once, before anything is admitted."""
+        """Load the incomplete messages of an earlier process; once, before anything is admitted."""
         async for row in scan(self.context.store, INBOX.where(state="queued")):
-            # What can't be read is its conversation's trouble, and is told of there.
+            # An unreadable row is a problem of its conversation, and is reported there.
             with suppress(StoreUnusable):
                 self.admitted(INBOX.of(row), rest_s=AFTER_START_S)
 
@@ -67,10 +67,10 @@ class Reassembly(Struct, eq=False):
         return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
 
     def piece(self, envelope: Envelope, run: ItemId) -> Piece | None:
-        """Return what a message is of one that its client sent in several; None for a whole one.
+        """Return the place of a message in one that its client split; None for a whole message.
 
-        Until it is `settled`, its rest is waited for: a reader takes no fragment for whole that it sees
-        before its commit has returned.
+        Until it is `settled`, its rest is waited for: a reader may see the fragment before its
+        commit has returned, and must not take it for a whole message.
         """
         piece = piece_of(run, envelope.continues)
         if piece is not None:
@@ -78,9 +78,9 @@ class Reassembly(Struct, eq=False):
         return piece
 
     def settled(self, envelope: Envelope, plan: Plan | None) -> None:
-        """Learn what was committed of an event, None for nothing.
+        """Learn what was committed for an event, None for nothing.
 
-        A text is whole when its writer goes on to something else.
+        A text is whole when its writer does something else.
         """
         self._coming.pop(envelope.dedup, None)
         if plan is not None and plan.piece is not None:
@@ -89,11 +89,11 @@ class Reassembly(Struct, eq=False):
             self._ends_text(envelope.address.key(), envelope.sender.id)
 
     def expects(self, envelope: Envelope) -> bool:
-        """Whether an event's sender has begun something there that it could be the rest of."""
+        """Whether the event's sender has an incomplete message there that it could continue."""
         return _where(envelope) in self._newest
 
     async def continuation(self, envelope: Envelope) -> Continuation | None:
-        """Return what an event is the rest of, None for what stands for itself."""
+        """Return the message that an event continues, None for an event on its own."""
         run = self._runs.get(self._newest.get(_where(envelope), ItemId("")))
         if run is None or not takes(run, envelope, now=self.context.clock.monotonic()):
             return None
@@ -104,11 +104,11 @@ class Reassembly(Struct, eq=False):
         return Continuation(run=run, last=INBOX.of(row), still=still)
 
     def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:
-        """Learn what waits: a piece opens, continues or ends a run, anything else ends a text.
+        """Learn of a queued item: a piece opens, continues or ends a run, anything else ends a text.
 
         Args:
-            item: What waits now.
-            rest_s: How long is waited at least where more is to come.
+            item: The queued item.
+            rest_s: The shortest wait for a rest, if one is expected.
         """
         ask, now = item.content, self.context.clock.monotonic()
         if not isinstance(ask, Ask) or ask.piece is None:
@@ -147,13 +147,13 @@ def _key(run: Run) -> tuple[str, str, str]:
 
 
 MOST = 50
-"""Messages that one turn takes together; the others are the next turn's."""
+"""Messages that one turn takes together; the others wait for the next turn."""
 LONGEST = 5
-"""Windows after which a turn begins although its person goes on writing."""
+"""Windows after which a turn begins even if the person still writes."""
 
 
 class Debounce(Struct, eq=False):
-    """Finds what a conversation's next turn is about.
+    """Finds the items of a conversation's next turn.
 
     Attributes:
         left_s: See `Reassembly.left_s`.
@@ -165,12 +165,12 @@ class Debounce(Struct, eq=False):
     async def next(
         self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> tuple[Waiting, ...]:
-        """Return the items of the next turn, the oldest first; nothing when nothing waits.
+        """Return the items of the next turn, the oldest first; none when nothing waits.
 
         Args:
-            conversation: Whose turn.
-            news: Set when there is something new; it still does afterwards.
-            is_wanted: Whether a turn is still to begin; it is set when that changes.
+            conversation: The conversation.
+            news: Set when there is something new; still set afterwards if it was.
+            is_wanted: Whether a turn is still to begin; `news` is set when that changes.
         """
         has_rung = False
         whole: set[str] = set()
@@ -191,7 +191,7 @@ class Debounce(Struct, eq=False):
             in_pieces = {run_of(one) for one in items if piece_in(one) is not None}
             if in_pieces <= whole:
                 break
-            # The last piece may have been committed since the others were read.
+            # The last piece may have been committed after the others were read.
             whole = in_pieces
         if has_rung:
             news.set()
@@ -208,20 +208,20 @@ class Debounce(Struct, eq=False):
         rest_s = max((self.left_s(run) for run in set(map(run_of, items))), default=0.0)
         if not items or not _collects(items[0]) or len(items) >= MOST:
             return rest_s
-        # A message may wait that came by a channel that was taken out since.
+        # The message may have come by a channel that was removed since.
         settings = self.context.settings.config.channels.get(items[0].address.channel)
         window_s = 0.0 if settings is None else settings.collect_s
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:
-            return rest_s  # the clock was set back; a turn does not wait until it has caught up
+            return rest_s  # the clock was set back; don't wait until it has caught up
         return max(min(window_s - since_newest, LONGEST * window_s - since_oldest), rest_s)
 
 
 def together(rows: Sequence[Row]) -> tuple[Item, ...]:
     """Return the oldest item, and those that are answered with it, in order.
 
-    Those are the other pieces of its message, and what is right behind it and collected with it.
+    Those are the other pieces of its message, and the items directly after it that it collects.
     """
     items = [INBOX.of(row) for row in rows]
     taken = items[: _collected(items)]
@@ -230,7 +230,7 @@ def together(rows: Sequence[Row]) -> tuple[Item, ...]:
 
 
 def _collected(items: Sequence[Item]) -> int:
-    """Return how many of the first items are collected, at least the first of them."""
+    """Return how many of the first items are answered together; at least one."""
     for place, item in enumerate(items):
         first = items[0]
         same = item.principal.id == first.principal.id and item.address == first.address

@@ -1,4 +1,4 @@
-"""Which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
+"""Check which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
 
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.gate import receipt
@@ -12,7 +12,7 @@ from zeroclaw.value import Struct
 
 
 class Receipts(Struct, eq=False):
-    """Looks receipts up in every conversation; reads all journals, so it takes its time."""
+    """Looks up receipts in every conversation; slow, because it reads all journals."""
 
     store: Kept
     keys: Keys
@@ -25,7 +25,7 @@ class Receipts(Struct, eq=False):
         return [_as_json(token, issued.get(token), removed.get(token)) for token in tokens]
 
     async def _issued(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
-        """Return those that journals hold; None for one whose result is another."""
+        """Return the receipts found in journals; None for one whose result does not match."""
         found: dict[str, CheckedReceipt | None] = {}
         for stream in await self.store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
@@ -41,7 +41,7 @@ class Receipts(Struct, eq=False):
         return found
 
     async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt]:
-        """Return those whose results are gone, by an audit whose chain is whole."""
+        """Return the receipts whose results were removed, according to an intact audit chain."""
         found: dict[str, CheckedReceipt] = {}
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
             known = await recorded_in(self.store, stream)

@@ -1,9 +1,9 @@
-"""What ends with a person who is revoked: their turns, what they wrote, their grants.
+"""End what a revoked person has under way: their turns, their messages, their grants.
 
-Operators revoke people, and so does a configuration that lets somebody in no more. That closes
-ingress and the gate at once, in memory, with the commit or the reload that says so. This room
-then ends what was under way. It looks until there is nothing left, and once more at each start, so
-a kill in between leaves nothing running.
+Operators revoke people, and so does a configuration that no longer lets them in. The commit or the
+reload closes ingress and the gate at once, in memory. This code then ends what was under way. It
+repeats until nothing is left, and runs once more at each start, so that a kill in between leaves
+nothing running.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Revocation(Struct, eq=False):
-    """Ends what people had under way who were revoked.
+    """Ends what revoked people have under way.
 
     Attributes:
         group: Owns the work.
@@ -37,7 +37,7 @@ class Revocation(Struct, eq=False):
     group: asyncio.TaskGroup
 
     def begin(self) -> None:
-        """End what people have under way who are revoked by now; never waits."""
+        """Start to end what revoked people have under way; never waits."""
         self.group.create_task(self.sweep(), name="revoked")
 
     def end_what_is_left_of(self, principal: Principal) -> None:
@@ -48,7 +48,7 @@ class Revocation(Struct, eq=False):
     async def sweep(self) -> None:
         """End what revoked people have under way."""
         await self._end_grants()
-        # What waits before what runs: an item that is taken meanwhile is found as a turn.
+        # Queued items before running turns: an item that is taken meanwhile is found as a turn.
         while not await self._withdraw():
             pass
         await self._stop()
@@ -63,7 +63,7 @@ class Revocation(Struct, eq=False):
                     await self._commit(one.conversation, *writes)
 
     async def _withdraw(self) -> bool:
-        """End what waits for its turn; false when something was taken meanwhile."""
+        """End queued items; False if one was taken meanwhile."""
         found = [row async for row in scan(self.context.store, INBOX.where(state="queued"))]
         for row, item in _readable(found, lambda row: (row, INBOX.of(row))):
             if self.context.people.excluded_by(item.principal):
@@ -84,14 +84,14 @@ class Revocation(Struct, eq=False):
                 await self._commit(here, item_put(made, "control", expect=0))
 
     async def _commit(self, here: ConversationId, *writes: Write) -> None:
-        """Commit in a conversation, and have its inbox served."""
+        """Commit in a conversation, and wake it."""
         point = DurablePoint.ADMITTED
         await self.context.store.commit(Commit(point=point, conversation=here, writes=writes))
         self.context.announce(Plan(conversation=here, wake=(here,)))
 
 
 def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
-    """Yield what rows hold; one that is damaged is the trouble of its own conversation alone."""
+    """Yield the contents of rows; a damaged row is only a problem of its own conversation."""
     for row in rows:
         try:
             found = read(row)
@@ -101,5 +101,5 @@ def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
 
 
 def _operator(address: Address, display: str) -> Principal:
-    """Return the operator who revoked a person, known by name alone."""
+    """Return the operator who revoked a person, known only by name."""
     return replace(CONSOLE, channel=address.channel, display=display)

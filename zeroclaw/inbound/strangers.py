@@ -1,7 +1,7 @@
-"""Strangers: met with silence, or given a code and put to the operators (P4).
+"""Strangers: they get silence, or a code, with a question to the operators (P4).
 
-What is decided is `pairing.py`'s; this file reads the rows and makes the writes.
-Who passes holds a lock from reading to committing, so that a crowd is counted.
+`pairing.py` decides; this file reads the rows and makes the writes. A stranger's event holds a lock
+from reading to committing, so that concurrent events are counted.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
 COUNTS_FOR = ConversationId("pairing")
-"""Under which the numbers of these questions are counted; they belong to no conversation."""
+"""The scope in which these questions are numbered; they belong to no conversation."""
 
 
 class Strangers(Struct, eq=False):
-    """Plans what a stranger's event comes to; one for the whole daemon.
+    """Plans a stranger's event; one for the whole daemon.
 
     Attributes:
         numbers: The daemon's, because these questions share chats with approvals.
-        operators: Where a question is put.
+        operators: Returns where a question is sent.
         claim: The printed code, while one is open.
     """
 
@@ -55,10 +55,10 @@ class Strangers(Struct, eq=False):
     def open_claim(self, channels: Iterable[str]) -> str:
         """Return a code that makes its first sender in private an operator; for an hour, once.
 
-        Empty where no channel gives codes out, or where an operator can be reached anyway.
+        Empty if no channel gives out codes, or an operator can be reached anyway.
 
         Args:
-            channels: The names of all that run.
+            channels: The names of all running channels.
         """
         names = tuple(channels)
         if not any(map(self._holds_s, names)) or self.context.people.can_be_reached(names):
@@ -78,9 +78,10 @@ class Strangers(Struct, eq=False):
     # --- an unknown sender ---------------------------------------------------------------------
 
     def hears(self, envelope: Envelope) -> bool:
-        """Whether an event may come to anything: a message, in private, of who wasn't revoked.
+        """Whether an event may have an effect: a private message from a sender who wasn't revoked.
 
-        Ids that no platform gives out are not stored, because a stranger's row has a bound (P4).
+        Overlong ids, which no platform gives out, are not stored, because a stranger's row is
+        bounded (P4).
         """
         sender, address = envelope.sender, envelope.address
         return (
@@ -95,7 +96,7 @@ class Strangers(Struct, eq=False):
 
     @asynccontextmanager
     async def passing(self, principal: Principal | None) -> AsyncGenerator[None]:
-        """Wait for those before whose events may get or use a code; leave it when it is committed."""
+        """Wait for earlier events that may get or use a code; leave this when it is committed."""
         if principal is not None and self.claim is None:
             yield
             return
@@ -103,7 +104,7 @@ class Strangers(Struct, eq=False):
             yield
 
     async def plan(self, envelope: Envelope, *, is_known: bool) -> Plan | None:
-        """Return what an event comes to, None for silence; of a known sender, the code's alone."""
+        """Return the effects of an event, None for silence; for a known sender only the code's."""
         if not self.hears(envelope):
             return None
         match self._guess(envelope):
@@ -115,7 +116,7 @@ class Strangers(Struct, eq=False):
                 return None
 
     def _guess(self, envelope: Envelope) -> pairing.Guess:
-        """Compare a message with the printed code; wrong ones are counted."""
+        """Compare a message with the printed code; wrong guesses are counted."""
         if self.claim is None or not isinstance(envelope.body, Said):
             return "none"
         claim, found = pairing.guess(
@@ -125,7 +126,7 @@ class Strangers(Struct, eq=False):
             sender=envelope.sender.id,
             now=self.context.clock.now(),
         )
-        # One that is used ends in `written`, so that a commit that fails can be tried again.
+        # A used claim ends in `written`, so that after a failed commit it can be used again.
         if found != "right":
             self.claim = claim
         return found
@@ -170,7 +171,7 @@ class Strangers(Struct, eq=False):
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
             *counters,
-            # Quiet, because a stranger who can't be answered needs no operator.
+            # Quiet, because a stranger who can't be reached needs no operator.
             outbox_row(keys[0], Text(address=address, text=told, quiet=True)),
         ]
         for key, reader in zip(keys[1:], readers, strict=True):
@@ -180,7 +181,7 @@ class Strangers(Struct, eq=False):
         return Plan(conversation=None, writes=tuple(writes))
 
     def _holds_s(self, channel: str) -> float | None:
-        """Return for how long a code of a channel holds, None where strangers get none by now."""
+        """Return how many seconds a channel's codes last, None if strangers get none there now."""
         settings = self.context.settings.config.channels.get(channel)
         if settings is None or settings.pairing != "code" or channel in self.context.people.local:
             return None

@@ -1,16 +1,16 @@
-"""Keeps every channel receiving: restarted with back-off, and one never holds up another.
+"""Keeps every channel receiving: restarts it with back-off, and no channel delays another.
 
     starting ──ready──► up ──error──► waiting ──time──► starting
         └──────error──────────────────┘
     any ──unauthorized or a fault in the code, too often──► down
 
-What a channel raises stays here: the others go on, `status` shows it, and the operator is told
-on another channel, once for each time that it goes down.
+An exception of one channel does not affect the others: they go on, `status` shows it, and the
+operator is told on another channel, once for each time that it goes down.
 
-A poison message, an event that breaks our own code, holds its channel up for a while and not for
-ever. A platform delivers again what was not stored, and nothing behind it: so one such event would
-silence a whole channel until an operator looks. After enough tries the event is given up, and an
-operator is told. A store that is away is no such fault: it is waited for.
+A poison message is an event that makes our own code fail; it blocks its channel only for a while. A
+platform redelivers an event that was not stored, and nothing after it, so one such event would
+silence a whole channel until an operator looks. After enough tries the event is dropped, and an
+operator is told. An unavailable store is not such a fault: it is waited for.
 """
 
 import asyncio
@@ -41,20 +41,20 @@ from zeroclaw.value import Struct, field
 AGAIN = BackOff(first_s=1.0, longest_s=15.0)
 """The channel is deaf meanwhile, so no longer than a person waits who has just written."""
 STEADY_S = 60.0
-"""A channel that was up this long has earned a fresh back-off, and its failures are forgotten."""
+"""A channel that was up this long starts with a fresh back-off, and its failures are forgotten."""
 CLOSE_S = 5.0
-"""Seconds that an adapter gets to free what it holds."""
+"""Seconds that an adapter gets to close."""
 TOLD_AFTER = 3
-"""Failures in a row before the operator is told; one cut line is not news."""
+"""Failures in a row before the operator is told; one lost connection is not news."""
 
 Condition = Literal["starting", "up", "waiting", "down"]
 
 
 class PoisonMessages(Struct, kw_only=True, eq=False):
-    """Stands before ingress for one channel; see `Supervisor`.
+    """Admits events to ingress for one channel, and drops poison messages; see `Supervisor`.
 
     Attributes:
-        has_received: Whether an event was taken, or given up, since this was last set back.
+        has_received: Whether an event was taken or dropped since this was last reset.
     """
 
     channel: str
@@ -65,10 +65,10 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
     has_received: bool = False
 
     async def admit(self, envelope: Envelope) -> Admission:
-        """Show ingress an event.
+        """Pass an event to ingress.
 
         Raises:
-            ChannelUnavailable: A fault in the code; the event may be shown again.
+            ChannelUnavailable: A fault in the code; the event may be passed again.
             ZeroclawError: As ingress raised it.
         """
         admission = await call(lambda: self.ingress(envelope))
@@ -97,8 +97,10 @@ class Supervisor(Struct, kw_only=True, eq=False):
     Attributes:
         admit: Ingress.
         clock: For back-off.
-        tell_operators: Called with the channel that failed and a sentence; must not use it.
+        tell_operators: Called with the name of the failed channel, which it must not use, and a
+            sentence.
         log: For facts.
+        states: The condition of each channel, by name.
     """
 
     admit: Admit
@@ -114,16 +116,16 @@ class Supervisor(Struct, kw_only=True, eq=False):
         up: Callable[[Channel], None],
         ready: Callable[[str], None],
     ) -> None:
-        """Run one channel until cancelled, or until only a person can mend it.
+        """Run one channel until cancelled, or until only a person can fix it.
 
         Args:
             name: The name in the configuration.
-            make: Makes the adapter; what it raises counts as a failed start.
+            make: Makes the adapter; an exception counts as a failed start.
             up: Called with the adapter as soon as others may send through it.
             ready: Called with the name when the platform has answered, and receives.
         """
         failures = waits = 0
-        # It outlives the adapter, which may well be restarted between two tries of an event.
+        # It outlives the adapter, which may be restarted between two tries of an event.
         poison = PoisonMessages(
             channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
         )
@@ -151,7 +153,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             began, poison.has_received = self.clock.monotonic(), False
             error = await run()
             if poison.has_received and isinstance(error, ChannelUnavailable):
-                # People were heard meanwhile, so this is another cut line, not the same one still.
+                # Events arrived meanwhile, so this is another lost connection, not the same one.
                 waits = 0
             if self.clock.monotonic() - began >= STEADY_S:
                 failures = waits = 0
@@ -174,7 +176,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             await self.clock.sleep(again_in_s)
 
     async def _close(self, name: str, channel: Channel) -> None:
-        """Close an adapter; one that can't even do that is left behind."""
+        """Close an adapter; if that fails it is abandoned."""
         try:
             async with asyncio.timeout(CLOSE_S):
                 closed = await call(channel.aclose)
@@ -198,11 +200,11 @@ async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
 
 
 async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> None:
-    """Wait before something is tried again, unless `group`, which owns who waits, is ending.
+    """Wait before a retry, unless `group`, which owns the caller, is ending.
 
     Before Python 3.13 a task group that fails while it is cancelled forgets that it was
-    (github.com/python/cpython/issues/116720, read 2026-11); a caller that tried such work again would
-    never end. But a group that is ending takes no more tasks.
+    (github.com/python/cpython/issues/116720, read 2026-11), so a caller that retries would never
+    end. But a group that is ending takes no more tasks.
 
     Raises:
         CancelledError: The group is ending.
@@ -217,14 +219,14 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
 
 
 def fault_line(error: Exception) -> str:
-    """Say an error in a line; a stranger's text may hold anything, so only its kind is told."""
+    """Return an error as one line; only the kind of a foreign one, whose text may hold anything."""
     if isinstance(error, ZeroclawError | RuntimeError):
         return str(error)
     return f"a fault in its code ({type(error).__name__}{_place(error)})"
 
 
 def _place(error: Exception) -> str:
-    """Say where an error was raised: a file's name and a line, which hold no secret."""
+    """Return where an error was raised, as a file's name and a line, which contain no secret."""
     frames = list(walk_tb(error.__traceback__))
     if not frames:
         return ""
@@ -233,6 +235,6 @@ def _place(error: Exception) -> str:
 
 
 TRIES = 20
-"""How often an event is tried; channels wait about a second in between."""
+"""Tries of an event before it is dropped; channels wait about a second in between."""
 REMEMBERED = 256
-"""Events that are counted at the same time; the oldest one's count begins anew."""
+"""Events whose tries are counted at the same time; beyond that the oldest count starts again."""

@@ -1,4 +1,4 @@
-"""What stands in a chat, in order: what people said, what was answered, cards, the open draft."""
+"""The contents of a chat, in order: people's messages, answers, cards, the open draft."""
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
@@ -17,14 +17,14 @@ from zeroclaw.text.escape import without_markup
 from zeroclaw.value import Struct, Value, replace
 
 NEWEST = 200
-"""Rows of each kind that a first look goes back."""
+"""Rows of each kind that the first read returns."""
 
 
 class Part(Value):
-    """A part of a conversation, in order; what is before it stands before the cursor `before`.
+    """A part of a conversation, in order.
 
     Attributes:
-        before: Empty where nothing is before it.
+        before: Pass this as `before` to read the part before this one; empty if there is none.
     """
 
     items: tuple[TranscriptItem, ...]
@@ -35,7 +35,7 @@ class Transcript(Struct, eq=False):
     """Reads chats back from the inbox, the outbox and the open drafts.
 
     Attributes:
-        screen: The last look at what the bot says in them.
+        screen: The last check of the bot's texts.
     """
 
     store: Store
@@ -43,7 +43,7 @@ class Transcript(Struct, eq=False):
     screen: Screen = as_it_is
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
-        """Return what stands in a chat after a cursor; empty for the newest."""
+        """Return the contents of a chat after a cursor; for an empty one the newest."""
         found = [
             row for table in (INBOX, OUTBOX) for row in await self._rows(table, address, after)
         ]
@@ -69,7 +69,7 @@ class Transcript(Struct, eq=False):
         return (*items, *drafts)
 
     async def sent_file(self, address: Address, key: str) -> OutgoingFile | None:
-        """Return a file that was sent to a chat; None for none, or one that is no longer kept."""
+        """Return a file that was sent to a chat; None if there is none, or it is no longer stored."""
         row = await self.store.get(RowKind.OUTBOX, key)
         item = None if row is None or row.place != address.key() else OUTBOX.of(row)
         if not isinstance(item, rows.File):
@@ -82,17 +82,17 @@ class Transcript(Struct, eq=False):
         )
 
     async def is_off_the_record(self, address: Address) -> bool:
-        """Tell whether a chat is off the record; one of several conversations is if one of them is."""
+        """Whether a chat is off the record; with several conversations, whether one of them is."""
         rows = await self.store.select(POINTERS.where(place=address.key()))
         return any(is_off_the_record(POINTERS.of(row).conversation) for row in rows)
 
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
-        """Return the newest of a conversation, wherever it was said; without open drafts.
+        """Return the newest part of a conversation, in all its chats; without open drafts.
 
         Args:
-            conversation: Which.
-            before: Only what stands before this cursor; empty for the newest.
-            limit: Rows that are looked at; what a person did not write or read is left out.
+            conversation: The conversation.
+            before: Only items before this cursor; empty for the newest.
+            limit: Rows that are read; items that no person wrote or read are left out.
         """
         found: list[Row] = []
         for table in (INBOX, OUTBOX):
@@ -101,7 +101,7 @@ class Transcript(Struct, eq=False):
             )
         newest = sorted(found, key=lambda row: row.key)[-limit:]
         items: list[TranscriptItem] = []
-        cards: set[str] = set()  # each approver has a card of their own
+        cards: set[str] = set()  # each approver has their own card
         for row in newest:
             item = await self._item(row)
             if item is None or (item.kind == "card" and item.key in cards):
@@ -120,7 +120,7 @@ class Transcript(Struct, eq=False):
         return await self.store.select(table.where(place=place, newest_first=True, limit=NEWEST))
 
     def _screened(self, item: TranscriptItem) -> TranscriptItem:
-        """Return what the bot says as it may be shown; as `Account.outgoing` does."""
+        """Return the bot's text as it may be shown, like `Account.outgoing`."""
         if item.sent is not None:
             sent = replace(item.sent, name=self.screen(item.sent.name))
             return replace(item, text=self.screen(item.text), sent=sent)
@@ -132,7 +132,7 @@ class Transcript(Struct, eq=False):
         return item if shown == words else replace(item, text=shown, plain=True)
 
     async def _item(self, row: Row) -> TranscriptItem | None:
-        """Return what was said or told by a row; None for what nobody wrote or read."""
+        """Return the item of a row; None if no person wrote or read it."""
         if row.kind is RowKind.INBOX:
             return _said(row)
         item = OUTBOX.of(row)
@@ -162,7 +162,7 @@ class Transcript(Struct, eq=False):
         return self._screened(told)
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
-        """Return the card as its questions stand now."""
+        """Return the card with the current state of its questions."""
         found = await requests_of(self.store, item.approvals)
         endings = (approvals.ending_of(one) for one, _ in found)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))

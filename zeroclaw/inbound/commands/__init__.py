@@ -1,1 +1,1 @@
-"""The slash commands, the same on every channel; one file a family."""
+"""The slash commands, the same on every channel; one file per family."""

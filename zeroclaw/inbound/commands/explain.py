@@ -1,8 +1,8 @@
-"""Explains whether somebody may do something, by what the daemon itself would decide by.
+"""Explain whether a person may do something, with the same code that decides it in the daemon.
 
-`zeroclaw policy explain` and the console ask through here. The parts are the daemon's own: `People`
-says who is let in, a tool is asked what a call would touch, and `gate.ruling` decides, so that the
-answer is about this machine: where no sandbox works there is no shell.
+Used by `zeroclaw policy explain` and the console. `People` says who is let in, the tool says what a
+call would touch, and `gate.ruling` decides, so the answer is about this machine: without a working
+sandbox there is no shell.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ _UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
 class Asker(Value):
-    """Who is asked about.
+    """The person that the question is about.
 
     Attributes:
-        principal: As ingress would say who it is.
+        principal: Their principal, as ingress would identify them.
         out: Why ingress does not let them in, empty when it does.
     """
 
@@ -48,15 +48,15 @@ class Asker(Value):
 
 
 class Explainer(Value):
-    """All that the daemon decides by.
+    """All that the daemon's decisions depend on.
 
     Attributes:
         settings: The configuration in force.
-        people: Who is let in by now.
-        policy: The one in force, a halt and the revoked included.
-        protected: What nobody may touch.
-        tools: Those that are offered, by name.
-        workspaces: Where conversations have theirs.
+        people: Who is let in now.
+        policy: Returns the policy in force, with halt and revocations.
+        protected: What no call may touch.
+        tools: The offered tools, by name.
+        workspaces: The directory of the conversations' workspaces.
         clock: For conditions on time, and for tools.
     """
 
@@ -71,17 +71,18 @@ class Explainer(Value):
     async def explain(
         self, *, who: str, action: str, arguments: str, resources: tuple[str, ...]
     ) -> Explained:
-        """Return what would be decided of a question that is put in a direct chat.
+        """Return what would be decided about a question in a direct chat.
 
         Args:
             who: `operator`, `person:<name>`, `role:<name>` or `<channel>:<sender id>`.
             action: A tool's name, or `tool:<name>`, `command:<name>`, `approve:<tool>`.
             arguments: JSON; empty for none.
-            resources: What the call touches; when empty the tool is asked, if it can say.
+            resources: What the call touches; if empty, the tool says it from the arguments.
 
         Raises:
-            ConfigError: Nobody is called so.
-            ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal form.
+            ConfigError: There is no such person.
+            ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal
+                form.
         """
         asker, policy = asker_of(self.settings.config, self.people, who), self.policy()
         if action.startswith((_COMMAND, _APPROVE)):
@@ -119,9 +120,9 @@ class Explainer(Value):
         return await self._explain_call(tool, query, arguments, asker)
 
     def standing(self, tool: Tool, *roles: str) -> StatementEffect | None:
-        """Return what the policy says of a tool to somebody of these roles whom no statement names.
+        """Return the policy's answer for a tool to a person with these roles whom no statement names.
 
-        None where that hangs on the call: on what it touches, or holds.
+        None if that depends on the call: on what it touches, or on its arguments.
         """
         somebody = _nowhere("somebody:", *roles)
         query = any_call(tool.spec, somebody, now=self.clock.now(), direct=True)
@@ -159,7 +160,7 @@ class Explainer(Value):
         return Explained(query=query, ruling=ruling, considered=considered, notes=notes)
 
     def _beyond(self, tool: Tool, resources: tuple[str, ...]) -> str:
-        """Return why a tool can't touch resources that it was not asked about, empty if it may."""
+        """Return why a tool can't touch these resources, empty if it may."""
         root = f"{resource_form(f'file:{self.workspaces}')}/"
         beyond = [one for one in resources if not one.startswith(root)]
         if tool.spec.name in files.NAMES and beyond:
@@ -194,7 +195,7 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
     """Return who is meant, and whether ingress lets them in.
 
     Raises:
-        ConfigError: Nobody is called so.
+        ConfigError: There is no such person.
     """
     kind, _, name = who.partition(":")
     person = next((one for one in config.people if f"person:{one.name}" == who), None)
@@ -215,7 +216,7 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
         fault = f"`[[people]]` has no `{name}`; it names {known}"
         raise ConfigError((fault,))
     if kind == "role" and name:
-        # Somebody whom no statement can name but by this role.
+        # A person whom statements can name only by this role.
         return Asker(principal=_nowhere("", name))
     if kind and name:
         return _sender(config, people, kind, name)
@@ -227,18 +228,18 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
 
 
 def _nowhere(id_: str, *roles: str) -> Principal:
-    """Return somebody whom no statement can name by a channel."""
+    """Return a person whom no statement can name by a channel."""
     return Principal(id=id_, roles=frozenset(roles), channel="", sender="")
 
 
 def _best(askers: list[Asker], nobody: Principal, *, out: str) -> Asker:
-    """Return the first who is let in, else the first, else nobody."""
+    """Return the first who is let in, else the first, else `nobody`."""
     let_in = (one for one in askers if not one.out)
     return next(let_in, askers[0] if askers else Asker(principal=nobody, out=out))
 
 
 def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
-    """Return whom ingress takes a sender for."""
+    """Return how ingress identifies a sender."""
     sender = people.spelled(channel, sender) or sender
     found = people.admit(channel, Sender(id=sender, verified=True))
     settings = config.channels.get(channel)
@@ -268,7 +269,7 @@ def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
 
 
 def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
-    """Return resources as tools name them.
+    """Return resources in the form that tools use.
 
     Raises:
         ToolArgumentsInvalid: One has no normal form.
@@ -281,10 +282,10 @@ def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _checked(tool: Tool, given: Arguments) -> dict[str, object]:
-    """Return the arguments as the tool takes them.
+    """Return the arguments as the tool accepts them.
 
     Raises:
-        ToolArgumentsInvalid: It does not.
+        ToolArgumentsInvalid: It does not accept them.
     """
     found = call_now(lambda: dict(tool.check(given)))
     if not isinstance(found, Raised):
@@ -296,4 +297,4 @@ def _checked(tool: Tool, given: Arguments) -> dict[str, object]:
 
 
 async def _nothing_is_started(_spawned: Spawned | None) -> None:
-    """Naming resources runs nothing."""
+    """Do nothing: naming resources starts no process."""

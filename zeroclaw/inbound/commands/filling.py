@@ -23,19 +23,19 @@ NAMES: Mapping[str, Sentence] = {
 
 
 async def filled(store: Store, sources: RequestSources, whose: Whose) -> Filled:
-    """Look at what the next request of a conversation would hold."""
+    """Return what the next request of a conversation would contain."""
     history = await read_history(store, whose.conversation)
     return await sources.filled(history.spoken(), whose)
 
 
 async def told_filling(store: Store, sources: RequestSources, given: Invocation) -> Reply:
-    """Tell it; nothing is changed."""
+    """Reply with it; nothing is changed."""
     whose = Whose(conversation=given.here, principal=given.principal, address=given.address)
     return Reply(text=in_words(await filled(store, sources, whose), given.language))
 
 
 def in_words(filled: Filled, language: Language) -> str:
-    """Return a bar and a table, in letters of one width."""
+    """Return a bar and a table, in monospace."""
     rows = [(named(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
         tokens = Grouped(number=filled.tokens)
@@ -61,5 +61,5 @@ def in_words(filled: Filled, language: Language) -> str:
 
 
 def named(part: str, language: Language) -> str:
-    """Return what a part of a request is called; a file, or another package's, by its own name."""
+    """Return the name of a part of a request; files and other packages' parts keep their own name."""
     return NAMES[part].to(language) if part in NAMES else part

@@ -1,9 +1,8 @@
-"""`/forget`: a person's wish that what they said be removed, once they have said it twice.
+"""`/forget`: a person's request to erase what they said, once they have confirmed it.
 
-    (none) ── /forget [person] ──▶ asked ── /forget <code> ──▶ open ── removed ──▶ (none)
+    (none) ── /forget [person] ──▶ asked ── /forget <code> ──▶ open ── erased ──▶ (none)
 
-Each person has one wish at a time. An open one is carried out by whoever keeps the store, also
-after a restart.
+Each person has one request at a time. `retention` carries out an open one, also after a restart.
 """
 
 from datetime import timedelta
@@ -22,13 +21,13 @@ ASKED, OPEN = "asked", "open"
 
 
 class Wish(Value):
-    """The row of a wish; its key is who has it.
+    """The row of a request; its key is the person who made it.
 
     Attributes:
-        person: Whose words go, as `Principal.id`.
-        by: Whose wish it is.
+        person: Whose words are erased, as `Principal.id`.
+        by: Who made the request.
         address: Where they are told that it is done.
-        code: What they repeat.
+        code: What they repeat to confirm.
     """
 
     person: str
@@ -48,7 +47,7 @@ WISHES = Table(
 
 
 async def forget(context: InboundContext, given: Invocation) -> Reply:
-    """Return the reply to `/forget`, and the wish as it stands after it."""
+    """Return the reply to `/forget`, with the write of the request's new state."""
     now, principal, language = context.clock.now(), given.principal, given.language
     named = given.command.rest.strip()
     row = await context.store.get(RowKind.FORGETTING, principal.id)
@@ -66,7 +65,7 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
     may_others = context.may(principal, "command:forget", direct=given.address.direct, own=False)
     if not is_own and not may_others:
         return Reply(text=catalogue.FORGET_ONLY_YOURS.to(language))
-    # Its end is random; nobody has to guess it, it only keeps a slip of the hand from harm.
+    # The end of a ulid is random; that is enough, because the code only guards against mistakes.
     code = context.ids.ulid()[-CODE_CHARS:]
     asked = Wish(person=person, by=principal, address=given.address, code=code)
     due_at = now + REPEAT_WITHIN

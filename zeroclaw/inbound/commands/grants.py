@@ -1,8 +1,8 @@
-"""`/grants`, `/revoke` and `zeroclaw grants`: what runs without asking for a time, and its end.
+"""`/grants`, `/revoke` and `zeroclaw grants`: list what runs without asking for a time, and end it.
 
-A grant is gone with the commit that revokes it, so the next decision of the gate asks again, and
-the last check of a call that has not started yet finds it gone. The conversation's holder is told
-by a control item, because only the holder writes that conversation's audit.
+The commit that revokes a grant deletes it, so the gate's next decision asks again, and the last
+check of a call that has not started finds it gone. A control item tells the conversation's holder,
+because only the holder writes that conversation's audit.
 """
 
 from collections.abc import Mapping
@@ -28,19 +28,19 @@ class GrantCommands(Struct, eq=False):
     """Lists grants and ends them.
 
     Whoever may approve a tool's calls sees and ends all grants of it, and so does an operator.
-    Everybody sees those of their own conversation, and may end what was granted to themselves. In a
-    group nobody is shown more than that conversation's.
+    Everyone sees those of their own conversation, and may end those granted to themselves. In a
+    group only that conversation's grants are shown.
     """
 
     context: InboundContext
 
     async def listed(self, given: Invocation) -> Reply:
-        """Return what holds now, a line each, as far as it concerns this person."""
+        """Return the current grants that this person may see, one line each."""
         lines: list[str] = []
         language, pace = given.language, Pace()
         for one, _ in await self._held():
             if self._sees(one, given):
-                await pace.step(STEP_BYTES // 16)  # to redact a line takes as long as to read many
+                await pace.step(STEP_BYTES // 16)  # redacting a line takes as long as reading many
                 name = grants.name_of(one)
                 line = catalogue.GRANT_HELD_BY.to(
                     language,
@@ -52,9 +52,9 @@ class GrantCommands(Struct, eq=False):
         return Reply(text="\n".join(lines) or catalogue.NOTHING_GRANTED.to(language))
 
     async def revoke(self, given: Invocation) -> Reply:
-        """Return what `/revoke 1 3` comes to.
+        """Return the effect of `/revoke 1 3`.
 
-        Grants of another conversation than the first one's are left for a plan after it.
+        Grants of other conversations than the first one's are left for a following plan.
         """
         words, language = _words(given.command.rest), given.language
         if len(words) > MOST_NUMBERS:
@@ -131,7 +131,7 @@ class GrantCommands(Struct, eq=False):
         }
 
     def _sees(self, one: Grant, given: Invocation) -> bool:
-        # Others read along in a group.
+        # In a group others read along.
         return one.conversation == given.here or (
             given.address.direct and self._may_end(one, given)
         )
@@ -148,7 +148,7 @@ def ending(
 ) -> tuple[Write, ...]:
     """Return the writes that revoke a grant and let its conversation's holder audit it.
 
-    Of two who revoke it one does, and the other meets a conflict.
+    If two people revoke it, one succeeds and the other gets a conflict.
     """
     control = context.item(Revoked(grant=one.id, tool=one.tool), one.conversation, address, by)
     return (

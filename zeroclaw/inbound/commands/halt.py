@@ -14,7 +14,7 @@ class Halt(Value):
     """Who halted everything, and when.
 
     Attributes:
-        over: Everything goes on. It still ends what began before it, should a kill have come first.
+        over: The halt has ended. It still ends turns that began before it, if a kill came first.
     """
 
     by: str
@@ -28,7 +28,7 @@ HALTS = Table(
     owner="inbound",
     codec=Codec(
         encode=encode,
-        # Earlier releases kept nothing of a halt that was over.
+        # Earlier releases stored nothing about a halt that was over.
         decode=lambda body: decode(Halt, body) if body else NEVER,
     ),
     columns=frozenset({Column.STATE}),
@@ -38,12 +38,12 @@ HALTS = Table(
 
 
 def halt_put(halt: Halt) -> Put:
-    """Return the write that turns the switch on, or off when the halt is over."""
+    """Return the write that turns the switch on, or off if the halt is over."""
     return HALTS.put(KEY, halt, state="off" if halt.over else "on")
 
 
 async def last_halt(rows: Rows) -> Halt:
-    """Return the newest halt, be it over."""
+    """Return the newest halt, even if it is over."""
     return await HALTS.get(rows, KEY) or NEVER
 
 

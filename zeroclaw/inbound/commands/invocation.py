@@ -1,4 +1,4 @@
-"""A command as somebody gives it, in a chat or at the console, and what it comes to."""
+"""A command as given in a chat or at the console, and its reply."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -33,21 +33,21 @@ class Invocation(Value):
 
     @property
     def language(self) -> Language:
-        """What its giver reads."""
+        """The language of the person who gave it."""
         return self.principal.language
 
 
 class Reply(Value):
-    """What a command comes to.
+    """The effects of a command.
 
     Attributes:
-        text: For whoever gave it, in Markdown; empty where its effect speaks for itself.
+        text: For the person who gave it, in Markdown; empty if the effect is visible anyway.
         writes: Empty when nothing is changed.
-        scope: The conversation of the writes, where that is another than it was given in.
-        found: The conversation that is meant from now on, None where that stays.
+        scope: The conversation of the writes, if it is not the one of the command.
+        found: The conversation that the address points to from now on, None if that stays.
         wake: As in `Plan`.
-        idle: It changes nothing although it writes.
-        left: What is to be done of it in other conversations, as the command's words.
+        idle: It writes, but changes nothing.
+        left: The rest of the command for other conversations, as its words.
     """
 
     text: str = ""
@@ -65,16 +65,16 @@ Handler = Callable[[Invocation], Awaitable[Reply]]
 async def at_console(
     context: InboundContext, handler: Handler, name: str, asked: Mapping[str, object]
 ) -> Text:
-    """Do what the command line asks for over the control socket, each conversation by itself.
+    """Do what the command line asks for over the control socket, one conversation after another.
 
     Args:
-        context: Where it is committed.
+        context: Commits it.
         handler: Plans it.
-        name: The command's.
-        asked: Its `words`.
+        name: The command's name.
+        asked: The request with its `words`.
 
     Raises:
-        Conflict: Somebody else kept changing the same.
+        Conflict: Other writers kept changing the same rows.
     """
     told: list[str] = []
     is_changed = False

@@ -1,9 +1,9 @@
-"""`/pair` and `zeroclaw pair`: who wants in, who is in, and who is revoked again.
+"""`/pair` and `zeroclaw pair`: who waits, who is in, and who is revoked.
 
     pair                        lists
-    pair approve CODE|PERSON    lets in who waits, or takes back that somebody was revoked
-    pair deny CODE|PERSON       refuses who waits
-    pair revoke PERSON          puts somebody out, at once
+    pair approve CODE|PERSON    lets in a person who waits, or takes back a revocation
+    pair deny CODE|PERSON       refuses a person who waits
+    pair revoke PERSON          revokes a person, at once
 
 A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id>`.
 """
@@ -31,13 +31,13 @@ DOINGS: tuple[Do, ...] = get_args(Do)
 
 
 class PairCommand(Struct, eq=False):
-    """Plans what `pair` does; the caller has checked that it may be used."""
+    """Plans `pair`; the caller has checked that it may be used."""
 
     context: InboundContext
     requests: Approvals
 
     async def plan(self, given: Invocation) -> Reply:
-        """Return what the words after `pair` come to; people are listed where one person reads."""
+        """Return the effect of the words after `pair`; people are listed only in private chats."""
         principal, language = given.principal, given.language
         word, _, rest = given.command.rest.strip().partition(" ")
         do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
@@ -59,7 +59,7 @@ class PairCommand(Struct, eq=False):
         """Do what `zeroclaw pair` asks for over the control socket; see `at_console`."""
         return await at_console(self.context, self.plan, "pair", asked)
 
-    # --- what is done --------------------------------------------------------------------------
+    # --- actions -------------------------------------------------------------------------------
 
     async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Reply:
         if (meant := await self._meant(what)) is not None:
@@ -73,7 +73,7 @@ class PairCommand(Struct, eq=False):
         return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
     async def _meant(self, what: str) -> tuple[Stranger, int] | None:
-        """Return the question that a code or an id names; of several the newest open one."""
+        """Return the question that a code or an id names; the newest open one of several."""
         code = pairing.read_code(what)
 
         def is_meant(one: Stranger) -> bool:
@@ -107,7 +107,7 @@ class PairCommand(Struct, eq=False):
         )
         put = known_put(known, expect=version)
         text = catalogue.PAIR_REVOKED.to(language, name=name)
-        # What is still asked about them ends too, so that no older card lets them in again.
+        # Open questions about them end too, so that no older card lets them in again.
         asked = await strangers_of(self.context.store)
         ended = [
             await self.requests.answer_about_stranger(one, at_version, "deny", principal)
@@ -117,7 +117,7 @@ class PairCommand(Struct, eq=False):
         return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
 
     async def _take_back(self, what: str, principal: Principal) -> Reply:
-        # The configuration may name them since, or otherwise, or no more.
+        # The configuration may have named, renamed or removed them since.
         name = self.context.people.revoked_as(what) or self.context.people.named(what)
         before, version = await PEOPLE.read(self.context.store, name)
         if before is None or before.state != "revoked":

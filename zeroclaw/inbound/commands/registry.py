@@ -1,8 +1,8 @@
 """The slash commands, the same on every channel.
 
 To add one, name it in `COMMANDS` and give it a handler in `Commands`. A command's effect and its
-reply are committed with the claim of its message, so it happens once; `/tool`, `/retry` and
-`/compact` take the lane that starts turns, all others are served at once.
+reply are committed with the claim of its message, so it happens once. `/tool`, `/retry` and
+`/compact` use the lane that starts turns; all others are served at once.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -79,14 +79,14 @@ MODES: dict[WhileBusy, Sentence] = {
 
 
 OFF: dict[Language, frozenset[str]] = {"en": frozenset({"off"}), "de": frozenset({"off", "aus"})}
-"""What ends `/otr`."""
+"""The words that end `/otr`."""
 
 Status = Callable[[ConversationId, Language], Awaitable[str]]
-"""Says how the daemon is, for one conversation, in Markdown."""
+"""Returns the daemon's status for one conversation, in Markdown."""
 
 
 class Commands(Struct, eq=False, kw_only=True):
-    """Plans what a command does; ingress commits it."""
+    """Plans commands; ingress commits them."""
 
     context: InboundContext
     conversations: Conversations
@@ -98,7 +98,7 @@ class Commands(Struct, eq=False, kw_only=True):
     sources: RequestSources
 
     def _handlers(self) -> dict[str, Handler]:
-        """Return what carries each of them out; what starts a turn is named in `plan`."""
+        """Return the handlers by name; `plan` handles commands that start a turn."""
         return {
             "help": self._help,
             "stop": self._stop,
@@ -127,7 +127,7 @@ class Commands(Struct, eq=False, kw_only=True):
         self, command: Command, address: Address, principal: Principal
     ) -> Plan | Opening:
         """Return what a command does, or the opening of a turn for the other lane."""
-        # A conversation that does not exist yet is made with the reply, never by a read.
+        # The reply's commit creates a missing conversation; reading never does.
         found = await self.conversations.find(address, principal)
         given = Invocation(command=command, address=address, principal=principal, found=found)
         name, language = command.name, principal.language
@@ -196,7 +196,7 @@ class Commands(Struct, eq=False, kw_only=True):
         )
 
     async def _otr(self, given: Invocation) -> Reply:
-        """Leave the record, or go back to what was said before on it; see `retention/erase.py`."""
+        """Leave the record, or return to the earlier conversation on it; see `retention/erase.py`."""
         language, here = given.language, (given.address, given.principal)
         if given.command.rest.strip().lower() not in OFF[language]:
             begun = await self.conversations.leave_the_record(*here)
@@ -215,7 +215,7 @@ class Commands(Struct, eq=False, kw_only=True):
         )
 
     async def _queue(self, given: Invocation) -> Reply:
-        """Tell or change what messages do that come while an answer is being written."""
+        """Tell or change what happens to messages that come while an answer is being written."""
         language, wanted = given.language, given.command.rest.strip()
         for mode, does in MODES.items():
             if mode == wanted:
@@ -241,8 +241,8 @@ class Commands(Struct, eq=False, kw_only=True):
         return item_put(item, "control", expect=0)
 
     def _query(self, given: Invocation, name: str) -> Query:
-        # Whose turn runs is checked by whoever holds the conversation; here `own` asks only
-        # whether the command may be used at all.
+        # The holder of the conversation checks whose turn is running; `own` only asks here whether
+        # the command may be used at all.
         return self.context.query(
             given.principal, f"command:{name}", direct=given.address.direct, own=True
         )
@@ -252,7 +252,7 @@ class Commands(Struct, eq=False, kw_only=True):
 
 
 def _alone(given: Invocation, says: Sentence) -> str:
-    """Say what a command did that takes no words, and that those behind it were not taken."""
+    """Return the reply of a command without arguments, with a note if it was given some."""
     reply = says.to(given.language)
     if not given.command.rest.strip():
         return reply
@@ -260,7 +260,7 @@ def _alone(given: Invocation, says: Sentence) -> str:
 
 
 async def _told_offers(offers: Offers, given: Invocation) -> Reply:
-    """List the tools by group, and the skills, that whoever asks may have here."""
+    """List the tools by group, and the skills, that this person may have here."""
     groups = offers.groups_for(given.principal, given.address, given.here)
     skills = offers.skills_for(given.principal, given.address)
     lines = [
@@ -277,10 +277,10 @@ async def _name_the_tool(given: Invocation) -> Reply:
 
 
 async def _language(given: Invocation) -> Reply:
-    """Choose the language of the bot's own sentences, on every channel where a person is known.
+    """Choose the language of the bot's own sentences, on every channel where the person is known.
 
-    It beats the configuration. The answer is in the language that was chosen; without one that is
-    spoken, the reply is the choice there is.
+    It overrides the configuration. The reply is in the chosen language; without a supported one, it
+    lists the choices.
     """
     wanted, now = language_of(given.command.rest), given.language
     if wanted is None:
@@ -311,9 +311,9 @@ def menu_of(channel: str, policy: PolicySet, operators: Iterable[Contact], now: 
 
     Args:
         channel: Its name.
-        policy: The one in force.
-        operators: Where operators can be reached, on any channel.
-        now: For statements that hold at some times only.
+        policy: The policy in force.
+        operators: The operators' contacts, on any channel.
+        now: For statements that hold only at some times.
     """
     return Menu(
         everyone=_entries(channel, frozenset(), policy, now),
@@ -329,7 +329,7 @@ def menu_of(channel: str, policy: PolicySet, operators: Iterable[Contact], now: 
 def _entries(
     channel: str, roles: frozenset[str], policy: PolicySet, now: datetime
 ) -> tuple[MenuEntry, ...]:
-    # Somebody whom no statement names, in a chat of their own; what is theirs they may always see.
+    # A person whom no statement names, in a private chat; they may always see what is theirs.
     somebody = Principal(id=f"{channel}:", roles=roles, channel=channel, sender="")
     return tuple(
         MenuEntry(name=name, does={one: told.does.to(one).replace("`", "") for one in LANGUAGES})

@@ -1,4 +1,4 @@
-"""How the daemon is, for `/status` and `zeroclaw status`."""
+"""The daemon's status, for `/status` and `zeroclaw status`."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,17 +22,17 @@ CONDITIONS: Mapping[str, Sentence] = {
 
 
 class StatusOf(Struct, eq=False):
-    """Looks at the daemon.
+    """Collects the status.
 
     Attributes:
-        live: Reports what is in memory.
+        live: Returns the part that is in memory.
     """
 
     store: Store
     live: Callable[[], Status]
 
     async def report(self) -> Status:
-        """Return one look."""
+        """Return the current status."""
         return replace(
             self.live(),
             waiting=await self.store.count(INBOX.where(state="queued")),
@@ -42,7 +42,7 @@ class StatusOf(Struct, eq=False):
         )
 
     async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
-        """Return one look in Markdown, with what waits in this conversation."""
+        """Return the current status in Markdown, with the queue of this conversation."""
         report = await self.report()
         here = INBOX.where(conversation=conversation, state="queued")
         channels = ", ".join(

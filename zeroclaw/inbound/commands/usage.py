@@ -1,4 +1,4 @@
-"""`/usage`: what models used for whoever asks; and for everybody, where an operator asks in private."""
+"""`/usage`: the tokens that a person used; for an operator in private, also everyone's."""
 
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
@@ -13,7 +13,7 @@ MOST_PEOPLE = 20
 
 
 async def usage(context: InboundContext, budget: UsageBudget, given: Invocation) -> Reply:
-    """Return what was used today and lately, and how far the budgets are."""
+    """Return what was used today and recently, and the state of the budgets."""
     whose, language, now = given.principal, given.language, context.clock.now()
     used = await used_since(context.store, first_day(now, DAYS))
     own, today = [one for one in used if one.person == person_of(whose)], str(now.date())
@@ -30,7 +30,7 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
         for level in levels
         if level.scope == "person" and (said := level.for_its_person(now)) is not None
     ]
-    # Others read along in a group.
+    # In a group others read along.
     if OPERATOR in whose.roles and given.address.direct:
         everybodys = catalogue.USED_BY_ALL.to(
             language,
