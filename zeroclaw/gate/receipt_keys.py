@@ -50,13 +50,13 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
 
     Args:
         directory: The data directory.
-        keep_days: How long a key is kept; 0 keeps it in memory only.
+        keep_days: How long a key is kept; 0 keeps it in memory only, and deletes the file.
         now: When the process starts.
         name: A name for the new key.
         secret: 32 random bytes.
 
     Raises:
-        StoreUnusable: The file is damaged, or can't be read or written.
+        StoreUnusable: The file is damaged, or can't be read, written or removed.
     """
     current, path = Key(id=name, secret=secret), directory / FILE
     if keep_days == 0:

@@ -115,7 +115,7 @@ _TAGS = re.compile(
 
 def without_tags(text: str) -> str:
     """Return a person's text without tag characters, which nobody types or sees."""
-    # A class alone is found eight times as fast, and nearly no text has one.
+    # A class alone is found eight times as fast, and almost no text has one.
     return _TAGS.sub(lambda found: found[1] or "", text) if _TAG.search(text) else text
 
 
