@@ -56,6 +56,11 @@ class SseState(Value):
     at_start: bool = True
     after_cr: bool = False
 
+    @property
+    def unread_bytes(self) -> int:
+        """The size of the event that is incomplete."""
+        return self.data_bytes + len(self.rest)
+
 
 def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]:
     """Parse the next bytes; return the new state and the events that they complete, in order.
@@ -108,7 +113,7 @@ def _take_all(
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            size += len(value)
+            size += len(value) + 1  # lines that hold nothing are kept too
             if size > limit:
                 raise _too_large(state)
             data.append(value)

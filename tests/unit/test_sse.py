@@ -132,5 +132,11 @@ def test_an_event_larger_than_the_bound_is_refused_at_every_split_point(
         parse(body[:point], body[point:], max_event_bytes=25)
 
 
+def test_lines_that_hold_nothing_count_too() -> None:
+    """Each is kept until the event ends."""
+    with pytest.raises(StreamBroken, match="an event of more than 25 bytes"):
+        parse(b"data:\n" * 26, max_event_bytes=25)
+
+
 def test_many_events_together_may_be_larger_than_the_bound() -> None:
     assert len(parse(b"data: 0123456789\n\n" * 50, max_event_bytes=25)) == 50

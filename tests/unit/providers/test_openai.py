@@ -1,9 +1,11 @@
 """How an endpoint is asked: retries, patience and cleaning up, in virtual time."""
 
+import asyncio
 from contextlib import aclosing
 
 import pytest
 
+from tests.fakes.loop_steps import loop_steps
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
 from tests.unit.providers.fake_http import FakeHttp, Part, Played
@@ -72,6 +74,32 @@ def provider(
 
 async def ask(http: FakeHttp, asked: OpenAIProvider | None = None) -> list[StreamEvent]:
     return [event async for event in (asked or provider(http)).stream(REQUEST)]
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "after"),
+    [
+        (b'data: {"choices":[', b"{},", b"{}]}\n\n" + TEXT + STOP),
+        (
+            b'data: {"choices":[{"delta":{"reasoning_details":[',
+            b'{"text":"x"},',
+            b"{}]}}]}\n\n" + STOP,
+        ),
+        (b'{"choices":[{"message":{"content":[', b'{"text":"x"},', b"{}]}}]}"),
+    ],
+)
+async def test_no_answer_holds_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch, before: bytes, again: bytes, after: bytes
+) -> None:
+    """A hostile endpoint sends a hundred thousand of anything in one event (P9)."""
+    many = b"".join((before, again * 20_000, after))
+    pieces = (many[at : at + 4_096] for at in range(0, len(many), 4_096))
+    parts = tuple(part for piece in pieces for part in (piece, 0.0))
+    with loop_steps(monkeypatch) as steps:
+        await asyncio.sleep(0)  # whole turns of the loop are counted
+        assert await ask(FakeHttp(Played(parts=parts)))
+        await asyncio.sleep(0)
+    assert steps.taken() <= (6_000, "")
 
 
 async def test_a_request_carries_the_key_and_the_conversation() -> None:

@@ -56,6 +56,7 @@ GROWING_FIELDS = frozenset({"text", "summary", "data"})
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MOST_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
+_BLOCK_BYTES = 64  # a short block of reasoning
 MOST_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
 
@@ -174,6 +175,11 @@ class Assembly(Struct, eq=False):
         """The model has finished; only the usage may still come."""
         return self._finish != ""
 
+    @property
+    def unsaid_bytes(self) -> int:
+        """About how much is written at the end; the rest of an answer needs only to be joined."""
+        return _BLOCK_BYTES * len(self._blocks)
+
     def take_piece(self, data: str) -> bool:
         """Take a raw chunk if it is a piece of text and nothing else; return whether it was."""
         try:
@@ -205,17 +211,16 @@ class Assembly(Struct, eq=False):
         if "usage" in chunk or "x_groq" in chunk:
             usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
             self._usage = _usage(usage) if usage else self._usage
-        events: list[StreamEvent] = []
-        for choice in objects_at(chunk, "choices"):
-            if not int_at(choice, "index"):
-                message = object_at(choice, "message")
-                fields = object_at(choice, "delta") or message
-                if reasoned := self._reasoned(fields):
-                    events += (*self.said(), *reasoned)
-                self._called(fields, is_stream=not message)
-                self._say(fields)
-                self._finish = text_at(choice, "finish_reason") or self._finish
-        return tuple(events)
+        first = (one for one in objects_at(chunk, "choices") if not int_at(one, "index"))
+        choice = next(first, dict[str, object]())
+        message = object_at(choice, "message")
+        fields = object_at(choice, "delta") or message
+        reasoned = self._reasoned(fields)
+        events = (*self.said(), *reasoned) if reasoned else ()
+        self._called(fields, is_stream=not message)
+        self._say(fields)
+        self._finish = text_at(choice, "finish_reason") or self._finish
+        return events
 
     def end(self, *, is_stream: bool = True) -> tuple[StreamEvent, ...]:
         """Return the remaining events, `Finished` last.

@@ -47,6 +47,13 @@ class Body(Struct, kw_only=True):
         """The answer is complete; only its usage may still come."""
         return self._assembly.has_finish
 
+    @property
+    def unread_bytes(self) -> int:
+        """The size of what was received and is still to be turned into events."""
+        if self._kind != "stream":
+            return self._size
+        return self._sse.unread_bytes + self._assembly.unsaid_bytes
+
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Take the next bytes; exhaust the iterator before the next call.
 

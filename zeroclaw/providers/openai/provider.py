@@ -8,7 +8,7 @@ chunks and refusals.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -56,6 +56,8 @@ from zeroclaw.redact import without_credentials
 from zeroclaw.value import Struct
 
 OK = 200
+AT_ONCE_BYTES = 8 * 1024
+"""Bytes of an answer that are parsed on the event loop; the worst of this size take about 40 ms."""
 AGAIN = BackOff(first_s=0.5, longest_s=8.0)
 # A longer `retry-after` is raised at once, so that the person learns why nothing happens.
 LONGEST_RETRY_AFTER_S = 30.0
@@ -264,14 +266,21 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                     break  # the answer is complete; only its usage may be lost
                 if chunk is None:
                     break
-                for event in body.feed(chunk):
+                for event in await self._read(body, chunk):
                     yield event
                 if body.has_progressed:
                     left_s = GRACE_S if body.has_finish else self.settings.stall_s
-            for event in body.end():
+            for event in await self._read(body, None):
                 yield event
             if body.is_done:
                 await self._drain(answer.chunks)
+
+    async def _read(self, body: Body, chunk: bytes | None) -> Iterable[StreamEvent]:
+        """Return the events of the next bytes, or of their end; of many bytes off the event loop."""
+        events = body.end() if chunk is None else body.feed(chunk)
+        if body.unread_bytes + len(chunk or b"") <= AT_ONCE_BYTES:
+            return events
+        return await asyncio.to_thread(list, events)
 
     async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
         """Return the error for a response that is not 200."""
