@@ -219,13 +219,16 @@ def _sooner(row: Row) -> Age | None:
 
 
 def _whose(row: Row) -> Whose:
-    match OUTBOX.of(row):
+    item = OUTBOX.of(row)
+    match item:
         case Text(turn=turn) | File(turn=turn):
             return Whose(turn=turn or "")
         case Ask(approvals=asked):
             return Whose(approvals=frozenset(asked))
         case Settle(outcome=outcome):
             return Whose(approvals=frozenset(call.approval for call in outcome.card.calls))
+        case _:
+            assert_never(item)
 
 
 def _blobs(row: Row) -> tuple[str, ...]:
