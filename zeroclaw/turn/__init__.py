@@ -1,1 +1,1 @@
-"""One turn: from a person's message to the answer's last commit."""
+"""One turn: from a person's message to the commit of its answer."""

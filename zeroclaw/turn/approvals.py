@@ -1,7 +1,7 @@
-"""The questions of a conversation: put to approvers, taken when answered, ended at their deadline.
+"""Approval requests of a conversation: sent to approvers, answered, or ended at their deadline.
 
-Cards and settles are outbox rows, committed with what they are about, so a card is shown if and
-only if its question is on record, and every card that is known shows how it ended.
+Cards and their updates are outbox rows, committed together with the requests. So a card is shown if
+and only if its request is on record, and every known card shows how it ended.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from zeroclaw.value import replace
 
 
 class ApprovalRequests:
-    """Asks and answers of one conversation."""
+    """The approval requests of one conversation."""
 
     def __init__(self, services: TurnServices, conversation: ConversationId) -> None:
         """Work for one conversation."""
@@ -39,12 +39,12 @@ class ApprovalRequests:
     async def put(
         self, asked: tuple[Approval, ...], readers: tuple[Reader, ...], here: Reader
     ) -> tuple[Write, ...]:
-        """Return the rows that put the questions of a batch, numbered for each chat.
+        """Return the rows that send the requests of a batch, numbered for each chat.
 
         Args:
-            asked: All questions of the batch.
+            asked: All requests of the batch.
             readers: The approvers' chats, at least one.
-            here: The chat that asked; it gets a note when it is none of them.
+            here: The chat of the turn; it gets a note if it is not an approver's.
         """
         numbered, counters = await self._services.numbers.give(asked, readers, self._conversation)
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
@@ -64,19 +64,19 @@ class ApprovalRequests:
     # --- answers -------------------------------------------------------------------------------
 
     async def read(self, approval: ApprovalId) -> tuple[Approval | None, int]:
-        """Return an approval and its version; None and 0 when there is none."""
+        """Return an approval and its version; None and 0 if there is none."""
         return await APPROVALS.read(self._services.store, approval)
 
     async def taken(
         self, approval: ApprovalId, call: ToolCall, item: Item, language: Language
     ) -> Transition:
-        """Return what an answer that is on record means to its turn.
+        """Return what a recorded answer means for its turn.
 
         Args:
-            approval: Which; it has ended.
+            approval: The approval, which has ended.
             call: The call that it is about, as the model wrote it.
-            item: The control item that told of it.
-            language: What the turn's person reads.
+            item: The control item that reported it.
+            language: The language of the turn's person.
         """
         one, _ = await self.read(approval)
         if one is None or one.state == "pending":
@@ -87,7 +87,7 @@ class ApprovalRequests:
     async def expired(
         self, approval: ApprovalId, call: ToolCall, language: Language
     ) -> Transition | None:
-        """Return the end that the deadline makes, None when an approver was first."""
+        """Return the end by the deadline, None if an approver was first."""
         one, version = await self.read(approval)
         if one is None or one.state != "pending":
             return None
@@ -95,7 +95,7 @@ class ApprovalRequests:
         put = approvals.to_put(ended, expect=version)
 
         async def again() -> Transition:
-            # Its row may have changed just then, because a card became known.
+            # The row may have changed just then, because the platform's id of a card became known.
             return await self.expired(approval, call, language) or Transition()
 
         return replace(await self._ended(ended, call, None, (put,), language), again=again)
@@ -142,13 +142,13 @@ class ApprovalRequests:
     # --- cards ---------------------------------------------------------------------------------
 
     async def settled(self, *changed: Approval) -> tuple[Write, ...]:
-        """Return the writes that show on every card of these approvals how far it has ended.
+        """Return the writes that update every card of these approvals to show their state.
 
-        A card shows all that was asked with it. Of one whose send was not recorded only the call
-        that was pressed on it may know where it stands.
+        A card shows all requests that were sent with it. If the sending of a card was not recorded,
+        only the approval that was answered on it may know its ref.
         """
         if not changed:
-            # Most turns end without a question: then nothing is read.
+            # Most turns end without an approval request; then nothing is read.
             return ()
         cards = dict.fromkeys(one.card for one in changed)
         shown = await on_cards(self._services.store, self._conversation, frozenset(cards))
@@ -163,7 +163,7 @@ class ApprovalRequests:
         return tuple(settles)
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
-        """Return the writes that end open questions with their turn."""
+        """Return the writes that end open requests together with their turn."""
         now = self._services.clock.now()
         writes: list[Write] = []
         ended: list[Approval] = []
@@ -178,7 +178,7 @@ class ApprovalRequests:
 def card_rows(
     asked: tuple[Approval, ...], readers: Iterable[Reader], conversation: ConversationId, ids: Ids
 ) -> list[Put]:
-    """Return the rows that show the questions of one card in each of these chats."""
+    """Return the rows that show the requests of one card in each of these chats."""
     keys = tuple(one.id for one in asked)
     cards = [(one.address, approvals.card_of(asked, one.address.key())) for one in readers]
     return [
@@ -190,13 +190,13 @@ def card_rows(
 async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
-    """Return the approvals of a conversation that stand on one of these cards."""
+    """Return the approvals of a conversation that are on one of these cards."""
     known = APPROVALS.all(rows, conversation=conversation)
     return tuple([one async for one in known if one.card in cards])
 
 
 def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") -> audit.Entry:
-    """Return the audit's entry about how a question ended."""
+    """Return the audit entry for the end of a request."""
     return audit.Entry(
         kind=audit.Kind.ANSWERED,
         at=at,

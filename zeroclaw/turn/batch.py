@@ -5,9 +5,9 @@
        └─────denied──────┴────refused──────────► ended ◄───────────┴───────ended─────────┘
 
 Slots are allocated before anything is decided and filled in place, so a result belongs to its
-call by position; the model's own ids may collide (S1-17, S1-18). What happens to a slot is found
-by the action's or the approval's id, never by the model's (K9). Each function returns the batch
-unchanged when its id fits no slot, or one that is past that step: late news is legal.
+call by position; the model's own ids may collide (S1-17, S1-18). Events find a slot by the
+action's or the approval's id, never by the model's (K9). Each function returns the batch
+unchanged if its id fits no slot, or one past that step: late events are legal.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,17 +28,17 @@ MAY_HAVE_RUN = "interrupted: this call had started and may have run; its outcome
 
 
 class Slot(Value):
-    """Where one call stands.
+    """The state of one call.
 
     Attributes:
         call: As the model wrote it.
         status: The step in the drawing above.
-        action: None before the gate, and for good where a malformed call got none.
-        approval: Of a call that was asked about.
-        deadline_at: Of the approval.
-        sequential: As the gate said.
-        delegated: As the gate said.
-        started: It began to run at least once, perhaps in an earlier life of the process.
+        action: None before the gate, and for good if a malformed call got none.
+        approval: The approval of the call, if one was requested.
+        deadline_at: The approval's deadline.
+        sequential: From the gate's verdict.
+        delegated: From the gate's verdict.
+        started: It began to run at least once, perhaps before a restart.
         result: Set exactly when the slot has ended.
         outcome: Set exactly when the slot has ended.
     """
@@ -56,7 +56,7 @@ class Slot(Value):
 
 
 class Batch(Value):
-    """The calls of one answer; positions never change."""
+    """The calls of one answer; their positions never change."""
 
     slots: tuple[Slot, ...]
 
@@ -65,11 +65,11 @@ class Fill(Value):
     """The result of a call that the end of its turn cut short.
 
     Attributes:
-        position: Of its slot, from 0.
+        position: The position of its slot, from 0.
         action: None for a call that was never gated, or too malformed.
-        outcome: `cancelled` when it did not run, `unknown` when it may have.
+        outcome: `cancelled` if it did not run, `unknown` if it may have.
         result: What the model reads later.
-        receipt: The token at the end of the result, empty for none.
+        receipt: The token at the end of the result, or empty.
     """
 
     position: int
@@ -85,7 +85,7 @@ def allocate(calls: Iterable[ToolCall]) -> Batch:
 
 
 def gated(batch: Batch, verdicts: tuple[Verdict, ...]) -> Batch:
-    """Enter the gate's verdicts, one for each call in request order; denials end at once.
+    """Enter the gate's verdicts, one for each call in request order; denied calls end at once.
 
     Raises:
         ValueError: There are more or fewer verdicts than calls.
@@ -102,7 +102,7 @@ def granted(batch: Batch, approval: ApprovalId) -> Batch:
 
 
 def refused(batch: Batch, approval: ApprovalId, result: ToolMessage) -> Batch:
-    """End the call of this approval with its denial; no other call is touched (K2)."""
+    """End the call of this approval with its denial; other calls are unaffected (K2)."""
     return _changed(batch, _asked(approval), lambda slot: _ended(slot, result, "denied"))
 
 
@@ -125,10 +125,10 @@ def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: Outcome)
 
 
 def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
-    """Mark the calls that are to start now as checking, and name them in request order.
+    """Mark the calls that start now as checking, and return them in request order.
 
-    All at once; one at a time when any is sequential; delegated ones last, one at a time. None
-    while an approval is open.
+    All start at once, or one at a time if any is sequential; delegated ones start last, one at a
+    time. None starts while an approval is open.
     """
     open_approvals, busy = pending(batch), bool(active(batch))
     ready = [slot for slot in batch.slots if slot.status == "allowed"]
@@ -169,10 +169,10 @@ def closed(batch: Batch) -> tuple[tuple[ToolMessage, ...], tuple[Fill, ...]]:
 
 
 def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[ActionId, ...]]:
-    """Return what a restart leaves of a batch, and the calls whose outcome is not known.
+    """Return the batch after a restart, and the calls whose outcome is unknown.
 
-    A call being checked goes back to allowed; so does a running one in `rerun`. Other running
-    ones stay, until they are ended as unknown.
+    A call that was being checked goes back to allowed; so does a running one in `rerun`. Other
+    running ones stay until they are ended as unknown.
     """
 
     def again(slot: Slot) -> bool:
@@ -183,7 +183,7 @@ def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[Acti
 
 
 def is_gated(batch: Batch) -> bool:
-    """Tell whether the gate has spoken; it speaks for all calls at once (S1-19)."""
+    """Tell whether the gate has decided; it decides on all calls at once (S1-19)."""
     return all(slot.status != "waiting" for slot in batch.slots)
 
 
@@ -193,7 +193,7 @@ def is_complete(batch: Batch) -> bool:
 
 
 def progress(batch: Batch) -> tuple[ToolProgress, ...]:
-    """Return how the calls stand that began to run, in request order, for people."""
+    """Return the progress of the calls that began to run, in request order, for people."""
     return tuple(
         ToolProgress(
             key=slot.action,
@@ -229,7 +229,7 @@ def is_delegated(batch: Batch, action: ActionId) -> bool:
 
 
 def results(batch: Batch) -> tuple[ToolMessage, ...]:
-    """Return the results there are, in request order; all of them once complete (S1-23)."""
+    """Return the results so far, in request order; complete once the batch is (S1-23)."""
     return tuple(slot.result for slot in batch.slots if slot.result is not None)
 
 
@@ -271,5 +271,5 @@ def _ended(slot: Slot, result: ToolMessage, outcome: Outcome) -> Slot:
 
 
 def _echo(call: ToolCall, result: ToolMessage) -> ToolMessage:
-    # INVARIANT: a result carries its own call's id and name, whichever room made it (S1-15).
+    # INVARIANT: a result has its own call's id and name, whichever room made it (S1-15).
     return replace(result, tool_call_id=call.id, tool_name=call.name)

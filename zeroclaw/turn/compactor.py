@@ -1,8 +1,8 @@
-"""Replaces the older part of a conversation by a summary: asks for it, and says what is recorded.
+"""Replaces the older part of a conversation by a summary: requests it, and returns what to record.
 
-A kill before the commit costs its requests once more; the journal holds every message before and after it.
-What fails is counted: after three failures in a row no summary is asked for in this conversation for
-a while, and requests are cut instead (K13).
+A kill before the commit repeats its requests; the journal has every message before and after it.
+Failures are counted: after three in a row, no summary is requested in this conversation for a
+while, and requests are cut instead (K13).
 """
 
 from zeroclaw.context.assembly import reserve_of, room_of
@@ -29,7 +29,7 @@ from zeroclaw.turn.states import CompactionCause
 
 
 async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -> Transition:
-    """Return what happened: a summary, or why there is none; `notes` keep what holds beyond it."""
+    """Return the summary or why there is none; `notes` keeps facts that outlast it."""
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())

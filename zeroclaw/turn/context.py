@@ -1,4 +1,4 @@
-"""What every turn works with: the daemon's services, and what one turn is."""
+"""What every turn works with: the daemon's services, and the context of one turn."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,13 +32,13 @@ from zeroclaw.value import Value, field
 
 
 class Failure(Value):
-    """One failure; no words of a person.
+    """One failure; contains nothing that a person wrote.
 
     Attributes:
-        id: The same each time that this one is told, which may be asked for twice.
-        why: What is equal where the cause is.
+        id: The same for each report of this failure, which may be made twice.
+        why: Equal for failures with the same cause.
         says: The line about it: who, where and why.
-        place: The chat whose person was told already.
+        place: The chat whose person was already told.
     """
 
     id: str
@@ -48,21 +48,21 @@ class Failure(Value):
 
 
 class TurnServices(Value):
-    """Handed to every turn; nothing in it belongs to one conversation.
+    """Services for every turn; nothing in it belongs to one conversation.
 
-    What several of these stand on is not named again: tools, policy and redactor are the gate's, the
-    model and who hears of events those of requests, and the keys are with the results.
+    Services that several of these contain are not repeated: tools, policy and redactor are the
+    gate's, the model and the event subscribers are in `sources`, the keys in `results`.
 
     Attributes:
-        failed: Returns what to write with a message that fails, so that operators are told.
+        failed: Returns the writes that tell operators about a failed message.
         sources: What requests to the model are made of.
-        halted: Who ended by a halt a turn that a restart cut off, and that began then, or one that
-            begins now (None); empty when no halt did.
-        known: Who this principal is by now.
-        revoked: Who revoked this principal, empty when no operator did.
-        budget: Counts what all turns use.
-        workspaces: Holds a directory for each conversation.
-        left_s: For how many seconds more pieces of a message may come, see `Debounce`.
+        halted: Returns who halted a turn: one that began at the given time and was interrupted by
+            a restart, or one that begins now (None). Empty without a halt.
+        known: Returns the current state of a principal.
+        revoked: Returns who revoked a principal, empty if no operator did.
+        budget: Counts the usage of all turns.
+        workspaces: Contains a directory for each conversation.
+        left_s: Returns for how many more seconds pieces of a message may come, see `Debounce`.
     """
 
     store: Store
@@ -86,7 +86,7 @@ class TurnServices(Value):
     left_s: Callable[[str], float]
 
     def reply(self, item: Item, text: str) -> Put:
-        """Return the row that says something to the writer of an item, where they wrote it."""
+        """Return the row that replies to the writer of an item, in the same chat."""
         note = Text(address=item.address, text=text, language=item.principal.language)
         return outbox_row(self.ids.ulid(), note, item.conversation)
 
@@ -105,15 +105,15 @@ class TurnServices(Value):
 
 
 class TurnContext(Value):
-    """One turn and all that it works with.
+    """One turn and everything that it works with.
 
     Attributes:
         opened: How it began.
-        row: As it stood then; its refs have grown since.
-        version: Of the row, then.
+        row: The turn's row at the start; its refs have grown since.
+        version: The row's version at the start.
         composer: Composes its requests.
         news: Set when the control lane has something new.
-        why: Why it fails, for operators, where that is not what its person reads.
+        why: Why it fails, for operators, if that differs from what its person reads.
         gated: Its calls, as far as this process has gated them; see `frozen`.
     """
 
@@ -129,16 +129,16 @@ class TurnContext(Value):
 
     @property
     def conversation(self) -> ConversationId:
-        """Whose turn it is."""
+        """The conversation of this turn."""
         return self.session.conversation
 
     @property
     def address(self) -> Address:
-        """Where it is answered."""
+        """The address of its answer."""
         return self.row.address
 
     async def frozen(self, action: ActionId) -> Frozen:
-        """Return a gated call, which need not be on record yet."""
+        """Return a gated call, which may not be stored yet."""
         return self.gated.get(action) or await frozen_call(self.services.store, action)
 
     def publish(self, what: Happening) -> None:
@@ -150,16 +150,16 @@ class TurnContext(Value):
         )
 
     def says(self, text: str) -> Put:
-        """Return the row that says something in the chat, beside the answer."""
+        """Return the row of a message to the chat, separate from the answer."""
         return self.services.reply(self.row.item, text)
 
     async def of_budgets(
         self, *, but_over: bool = False
     ) -> tuple[tuple[str, ...], tuple[Put, ...]]:
-        """Return what is said once of budgets: notes for its person, the writes that tell operators.
+        """Return budget notices that are due: notes for the person, writes that tell operators.
 
         Args:
-            but_over: Leave out what is used up: that is told as the turn ends.
+            but_over: Leave out budgets that are used up: the end of the turn says so.
         """
         services, whose = self.services, self.opened.principal
         notes: list[str] = []
@@ -177,10 +177,10 @@ class TurnContext(Value):
 
     @property
     def language(self) -> Language:
-        """What its person reads."""
+        """The language of its person."""
         return self.opened.principal.language
 
 
 def as_note(text: str) -> str:
-    """Return a sentence of the catalogue as it stands below an answer, or by itself."""
+    """Return a sentence of the catalogue formatted as a note."""
     return f"_{text[:1].upper()}{text[1:]}._"

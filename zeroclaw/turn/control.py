@@ -1,4 +1,4 @@
-"""The control lane of a conversation: what steers a running turn, and what comes between turns."""
+"""The control lane of a conversation: items that steer a running turn or come between turns."""
 
 import asyncio
 from collections.abc import Callable
@@ -52,13 +52,13 @@ class ControlLane:
     async def watch(
         self, news: asyncio.Event, opened: TurnOpened, call_of: CallOf, tell: Tell
     ) -> None:
-        """Hand every control item to the running turn, until cancelled.
+        """Pass every control item to the running turn, until cancelled.
 
         Args:
             news: Set when the lane has something new that `between` has not seen.
             opened: How the turn began.
-            call_of: The call that an approval of the open batch is about.
-            tell: Hands it over.
+            call_of: Returns the call that an approval of the open batch is about.
+            tell: Passes a transition to the turn.
         """
         while True:
             await news.wait()
@@ -76,9 +76,9 @@ class ControlLane:
             self._services.outbox.announce_written(happened.writes)
 
     async def take_held(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
-        """Return what its own person edited meanwhile as messages of the running turn, after a batch.
+        """Return the person's own edits as messages of the running turn, after a batch.
 
-        Every edit of theirs that is durable by now is among them, whether `watch` has come to it or not.
+        These are all their edits that are stored by now, even if `watch` has not reached them yet.
         """
         for item in await self._waiting():
             if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
@@ -94,9 +94,9 @@ class ControlLane:
         return self._let_go(theirs, steered)
 
     async def steering(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
-        """Return what its own person wrote to steer the running turn, as messages of it.
+        """Return messages that the turn's own person wrote to steer it, as messages of the turn.
 
-        The writes meet a conflict when one of them is edited or withdrawn just now.
+        The writes conflict if one of the messages is edited or deleted just now.
         """
         now = self._services.clock.now()
         entries: list[Steered] = []
@@ -109,8 +109,8 @@ class ControlLane:
         for message in messages(tuple(map(INBOX.of, steers.values()))):
             asks = [one.content for one in message if isinstance(one.content, Ask)]
             if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
-                # Its files are fetched first, or told of, or the rest of it has still to come; so
-                # it starts a turn, or waits for the next look, and nothing overtakes it.
+                # Its files have to be downloaded or reported, or more pieces of it may come. So it
+                # starts a turn or waits for the next batch, and no later message overtakes it.
                 break
             steered = Steered(
                 user=UserMessage(content=said_by(message[0], whole_text(asks))),
@@ -124,14 +124,14 @@ class ControlLane:
         return tuple(entries), tuple(writes)
 
     def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
-        """Return edits that no batch took as notes of the history, for the turn's end."""
+        """Return edits that joined no batch as notes for the history, at the turn's end."""
         now = self._services.clock.now()
         return self._let_go(self._held, lambda item: _noted(item, now))
 
     def _let_go(
         self, items: list[Item], entry: Callable[[Item], Said]
     ) -> tuple[tuple[Said, ...], tuple[Write, ...]]:
-        """Return the entry of each of these edits, which are no longer held, and what ends them."""
+        """Release these edits; return an entry for each, and the writes that end them."""
         self._held = [item for item in self._held if item not in items]
         return tuple(map(entry, items)), tuple(item_put(item, "joined") for item in items)
 
@@ -146,10 +146,10 @@ class ControlLane:
             case Stop(cause="interrupt", before=before) if item.principal.id != owner.id or (
                 before is not None and opened.item >= before
             ):
-                # Another person's turn, or the one that the newer message began itself.
+                # Another person's turn, or the turn that the newer message itself began.
                 await tell(self._answered(item))
             case Stop(cause="new") if item.id < opened.turn:
-                # What was collected as it was said is answered here first.
+                # The `/new` came before this turn; messages collected by then are answered first.
                 await tell(self._answered(item))
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
@@ -175,7 +175,7 @@ class ControlLane:
                 raise ValueError(message)
 
     async def _afterwards(self, item: Item) -> Transition:
-        """Return what an item comes to that no running turn can take."""
+        """Return what to do about an item that no running turn can take."""
         match item.content:
             case Stop(cause="stop"):
                 return self._answered(item, catalogue.NOTHING_RUNNING.to(item.principal.language))
@@ -201,7 +201,7 @@ class ControlLane:
                 return self._answered(item)
 
     async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
-        """An answer whose turn is over: it ran nothing; its cards show how it ended."""
+        """Record an answer whose turn is over: it ran nothing; its cards show how it ended."""
         one, _ = await self._asks.read(approval)
         if one is None:
             return self._answered(item)
@@ -231,7 +231,7 @@ class ControlLane:
 
 
 def _steers(item: Item, owner: Principal) -> bool:
-    """Whether a message is for the running turn, which is this person's."""
+    """Whether a message is meant to steer the running turn of this person."""
     is_for_it = isinstance(item.content, Ask) and item.content.while_busy == "steer"
     return is_for_it and item.principal.id == owner.id
 
@@ -241,7 +241,7 @@ def _has_files(ask: Ask) -> bool:
 
 
 def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
-    """Say that a turn was not ended by a person who may not end it."""
+    """Say that a turn goes on because the person may not end it."""
     who = owner.label
     if cause == "new":
         return catalogue.FIRST_THAT_ANSWER.to(language, who=who)
@@ -253,7 +253,7 @@ def _noted(item: Item, at: datetime) -> Noted:
 
 
 def _origins(item: Item) -> tuple[Source, ...]:
-    """Return where untrusted text in an edited message came from."""
+    """Return the sources of untrusted text in an edited message."""
     match item.content:
         case Amend(text=text, own=own) if own != text:
             return (named("quoted"),)
@@ -262,7 +262,7 @@ def _origins(item: Item) -> tuple[Source, ...]:
 
 
 def _told(item: Item) -> str:
-    """Say an edit as the model reads it."""
+    """Word an edit for the model."""
     who = item.principal.label
     match item.content:
         case Amend(text=text):

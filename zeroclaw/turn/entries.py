@@ -1,8 +1,8 @@
-"""What the journal of a conversation holds: one entry for each thing that must not be lost.
+"""The entries of a conversation's journal: one for each thing that must not be lost.
 
-Most entries are events of the turn, with what people and audits need besides; `journal.fold` makes
-history and machine state of them again. Classes and fields are a stored form: renaming one
-needs a new version and a reader of the old.
+Most entries are events of the turn, plus what people and audits need; `journal.fold` rebuilds the
+history and the machine's state from them. Classes and fields are a stored form: renaming one
+needs a new version and a reader of the old one.
 """
 
 from datetime import datetime
@@ -30,17 +30,17 @@ class TurnOpened(Value):
     Attributes:
         item: The inbox item that it answers.
         correlation: The id that the whole turn carries (S0-08).
-        kind: `tool` for a person's own call, without the model; `compact` for a summary that they
-            asked for; `unheard` for a message without
-            words that no transcriber here can listen to, which the model is not asked about.
-        call: Of kind `tool`; it joins the history as an assistant message of the runtime.
+        kind: `tool` for a person's own call, without the model; `compact` for a summary that a
+            person requested; `unheard` for a message without words whose audio no transcriber here
+            can handle, so the model is not asked.
+        call: The call of kind `tool`; joins the history as the runtime's assistant message.
         context_heavy: The turn began with a compaction.
-        late_s: For how long its message had waited, 0 when that was not long.
-        unheard: Something came with its message that no transcriber here can listen to.
-        own: What its person wrote themselves, each message of it.
-        untrusted: Where untrusted text in its first request came from, the history's included;
-            None where an older release wrote the entry, which did not know.
-        notes: The numbers of the notes that its requests hold, unless they are forgotten since.
+        late_s: How long its message had waited; 0 if that was not long.
+        unheard: Its message came with audio that no transcriber here can handle.
+        own: What the person wrote themselves, one text for each message.
+        untrusted: The sources of untrusted text in its first request, history included; None if an
+            older release wrote the entry without recording them.
+        notes: The numbers of the notes in its requests, unless forgotten since.
     """
 
     turn: TurnId
@@ -64,7 +64,7 @@ class AssistantReceived(Value):
     """The model asked for tools; an answer without calls is part of `TurnFinished`.
 
     Attributes:
-        shown: The text as people saw it, None when that is the content.
+        shown: The text as people saw it; None if that equals the content.
     """
 
     message: AssistantMessage
@@ -74,7 +74,7 @@ class AssistantReceived(Value):
 
 
 class Gated(Value):
-    """The gate spoke about the open batch, one verdict for each call in request order."""
+    """The gate decided on the open batch, one verdict for each call in request order."""
 
     verdicts: tuple[Verdict, ...]
     at: datetime
@@ -84,9 +84,9 @@ class AnswerTaken(Value):
     """An approval ended.
 
     Attributes:
-        by: Who answered, for people; empty for the deadline.
-        result: What the model reads instead of a result; None when it was approved.
-        receipt: The token at the end of the result, empty for none.
+        by: Who answered, as shown to people; empty for the deadline.
+        result: What the model reads instead of a result; None if the call was approved.
+        receipt: The token at the end of the result, or empty.
     """
 
     approval: ApprovalId
@@ -98,7 +98,7 @@ class AnswerTaken(Value):
 
 
 class CallStarted(Value):
-    """A call is about to run; without this entry it has not."""
+    """A call is about to run; without this entry it has not run."""
 
     action: ActionId
     at: datetime
@@ -108,9 +108,9 @@ class CallFinished(Value):
     """A call has its result.
 
     Attributes:
-        receipt: The token at the end of the result, empty for none.
-        usage: Of a sub-agent.
-        untrusted: Where untrusted text in the result came from.
+        receipt: The token at the end of the result, or empty.
+        usage: The usage of a sub-agent.
+        untrusted: The sources of untrusted text in the result.
     """
 
     action: ActionId
@@ -126,8 +126,8 @@ class BatchAppended(Value):
     """The results of the open batch joined the history, in request order.
 
     Attributes:
-        word: What the runtime tells the model behind them, empty for nothing.
-        loop: The tools whose calls went in circles, which ends the turn; empty for none.
+        word: What the runtime tells the model after them, or empty.
+        loop: The tools whose calls repeat in a loop, which ends the turn; or empty.
     """
 
     at: datetime
@@ -137,11 +137,11 @@ class BatchAppended(Value):
 
 
 class Steered(Value):
-    """The running turn took another message of its person, after a complete batch.
+    """The running turn took in another message of its person, after a complete batch.
 
     Attributes:
-        own: As in `TurnOpened`; of an edit empty.
-        untrusted: Where untrusted text in it came from.
+        own: As in `TurnOpened`; empty for an edit.
+        untrusted: The sources of untrusted text in it.
     """
 
     user: UserMessage
@@ -152,17 +152,17 @@ class Steered(Value):
 
 
 class Compacted(Value):
-    """A summary stands for older messages; they stay in the journal.
+    """A summary replaces older messages in the history; they stay in the journal.
 
     Attributes:
-        summary: Of everything but the kept messages, earlier summaries included.
+        summary: Covers everything except the kept messages, earlier summaries included.
         kept: How many of the newest messages stay as they are.
-        usage: What making it took.
-        pinned: Where the message of the open turn stands that stays before them, counted from the
-            end; 0 where it is one of them.
-        tools: What the conversation had loaded by then, see `offers.Loaded`; so that nothing before
-            this entry has to be read.
-        skills: Likewise.
+        usage: What the summary cost.
+        pinned: The position, counted from the end, of the open turn's message that stays before
+            them; 0 if it is one of them.
+        tools: The tools that the conversation had loaded by then, see `offers.Loaded`; so nothing
+            before this entry has to be read.
+        skills: The loaded skills, likewise.
     """
 
     summary: str
@@ -175,10 +175,10 @@ class Compacted(Value):
 
 
 class RequestLost(Value):
-    """Requests to the model came to nothing, and were paid for.
+    """Requests to the model yielded no answer, and were paid for.
 
     Attributes:
-        usage: What they took.
+        usage: What they cost.
     """
 
     usage: Usage
@@ -186,7 +186,7 @@ class RequestLost(Value):
 
 
 class TurnResumed(Value):
-    """A restart took the open turn up again."""
+    """A restart resumed the open turn."""
 
     at: datetime
 
@@ -195,10 +195,10 @@ class TurnFinished(Value):
     """The turn is over.
 
     Attributes:
-        message: The assistant's last word, None for nothing.
+        message: The assistant's last message, None for none.
         fills: Results of calls that the end cut short.
-        usage: Of the whole turn.
-        note: What the person was told besides, empty for nothing.
+        usage: The usage of the whole turn.
+        note: What else the person was told, or empty.
     """
 
     reason: DoneReason
@@ -215,7 +215,7 @@ class Noted(Value):
     Attributes:
         text: What the model reads.
         why: Why the runtime wrote it; never empty.
-        untrusted: Where untrusted text in it came from.
+        untrusted: The sources of untrusted text in it.
     """
 
     text: str
@@ -225,7 +225,7 @@ class Noted(Value):
 
 
 Recorded = Gated | AnswerTaken | CallStarted | CallFinished | BatchAppended | Compacted
-"""Entries that are events of the machine: it steps with what is written, now and when it is read."""
+"""Entries that are also events of the machine: it steps with them when written and when read."""
 
 Entry = (
     TurnOpened
@@ -240,7 +240,7 @@ Entry = (
 
 
 class _Versioned(Struct):
-    """An entry as it is written, not yet read."""
+    """The envelope of a stored entry, whose entry is not decoded yet."""
 
     version: int
     entry: Raw
@@ -250,7 +250,7 @@ _READER = Decoder(_Versioned)
 
 
 def encode(entry: Entry) -> bytes:
-    """Return one line of JSON with its version; texts come back character for character."""
+    """Return one line of JSON with its version; texts survive character for character."""
     return b'{"version":%d,"entry":%b}' % (VERSION, codec.encode(entry))
 
 

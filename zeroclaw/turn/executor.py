@@ -1,6 +1,6 @@
-"""The tasks of a running turn: each asks, gates, waits, checks or runs, and says what happened.
+"""The tasks of a running turn: each asks, gates, waits, checks or runs, and reports what happened.
 
-A task writes nothing of the conversation itself; it hands over what must be durable together with
+A task writes nothing to the conversation itself; it returns what must be stored together with
 its event.
 """
 
@@ -48,7 +48,7 @@ class EffectExecutor:
     """The tasks of one turn."""
 
     def __init__(self, turn: TurnContext, controls: ControlLane, tell: Tell) -> None:
-        """Work for one turn, which is told by `tell` what happened."""
+        """Work for one turn, reporting what happened to it through `tell`."""
         services, session = turn.services, turn.session
         self._turn = turn
         self._services, self._session, self._opened = services, session, turn.opened
@@ -62,7 +62,7 @@ class EffectExecutor:
     # --- the model -----------------------------------------------------------------------------
 
     async def ask(self, number: int) -> None:
-        """Compose a request from the history, and stream its answer; unless a budget is used up."""
+        """Compose a request from the history and stream its answer, unless a budget is used up."""
         if await self._is_spent():
             return
         await self._verdicts.refresh()
@@ -77,7 +77,7 @@ class EffectExecutor:
         await asking.ask(number, self._request)
 
     async def _is_spent(self) -> bool:
-        """Tell the turn when a budget is used up, before anything is asked of a model."""
+        """Whether a budget is used up; if so, tell the turn before any model is asked."""
         whose, here = self._opened.principal, self._session.conversation
         spent = await self._services.budget.exceeded(whose, here)
         if spent is not None:
@@ -97,7 +97,7 @@ class EffectExecutor:
         return request
 
     def as_shown(self, text: str) -> str:
-        """Return a text of the model without its receipts: a draft proves nothing yet."""
+        """Return a text of the model without receipts: a draft proves nothing yet."""
         return self._verdicts.without_receipts(text, self._turn.language)
 
     async def _answered(self, event: RequestEvent) -> None:
@@ -107,7 +107,7 @@ class EffectExecutor:
             case ResponseReceived(message=message, usage=usage):
                 composer.answered(usage)
                 sent = composer.untold()
-                # What costs something counts, though the endpoint keeps silent about it.
+                # The request costs something even if the endpoint reports no usage.
                 if not usage.total_tokens:
                     usage = Usage(output_tokens=of_message(message))
                 if not usage.input_tokens:
@@ -117,7 +117,7 @@ class EffectExecutor:
                     received = entries.AssistantReceived(
                         message=message, usage=usage, at=now, shown=event.shown
                     )
-                    # Nothing is done about it before the gate has spoken, and that is on record.
+                    # The calls are recorded before the gate decides, so before anything is done.
                     happened = replace(happened, journal=(received,))
             case StreamCut(usage=usage) | RequestFailed(usage=usage):
                 sent = composer.untold()
@@ -136,7 +136,7 @@ class EffectExecutor:
         await self._tell(happened)
 
     async def compact(self, cause: CompactionCause) -> None:
-        """Replace older messages by a summary, if it can be done; unless a budget is used up."""
+        """Replace older messages by a summary if possible, unless a budget is used up."""
         if await self._is_spent():
             return
         await self._verdicts.refresh()
@@ -146,9 +146,9 @@ class EffectExecutor:
     # --- the gate ------------------------------------------------------------------------------
 
     async def gate_batch(self, calls: tuple[ToolCall, ...]) -> None:
-        """Gate a batch; its verdicts, rows and questions are one commit.
+        """Gate a batch; its verdicts, rows and approval requests are one commit.
 
-        Where nothing is asked that is the commit of the calls that start.
+        Without approval requests, the commit of the calls that start includes it.
         """
         gated = await self.calls.gate(calls)
         writes: tuple[Write, ...] = gated.writes
@@ -168,7 +168,7 @@ class EffectExecutor:
         )
 
     async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
-        """Wait for a question's deadline, and end it if no approver did."""
+        """Wait for an approval's deadline, and end the approval if no approver has."""
         asked, _ = await self._asks.read(approval)
         if asked is None:
             return
@@ -180,11 +180,11 @@ class EffectExecutor:
     # --- the calls -----------------------------------------------------------------------------
 
     async def check(self, slots: Mapping[ActionId, batch.Slot]) -> None:
-        """Check calls for the last time; that they start is on record before the first does."""
+        """Check calls for the last time; all starts are recorded before the first call runs."""
         *others, last = slots.items()
         async with asyncio.TaskGroup() as group:
             checks = [group.create_task(self._check(*one)) for one in others]
-            ended = await self._check(*last)  # the only one, most often, and needs no task
+            ended = await self._check(*last)  # usually the only one, so it needs no task
         self.calls.gated_in = self.calls.as_gated = None
         happened = NOTHING
         for one in (*(one.result() for one in checks), ended):
@@ -192,7 +192,7 @@ class EffectExecutor:
         await self._tell(happened)
 
     async def _check(self, action: ActionId, slot: batch.Slot) -> Transition:
-        """Return the start of a call, or its end when it may not run after all."""
+        """Return the start of a call, or its end if it may not run after all."""
         call = slot.call
         frozen = await self._turn.frozen(action)
         stopped, writes = await self.calls.check(frozen, call, slot.approval)
@@ -221,7 +221,7 @@ class EffectExecutor:
         await self._tell(self._call_ended(await self.calls.run(action)))
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
-        """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
+        """Record a call whose outcome a restart lost, for the model and for the operators (P3)."""
         people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
         whose = self._opened.principal
         says = catalogue.MAY_HAVE_RUN.about(
@@ -240,7 +240,7 @@ class EffectExecutor:
         await self._tell(replace(self._call_ended(ended), writes=(told,)))
 
     def _call_ended(self, settled: Settled) -> Transition:
-        """Return the end of a call, with everything that is recorded of it."""
+        """Return the end of a call, with everything that is recorded about it."""
         finished, here = settled.finished, self._session.conversation
         writes: list[Write] = []
         if settled.blob is not None:
@@ -259,7 +259,7 @@ class EffectExecutor:
         )
 
     def _sent(self, file: ToolFile) -> tuple[PutBlob, File]:
-        """Return a file that goes to the chat, as its bytes are kept and as the outbox sends it."""
+        """Return the blob of a file for the chat, and the file as the outbox sends it."""
         blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
         return blob, File(
             address=self._turn.address,
@@ -274,10 +274,10 @@ class EffectExecutor:
         )
 
     async def append(self, results: tuple[ToolMessage, ...], progress: Progress) -> None:
-        """Append the results of a batch; what was edited meanwhile joins them.
+        """Append the results of a batch, together with edits that arrived meanwhile.
 
-        Where the model is asked once more, what its person wrote meanwhile joins too; else that
-        message would go without an answer.
+        If the model is asked again, the person's new messages join too; otherwise they would get no
+        answer.
         """
         steered, language = progress.asks_again, self._turn.language
         edits, edited = await self._controls.take_held(self._opened.principal)
@@ -285,7 +285,7 @@ class EffectExecutor:
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
 
         async def planned() -> Transition:
-            # Another turn may say the same of a budget just now; one of the words be edited or withdrawn.
+            # Another turn may give the same budget warning, or a message be edited or deleted.
             notes, marks = await self._turn.of_budgets(but_over=True)
             words, joined = (
                 await self._controls.steering(self._opened.principal) if steered else ((), ())
@@ -296,13 +296,13 @@ class EffectExecutor:
                 at=self._services.clock.now(),
                 context_heavy=steered and await self._composer.is_heavy(spoken),
             )
-            # A person who says something has news for a model that goes in circles.
+            # A new message of the person is news for a model that loops.
             complete = complete if news else self._judged(complete)
             said = (*told, *map(self._turn.says, notes), *marks)
             point = DurablePoint.HOUSEKEEPING if said else None
             return Transition(
                 events=(complete,),
-                # Made up of results that are on record, it may be made anew.
+                # It only combines results that are on record, so it can be made again.
                 point=DurablePoint.STEERED if news else point,
                 journal=(complete, *news),
                 writes=(*edited, *said, *joined),
@@ -312,7 +312,7 @@ class EffectExecutor:
         await self._tell(await planned())
 
     def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
-        """Return the entry of a batch with what is to be said of calls that repeat (S4-04)."""
+        """Return the entry of a batch with the verdict on repeated calls (S4-04)."""
         turn = self._session.history.turn
         if turn is None or not isinstance(turn.state, Calling):
             return complete
@@ -324,6 +324,6 @@ class EffectExecutor:
         return replace(complete, word=found.word, loop=found.loop)
 
     def _changes(self, tool: str) -> bool:
-        """Tell whether calls of a tool may change something, as those do that declare nothing."""
+        """Tell whether calls of a tool may change something; tools that declare nothing may."""
         known = self._services.gate.tools.get(tool)
         return known is not None and not facts_of(known.spec).effects.isdisjoint({"write", "exec"})

@@ -1,9 +1,9 @@
-"""Keeps the facts of messages that a summary is about to stand for, as notes of their owner (S3-11).
+"""Saves facts from messages that a summary is about to replace, as notes of their owner (S3-11).
 
-Each is a call of `remember` that the runtime makes for the turn's person: the gate decides about it, is
-told that no model asks (the condition `compaction`), and puts it on record like any other. A call that a
-person would have to be asked about is not made, for no person set it off and the summary holds the fact as well. What is kept is written in
-the commit of the summary, so that a kill keeps both or neither.
+Each fact is a call of `remember` that the runtime makes for the turn's person. The gate decides on
+it, knows that no model made it (the condition `compaction`), and records it like any other. A call
+that needs approval is dropped: no person caused it, and the summary has the fact as well. The notes
+are written in the commit of the summary, so a kill keeps both or neither.
 """
 
 from msgspec.json import encode
@@ -25,22 +25,22 @@ from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.value import Value, replace
 
 OF_A_GROUP = "this group"
-"""Who said what is kept of a group's talk: the facts of several people came together."""
+"""The author of facts from a group: the facts of several people are found together."""
 
 
 def is_of_a_group(row: Row) -> bool:
-    """Tell whether a row is a fact of a group's talk."""
+    """Tell whether a row is a fact from a group's conversation."""
     note = note_of(row)
     return note is not None and note.by == OF_A_GROUP and not note.writer
 
 
 class KeptFacts(Value):
-    """What goes into the commit of a summary.
+    """The part of a summary's commit that keeps facts.
 
     Attributes:
         audited: The calls, each with its end.
         writes: The calls and the notes.
-        count: How many notes are new.
+        count: The number of new notes.
     """
 
     audited: tuple[audit.Entry, ...] = ()
@@ -52,7 +52,7 @@ class FactNotes:
     """Finds and keeps facts for one turn."""
 
     def __init__(self, turn: TurnContext, calls: ToolCalls) -> None:
-        """Keep them for this turn's person, or its group."""
+        """Keep facts for this turn's person, or its group."""
         self._turn, self._calls = turn, calls
         self._services = turn.services
         self._owner = owner_of(turn.address, turn.opened.principal)
@@ -60,18 +60,18 @@ class FactNotes:
     async def find(
         self, gone: list[Message], window: int | None, most_tokens: int
     ) -> tuple[str, ...]:
-        """Ask for the facts of messages; for none where none could be kept.
+        """Ask the model for the facts in messages; return none if they could not be kept.
 
         Args:
             gone: The messages.
-            window: Of the model in tokens, None where it is not known.
-            most_tokens: Of the request.
+            window: The model's window in tokens, None if unknown.
+            most_tokens: Limit of the request.
         """
         services = self._services
         if REMEMBER not in services.gate.tools or not await self._may_keep():
             return ()
         known = await services.recollection.notes.all(self._owner)
-        # One that a page dictated would be read by the model that writes the facts.
+        # The model that extracts facts would read a note that a web page dictated.
         trusted = (note.text for note in known if note.trusted)
         question = facts_question(trusted, window, most_tokens)
         answer = await self._turn.composer.ask(question, gone, most_tokens)
@@ -81,12 +81,12 @@ class FactNotes:
         return facts_of(answer)
 
     async def _may_keep(self) -> bool:
-        """Tell whether the gate would let a note be kept now; nothing of this is on record."""
+        """Tell whether the gate would allow a note now; this records nothing."""
         gated = await self._services.gate.gate_batch((_call("."),), await self._setting())
         return isinstance(gated.verdicts[0], Allowed)
 
     async def plan(self, facts: tuple[str, ...]) -> KeptFacts:
-        """Return what keeps them as things are now; a `Conflict` asks for another plan."""
+        """Return the writes that keep the facts now; after a `Conflict`, call it again."""
         if not facts:
             return KeptFacts()
         services, setting = self._services, await self._setting()
@@ -130,7 +130,7 @@ class FactNotes:
         return replace(await self._calls.setting(), compaction=True)
 
     def _note(self, fact: str, setting: Setting) -> Note | None:
-        """Return a fact as it is kept, None for one that holds a secret."""
+        """Return a fact as a note, None if it contains a secret."""
         by = "" if self._turn.address.direct else OF_A_GROUP
         try:
             return made_note(fact, setting.context, self._services.gate.redactor.redact, by=by)

@@ -1,7 +1,7 @@
-"""How a turn ends: one commit, then its text is delivered.
+"""The end of a turn: one commit, then its text is delivered.
 
-The commit holds the journal's last entry, the item's state, the questions that were open, the
-receipts of calls that the end cut short, and the outbox row that carries the text.
+The commit has the journal's last entry, the item's state, the approvals that were open, the
+receipts of calls that the end cut short, and the outbox row with the text.
 """
 
 from zeroclaw.conversation import message_text
@@ -40,7 +40,7 @@ class Finalizer:
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
 
     async def finish(self, controls: ControlLane, ended: Ended, draft: DraftHandle) -> None:
-        """Record the end, and return when its text is delivered or refused."""
+        """Record the end, and return once its text is delivered or refused."""
         services, done, opened = self._services, ended.done, self._opened
         fills, audited = await self._fills(done)
         noted, joined = controls.note_held()
@@ -54,7 +54,7 @@ class Finalizer:
         )
         text, receipts = await self._text(done)
         state = _ITEM_STATES.get(done.reason, "failed")
-        # Of a budget that is used up operators are told once, not with each message.
+        # Operators are told once that a budget is used up, not with each message.
         is_told = done.reason == "budget_exceeded" and bool(
             await services.budget.exceeded(opened.principal, self._turn.conversation)
         )
@@ -80,16 +80,16 @@ class Finalizer:
         receipts: tuple[CheckedReceipt, ...],
         left: Left | None,
     ) -> tuple[Put, str]:
-        """Commit the end, and return the row of its final, and its text.
+        """Commit the end; return the outbox row of the final answer, and its text.
 
-        An answer that came first is read, and its question left as it ended; so is a message of
-        the draft that was recorded meanwhile, and what was said of a budget. Where the draft has
-        shown nothing, the turn's row is as it was, and its text may go out at once.
+        An approver's answer that came first is respected, and so are a draft message recorded
+        meanwhile and a budget notice given meanwhile. If the draft has shown nothing, the turn's
+        row is unchanged, and its text may be sent at once.
         """
         services, session, usage = self._services, self._session, ended.done.usage
         asks = ApprovalRequests(services, session.conversation)
         key = services.ids.ulid()
-        # What the plan that was committed came to; the final is announced once its draft is closed.
+        # Result of the plan that was committed; the final is announced once its draft is closed.
         made: list[tuple[Put, str]] = []
         is_fresh = left is not None and not left.is_begun and not left.inherited
         known = [(self._turn.row, self._turn.version)] if is_fresh else []
@@ -100,7 +100,7 @@ class Finalizer:
             is_certain = is_fresh and not row.refs and not row.sending
             mark = services.outbox.begins(row.address) if is_certain else ""
             notes, marks = await self._turn.of_budgets()
-            # A turn that ended because of a budget has said so.
+            # A turn that ended because of a budget has already said so.
             below = notes if ended.done.reason != "budget_exceeded" else ()
             item = Text(
                 turn=row.turn,
@@ -134,7 +134,7 @@ class Finalizer:
         return row, version
 
     def _told(self, done: Done) -> tuple[Put, ...]:
-        """Return the notes to operators about a turn that failed, and what it may have done."""
+        """Return the notices to operators about a failed turn, and about what it may have done."""
         services, whose, address = self._services, self._opened.principal, self._turn.address
         who, where = whose.label, address.channel
         says = catalogue.ANSWER_FAILED.about(
@@ -144,7 +144,7 @@ class Finalizer:
             id=self._opened.turn, why=done.why or done.note, says=says, place=address.key()
         )
         line = services.failed(failure)
-        # A crash loop ended it, and the operators would not be told otherwise what had started.
+        # After a crash loop, operators would not otherwise learn which calls had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
         lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
         return (*line, *(notice_row(services.ids.ulid(), one) for one in lost))
@@ -173,7 +173,7 @@ class Finalizer:
     async def _text(self, done: Done) -> tuple[str, tuple[CheckedReceipt, ...]]:
         """Return the whole final text for people, and its receipts.
 
-        What a tool said is screened like the rest.
+        The result of a person's own call is screened as well.
         """
         opened, language = self._opened, self._turn.language
         text, verdicts = done.text, ReceiptLookup(self._turn)
@@ -193,5 +193,5 @@ class Finalizer:
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:
-    """Return the call that a fill echoes, without its arguments."""
+    """Return the call of a fill, without its arguments."""
     return ToolCall(id=fill.result.tool_call_id, name=fill.result.tool_name, arguments="")

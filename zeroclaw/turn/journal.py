@@ -1,7 +1,7 @@
 """The history and the open turn of a conversation, folded from its journal.
 
-The fold drives the turn's own machine with the entries, so that what is resumed is what was
-running. It is never undone: `extend` takes one more entry without reading the others again.
+The fold drives the turn's own machine with the entries, so the resumed state equals the state
+that was running. It is incremental: `extend` takes one more entry without reading the others again.
 Entries that fit nothing (a late answer, an unknown call) change nothing.
 """
 
@@ -29,10 +29,10 @@ class OpenTurn(Value):
 
     Attributes:
         opened: How it began.
-        state: Where it stands; hand it to `machine.resume` after a restart.
-        resumed: Restarts since the newest entry that brought it further.
-        own: What its person has written themselves, each message of the turn.
-        calls: Its rounds since they wrote last.
+        state: Its current state; pass it to `machine.resume` after a restart.
+        resumed: Restarts since the last entry that made progress.
+        own: What its person has written themselves, one text for each message of the turn.
+        calls: Its rounds of calls since the person's last message.
     """
 
     opened: entries.TurnOpened
@@ -43,10 +43,10 @@ class OpenTurn(Value):
 
 
 class Issued(Value):
-    """A receipt that was given out in this conversation.
+    """A receipt that was issued in this conversation.
 
     Attributes:
-        token: As it stands in the result.
+        token: As in the result.
         action: None for a call too malformed to become an action.
     """
 
@@ -58,20 +58,21 @@ class Issued(Value):
 
 
 class History(Value):
-    """What a conversation has come to.
+    """The history of a conversation.
 
     Attributes:
         messages: In order, without a system message. The calls of an open batch have no results
-            yet; all others have theirs right behind them.
-        summary: Of what came before the messages, empty for nothing.
-        turn: The open one.
+            yet; all others are directly followed by theirs.
+        summary: The summary of everything before the messages, or empty.
+        turn: The open turn.
         waiting: Notes that join the messages when the open turn ends.
-        retry: How the newest failed or stopped turn began, for `/retry`; None after it was
-            retried with success, and once a summary stands for it.
-        receipts: Of the messages, oldest first; those that a summary stands for are in the audit.
-        untrusted: Where untrusted text came from that is in the messages, or was when an answer
-            among them was written; the newest, empty only for none.
-        loaded: What the conversation has asked for beyond what every request holds.
+        retry: How the newest failed or stopped turn began, for `/retry`; None once it was retried
+            successfully, or a summary has replaced it.
+        receipts: The receipts of the messages, oldest first; those of summarised ones are in the
+            audit.
+        untrusted: The newest sources of untrusted text that is in the messages, or was when one of
+            the answers was written; empty only if there is none.
+        loaded: The tools and skills that the conversation loaded on top of the standard ones.
     """
 
     messages: tuple[Message, ...] = ()
@@ -84,7 +85,7 @@ class History(Value):
     loaded: offers.Loaded = offers.NOTHING_LOADED
 
     def spoken(self, *more: Message) -> Spoken:
-        """Return what was said, for requests; `more` is about to join it."""
+        """Return the messages for a request, with `more` appended."""
         opened = None if self.turn is None else self.turn.opened.user
         return Spoken(
             messages=(*self.messages, *more),
@@ -96,17 +97,17 @@ class History(Value):
 
 NO_HISTORY = History()
 AT_ONCE = 64
-"""Entries that are folded in one step, in about a millisecond."""
+"""Entries that are folded in one step, which takes about a millisecond."""
 
 
 def fold(journal: Iterable[Entry]) -> History:
-    """Return what all entries of a conversation come to."""
+    """Return the history after all entries of a conversation."""
     *_, history = folded(tuple(journal))
     return history
 
 
 def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> Iterator[History]:
-    """Yield what a history comes to with more and more entries; the last is all of them."""
+    """Yield the history after more and more entries; the last includes all of them."""
     yield history
     for at in range(0, len(journal), AT_ONCE):
         history = _extended(history, journal[at : at + AT_ONCE])
@@ -114,10 +115,10 @@ def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> Iterator[
 
 
 def folded_end(journal: Sequence[Entry]) -> Iterator[History | None]:
-    """Yield in steps what all entries come to, of which these are the newest; last None where too few.
+    """Yield the history, in steps, from the newest entries alone; the last is None if too few.
 
-    A summary makes what came before its messages the same for every reader, so the fold begins at a
-    turn that is as far behind as they reach.
+    After a summary, every reader sees the same for the messages before it. So the fold begins at a
+    turn that is far enough back to include the kept messages.
     """
     newest = max(
         (at for at, one in enumerate(journal) if isinstance(one, entries.Compacted)), default=0
@@ -137,13 +138,13 @@ def folded_end(journal: Sequence[Entry]) -> Iterator[History | None]:
 
 
 def _extended(history: History, journal: Sequence[Entry]) -> History:
-    """Extend a history by a few entries, whose messages join the others at once.
+    """Extend a history by a few entries, adding their messages to the others at once.
 
-    A long one is not copied for each of them.
+    So a long history is not copied for each entry.
     """
     before, after = history, replace(history, messages=(), receipts=())
     for entry in journal:
-        if isinstance(entry, entries.Compacted):  # the one entry that looks at earlier messages
+        if isinstance(entry, entries.Compacted):  # the only entry that needs earlier messages
             before, after = NO_HISTORY, _behind(before, after)
         after = extend(after, entry)
     return _behind(before, after)
@@ -156,7 +157,7 @@ def _behind(before: History, after: History) -> History:
 
 
 def extend(history: History, entry: Entry) -> History:
-    """Return what the history comes to with one more entry."""
+    """Return the history after one more entry."""
     if new := _untrusted(entry):
         history = replace(history, untrusted=joined(history.untrusted, new))
     match entry:
@@ -171,7 +172,7 @@ def extend(history: History, entry: Entry) -> History:
 
 
 def begun(opened: entries.TurnOpened) -> Step:
-    """Return how a turn begins."""
+    """Return the first state and effects of a turn."""
     language = opened.principal.language
     if opened.call is not None:
         return begin_tool(opened.call, opened.limits, language=language)
@@ -183,7 +184,7 @@ def begun(opened: entries.TurnOpened) -> Step:
 
 
 def advance(state: State, entry: Entry) -> State:
-    """Return the state after the event that an entry records; unchanged for other entries."""
+    """Return the state after the event that an entry records; other entries change nothing."""
     if event := _event(state, entry):
         return step(_ready(state, entry), event)[0]
     return state
@@ -204,10 +205,10 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     if isinstance(entry, entries.TurnResumed):
         return replace(history, turn=replace(turn, resumed=turn.resumed + 1))
     if isinstance(entry, entries.RequestLost) and not isinstance(turn.state, Done):
-        # It brought the turn no further, so a crash loop goes on.
+        # It made no progress, so a crash loop continues.
         return replace(history, turn=replace(turn, state=paid(turn.state, entry.usage)))
     state = advance(turn.state, entry)
-    # A call that starts once more has come no further than it was before the restart.
+    # A call that starts again after a restart has made no progress.
     resumed = turn.resumed if state == turn.state else 0
     own = (*turn.own, *entry.own) if isinstance(entry, entries.Steered) else turn.own
     calls = _calls(turn, state, entry)
@@ -227,10 +228,10 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
 
 
 def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
-    """Return what an entry adds to the messages."""
+    """Return the messages that an entry adds."""
     match entry:
         case entries.AssistantReceived() if isinstance(before, Asking):
-            # Without calls it is part of the turn's end.
+            # An answer without calls is part of the turn's end.
             return (entry.message,) if entry.message.tool_calls else ()
         case entries.BatchAppended() if before != after:
             word = (UserMessage(content=entry.word, note="repeats"),) if entry.word else ()
@@ -245,7 +246,7 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
 
 
 def _calls(turn: OpenTurn, after: State, entry: Entry) -> loop_detection.Log:
-    """Return the rounds of a turn since its person said something."""
+    """Return the rounds of a turn since its person's last message."""
     match entry:
         case entries.BatchAppended() if isinstance(turn.state, Calling) and after != turn.state:
             return loop_detection.extended(
@@ -276,7 +277,7 @@ def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> 
 
 
 def _abandoned(history: History) -> History:
-    """Close a turn that another one was opened upon; no runner writes that, a fault may."""
+    """Close a turn that is still open when another begins; only a fault causes that."""
     if history.turn is None:
         return history
     whole = _joined(history, _unappended(history.turn.state))
@@ -295,7 +296,7 @@ def _noted(history: History, note: UserMessage) -> History:
 
 
 def _untrusted(entry: Entry) -> tuple[Source, ...]:
-    """Return where untrusted text came from that an entry brings."""
+    """Return the sources of untrusted text that an entry adds."""
     match entry:
         case entries.TurnOpened(untrusted=None):
             return (named("earlier"),)
@@ -315,7 +316,7 @@ def _joined(history: History, messages: tuple[Message, ...]) -> History:
 
 
 def _summarised(history: History, entry: entries.Compacted) -> History:
-    """Let a summary stand for the older messages, and for what is known of them alone."""
+    """Replace the older messages by a summary, and drop what is known only from them."""
     kept = _kept(history.messages, entry.kept, entry.pinned)
     tokens = {detach(one.content)[1] for one in kept if isinstance(one, ToolMessage)}
     retry = history.retry
@@ -346,7 +347,7 @@ def _kept(messages: tuple[Message, ...], count: int, pinned: int) -> tuple[Messa
 
 
 def _unappended(state: State) -> tuple[ToolMessage, ...]:
-    """Return a result for each call of a batch that has not joined the history (K15)."""
+    """Return a result for each call of a batch that is not in the history yet (K15)."""
     if isinstance(state, Calling):
         return closed(state.batch)[0]
     return state.results if isinstance(state, Done) else ()
@@ -362,10 +363,10 @@ def _filled(state: State, fills: tuple[Fill, ...]) -> tuple[ToolMessage, ...]:
 
 
 def _ready(state: State, entry: Entry) -> State:
-    """Bring a state to where the entry's event can come.
+    """Bring a state to where the entry's event can occur.
 
-    What leads there (the request on its way, a cut, an overflow, a failed compaction) leaves no
-    entry, because repeating it does no harm.
+    The events that lead there (a request sent, a cut, an overflow, a failed compaction) leave no
+    entry, because repeating them does no harm.
     """
     if isinstance(state, Asking):
         if isinstance(entry, entries.AssistantReceived):
@@ -390,11 +391,11 @@ def _event(state: State, entry: Entry) -> signals.Event | None:
 
 
 def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
-    """Return the receipts that an entry brought, in request order.
+    """Return the receipts that an entry issued, in request order.
 
     Args:
-        state: Of the turn before the entry.
-        entry: The newest of the journal.
+        state: The turn's state before the entry.
+        entry: The newest entry of the journal.
     """
     slots = state.batch.slots if isinstance(state, Calling) else ()
     found: Iterable[tuple[str, str, Outcome, ActionId | None]] = ()

@@ -1,9 +1,9 @@
-"""What a call returned, to be read again: found by conversation and id.
+"""Results of calls that can be read again, by conversation and id.
 
-The whole output of one whose result was cut is kept as a blob. A row stands between the two, written
-in the commit of the result: without it a blob could be read by a model that knows its digest, from any
-conversation. A result that was not cut stands in the conversation's journal, and its id is its
-receipt: a request may hold no more of it than a line.
+If a result was cut, its whole output is kept as a blob. A row links the conversation to the blob,
+written in the commit of the result: without it, a model that knows a digest could read the blob
+from any conversation. A result that was not cut is in the conversation's journal, and its id is its
+receipt; a request may contain only a line of it.
 """
 
 from datetime import datetime
@@ -18,17 +18,17 @@ from zeroclaw.turn.entries import CallFinished
 from zeroclaw.value import Value
 
 ID_CHARS = 16
-"""Of the digest; what the model reads and gives back."""
+"""Characters of the digest that form the id; the model reads it and passes it back."""
 
 
 class KeptResult(Value):
     """The row of a kept output.
 
     Attributes:
-        digest: Of the blob.
+        digest: The blob's digest.
         at: When the call ended.
-        turn: Whose call it was, of equal outputs the newest; None where that was not noted.
-        trusted: It holds no untrusted text.
+        turn: The turn of the call, the newest for equal outputs; None if it was not recorded.
+        trusted: It contains no untrusted text.
     """
 
     digest: str
@@ -42,7 +42,7 @@ RESULTS = Table(
     owner="turn",
     codec=json_codec(KeptResult),
     columns=frozenset({Column.CONVERSATION}),
-    # Its blob may go before: then a reader of the result's id in the journal is told so.
+    # Its blob may be deleted earlier; a reader of the result's id is then told so.
     keeps=Ages(age=Age.MESSAGES, at=lambda row: RESULTS.of(row).at),
     words=Words.WRITER,
     whose=lambda row: Whose(turn=RESULTS.of(row).turn or ""),
@@ -51,7 +51,7 @@ RESULTS = Table(
 
 
 def id_of(blob: PutBlob) -> str:
-    """Return what a kept output is called in its conversation."""
+    """Return the id of a kept output in its conversation."""
     return blob.digest[:ID_CHARS]
 
 
@@ -72,10 +72,10 @@ def kept_put(
 
 
 class KeptResults:
-    """Reads kept outputs; what a `ResultsStore` promises."""
+    """Reads kept outputs; a `ResultsStore`."""
 
     def __init__(self, store: Store) -> None:
-        """Read them there."""
+        """Read from this store."""
         self._store = store
 
     async def find(self, conversation: ConversationId, name: str) -> WholeResult | None:

@@ -1,9 +1,9 @@
-"""One turn while it runs: what happens is written down, decided, and performed.
+"""The loop of one running turn: it records what happened, decides, and performs the effects.
 
     tasks ──Transition──► queue ──► commit ──► machine.step ──► effects ──► tasks
 
-The loop here is the only writer of the conversation. It ends when the machine is done; then
-everything that still runs for the turn is stopped.
+The loop is the only writer of the conversation. It ends when the machine is done; then it stops
+everything that still runs for the turn.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from zeroclaw.turn.states import Calling, Confirming, Done, State, Streaming, st
 from zeroclaw.value import Value, replace
 
 MOST_WAITING = 256
-"""Events that may wait for the turn; a stream that is faster waits with its next."""
+"""Events that may be queued for the turn; a faster stream waits before adding its next."""
 
 
 class Ended(Value):
-    """What the loop leaves behind.
+    """The result of the loop.
 
     Attributes:
-        done: As the machine decided.
-        approvals: The questions that were open when the turn ended.
-        writes: Of the control item that ended it, for the one commit of the end.
-        by: Who ended it, empty where no person did.
+        done: The machine's final state.
+        approvals: The approvals that were open when the turn ended.
+        writes: Writes of the control item that ended it, for the final commit.
+        by: Who ended it; empty if no person did.
     """
 
     done: Done
@@ -50,10 +50,10 @@ class Ended(Value):
 
 
 class TurnLoop:
-    """Runs one turn; made for it, and thrown away with it.
+    """Runs one turn; each turn gets a new loop.
 
     Attributes:
-        draft: Shows its text.
+        draft: Shows the turn's text.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class TurnLoop:
         draft: DraftHandle,
         on_parked: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin with nothing under way.
+        """Begin with no task running.
 
         Args:
-            turn: Which one.
+            turn: The turn to run.
             controls: Its control lane.
             draft: As above.
             on_parked: Called whenever a step leaves the turn parked.
@@ -87,21 +87,21 @@ class TurnLoop:
 
     @property
     def conversation(self) -> ConversationId:
-        """Whose turn this is."""
+        """The conversation of this turn."""
         return self._session.conversation
 
     @property
     def is_parked(self) -> bool:
-        """It waits for a person, and nothing else of it is under way."""
+        """Whether it waits for a person, and nothing else of it is running."""
         return self._state is not None and is_parked(self._state) and self._queue.empty()
 
     @property
     def asked_for(self) -> tuple[str, ...]:
-        """The tools whose calls wait for an answer."""
+        """The tools whose calls wait for an approval."""
         return tuple(slot.call.name for slot in self._slots() if slot.status == "asked")
 
     def ends_with(self, item: Item) -> bool:
-        """Tell whether a message interrupts this turn, which only its own person's does."""
+        """Tell whether a message interrupts this turn; only its own person's can."""
         return (
             isinstance(item.content, Ask)
             and item.content.while_busy == "interrupt"
@@ -109,7 +109,7 @@ class TurnLoop:
         )
 
     def show_note(self, says: Localized) -> None:
-        """Show a note below the draft, if there is one, that outlasts this process."""
+        """Show a note below the draft, if there is one; the note survives a restart."""
         if self._shown:
             self._frames += 1
             note = says.to(self._turn.language)
@@ -126,9 +126,9 @@ class TurnLoop:
         """Run the turn to its end; everything it started has ended when this returns.
 
         Args:
-            state: As it begins, or as it was found.
-            effects: What is to be done there.
-            first: Happens before anything is done, for a turn that is to go no further.
+            state: The state it begins with, or was found in.
+            effects: The effects to perform in that state.
+            first: An event to process before any effect, for a turn that must not continue.
         """
         approvals: tuple[ApprovalId, ...] = ()
         was: State | None = None
@@ -164,10 +164,10 @@ class TurnLoop:
         )
 
     async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
-        """Write down what happened, then decide."""
+        """Record what happened, then decide."""
         if isinstance(aborted := next(iter(happened.events), None), AbortRequested):
             self._abort = happened
-            # What a request took that is cut off; of its answer, what was shown.
+            # Usage of the request that is cut off; of its answer, only what was shown.
             usage = self._turn.composer.untold()
             if usage.total_tokens and isinstance(state, Streaming):
                 usage += Usage(output_tokens=of_text(state.shown))
@@ -183,24 +183,24 @@ class TurnLoop:
         return state, tuple(effects)
 
     def _count(self, state: State) -> None:
-        """Let the budgets know what the turn used so far, once it is more."""
+        """Report the turn's usage so far to the budgets, whenever it has grown."""
         usage = state.usage if isinstance(state, Done) else state.progress.usage
         if usage != self._counted:
             self._services.budget.record(self._turn.row, usage)
             self._counted = usage
 
     def _stop(self) -> None:
-        """Cancel what still runs; a call that can't be cancelled is waited for."""
-        for task, action in self._started:  # one that has ended takes no notice
+        """Cancel what still runs, except calls that can't be cancelled, which are awaited."""
+        for task, action in self._started:  # cancelling a finished task does nothing
             if action is None or self._tasks.calls.is_cancellable(action):
                 task.cancel()
-        # The loop reads no more: make room, so that nothing waits to be read.
+        # The loop reads no more: empty the queue, so that no task blocks on it.
         while not self._queue.empty():
             self._queue.get_nowait()
 
     # --- effects -------------------------------------------------------------------------------
 
-    # One branch an effect, and none of them decides anything.
+    # One branch for each effect; none of them decides anything.
     def _perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:  # noqa: C901, PLR0912
         tasks = self._tasks
         match effect:
@@ -211,7 +211,7 @@ class TurnLoop:
                 self._shown = tasks.as_shown(text)
                 self.draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
-                # People read it while they or a tool are waited for; a card may come below it.
+                # The text is read while a person or a tool is waited for; a card may come below it.
                 self.draft.stand()
                 self._start(group, self._gate(calls))
             case signals.AwaitAnswers(approvals=approvals):
@@ -237,7 +237,7 @@ class TurnLoop:
                 message = f"no sub-agent can do the delegated call `{action}`"
                 raise ValueError(message)
             case signals.CancelCalls() | signals.Finish():
-                # When the machine is done the loop stops every task of the turn.
+                # When the machine is done, the loop stops every task of the turn.
                 return
             case _:
                 assert_never(effect)
@@ -302,7 +302,7 @@ _WORDS: dict[type[Verdict], Literal["allow", "ask", "deny"]] = {
 
 
 def is_parked(state: State) -> bool:
-    """Tell whether a turn goes on only when a person has answered."""
+    """Tell whether a turn waits for a person's answer before it continues."""
     return isinstance(state, Confirming) and bool(batch.pending(state.batch))
 
 

@@ -1,4 +1,4 @@
-"""The turn, decided: `step` says what follows from what happened, and does nothing itself.
+"""The turn's state machine: `step` returns what follows from an event, and does nothing itself.
 
               begin                                      begin_tool
                 │                                             │
@@ -13,15 +13,15 @@
     │           └──── heavy ─────────── batch appended ─────┴────┴─────────────────────┘
     └──────────────────────────────────────────┘
 
-The stages of S0 lie inside: RECEIVE_INPUT makes what `begin` is given; Thinking is
+The stages of S0 map to states: RECEIVE_INPUT makes the arguments of `begin`; Thinking is
 COMPOSE_REQUEST and SEND_REQUEST, Streaming is STREAM_RESPONSE, Confirming, Executing and
 Dispatching are TOOL_CALL, Done is RENDER; Compacting prepares the next COMPOSE_REQUEST.
 
-Rules. Nothing runs while the model still writes (K5), nor before every question of the batch has
-its answer. Text of one turn is one draft (K4). A batch leaves its state only when its results are
-in the history. Late events (a call that ended, an approval that was decided, an older request, a
-turn that is done) are legal and change nothing. The turn loop writes down each
-event before stepping with it, so that a journal holds exactly what the machine saw.
+Rules. No call runs while the model still writes (K5), nor before every approval of the batch has
+its answer. The text of one turn is one draft (K4). A batch leaves its state only when its results
+are in the history. Late events (a call that ended, an approval that was decided, an older request,
+a turn that is done) are legal and change nothing. The turn loop records each event before stepping
+with it, so the journal contains exactly what the machine saw.
 """
 
 from collections.abc import Callable, Iterable
@@ -65,8 +65,8 @@ def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = Fa
 
     Args:
         limits: What the turn may use.
-        language: What its person reads about it.
-        context_heavy: Compact first, if it can be done (K11).
+        language: The language of texts for its person.
+        context_heavy: Compact first, if possible (K11).
     """
     progress = Progress(limits=limits, language=language)
     return _compact(progress, "heavy") if context_heavy else _ask(progress)
@@ -75,14 +75,14 @@ def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = Fa
 def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> Step:
     """Begin a turn without model calls: a person's own tool call, through the same gate.
 
-    The history holds the user message and an assistant message with this one call. The result
-    is the answer.
+    The history has the user message and an assistant message with this one call. The result is
+    the answer.
     """
     return _gate(Progress(limits=limits, language=language, direct=True), (call,))
 
 
 def begin_compaction(limits: Limits, *, language: Language = "en") -> Step:
-    """Begin a turn without an answer of the model: a person asked for a summary."""
+    """Begin a turn without an answer of the model: a person requested a summary."""
     progress = Progress(limits=limits, language=language, direct=True)
     return _compact(progress, "asked")
 
@@ -109,7 +109,7 @@ def step(state: State, event: signals.Event) -> Step:
 
 
 def paid(state: _Running, usage: Usage) -> _Running:
-    """Return a state in which the turn has used so much more."""
+    """Return the state with this usage added."""
     if usage == NO_USAGE:
         return state
     progress = replace(state.progress, usage=state.progress.usage + usage)
@@ -117,7 +117,7 @@ def paid(state: _Running, usage: Usage) -> _Running:
 
 
 def unhandled(state: Never) -> NoReturn:
-    """Refuse a state without a handler: by type where it is written, and when it runs (S4-13).
+    """Refuse a state without a handler, both in type checks and at run time (S4-13).
 
     Raises:
         AssertionError: Always.
@@ -127,13 +127,13 @@ def unhandled(state: Never) -> NoReturn:
 
 
 def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
-    """Return the state in which a stored one goes on after a restart, and what to do then.
+    """Return the state in which a stored turn continues after a restart, and its effects.
 
-    Only a batch that was not gated is gated again; answers that were given stand.
+    Only a batch that was not gated is gated again; answers that were given remain valid.
 
     Args:
         state: As stored or folded.
-        rerun: Calls that may be run again though they may have run: idempotent ones. All others
+        rerun: Calls that may run again although they may have run: idempotent ones. All others
             that had started end as unknown (P3).
     """
     match state:
@@ -253,7 +253,7 @@ def _compacting(state: Compacting, event: signals.Event) -> Step:
             progress = paid(state, usage).progress
             if state.cause == "asked":
                 return said(why, progress.usage)
-            # The next request is cut instead, so that the conversation goes on (K13).
+            # The next request is cut instead, so the conversation continues (K13).
             return _ask(progress, state.shown)
         case _:
             return state, ()
@@ -305,13 +305,13 @@ def _call_ended(state: Executing | Dispatching, event: entries.CallFinished) -> 
         return state, ()
     progress = replace(state.progress, usage=state.progress.usage + event.usage)
     if _spent(progress) is not None:
-        # The turn ends with this step, so nothing more is started by it.
+        # The turn ends with this step, so it starts nothing more.
         return replace(state, progress=progress, batch=batch), ()
     return _went_on(replace(state, progress=progress), batch)
 
 
 def _went_on(state: Calling, batch: Batch) -> Step:
-    """Start what may start now; append when nothing is left to wait for."""
+    """Start the calls that may start now; append the batch once it is complete."""
     if batch == state.batch:
         return state, ()
     batch, actions = slots.launched(batch)
@@ -364,14 +364,14 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
 
 
 def _affordable(state: State, effects: Iterable[signals.Effect]) -> Step:
-    """End the turn instead when it has used up what it may; asked after every step (S4-20)."""
+    """End the turn instead if it has reached its limits; checked after every step (S4-20)."""
     if isinstance(state, Done) or (spent := _spent(state.progress)) is None:
         return state, tuple(effects)
     return finish(state, "budget_exceeded", spent.to(state.progress.language), "stopped")
 
 
 def _spent(progress: Progress) -> LocalizedMessage | None:
-    """Say that a turn has used up its tokens or its money; None while it has not."""
+    """Return a sentence if the turn has used up its tokens or its money, else None."""
     for used, most, words in _shares(progress)[1:]:
         if most is not None and used >= most:
             return catalogue.MOST_USED.about(used=words(used), limit=words(most))
@@ -379,9 +379,9 @@ def _spent(progress: Progress) -> LocalizedMessage | None:
 
 
 def nearing(progress: Progress) -> LocalizedMessage | None:
-    """Say, once, that a turn nears one of its limits as its batch is appended; None for not yet.
+    """Return a sentence, once, if a turn is close to one of its limits as its batch is appended.
 
-    It does where 80 % are used, or where one more round that costs as much as the others would end it.
+    It is close at 80 %, or if one more round of average cost would end it. Returns None otherwise.
     """
     after = replace(progress, rounds=progress.rounds + 1)
     if progress.warned:
@@ -397,9 +397,9 @@ def nearing(progress: Progress) -> LocalizedMessage | None:
 
 
 def _shares(progress: Progress) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
-    """Return of each limit of a turn what is used, what may be, and how such an amount is said."""
+    """Return for each limit of a turn the amount used, the maximum, and how to word an amount."""
     limits, usage = progress.limits, progress.usage
-    price = None if limits.max_micros is None else limits.price  # else nobody asks
+    price = None if limits.max_micros is None else limits.price  # unneeded without a cap
     micros = 0 if price is None else price.micros(usage)
     return (
         (progress.rounds, limits.max_rounds, rounds),
@@ -417,7 +417,7 @@ def joined(said: str, text: str) -> str:
 
 
 def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[signals.Effect, ...]]:
-    """Return a turn that is over: the runtime answers itself, and no model is asked."""
+    """Return a turn that is over: the runtime answers, without asking a model."""
     message = AssistantMessage(content=text, mark="runtime")
     return finished(Done(reason="model_stop", usage=usage, text=text, message=message))
 
@@ -425,7 +425,7 @@ def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[signals.Effect
 def finish(
     state: Running, reason: DoneReason, note: str, mark: Mark = "", *, why: str = ""
 ) -> tuple[Done, tuple[signals.Effect, ...]]:
-    """End a turn before its answer is whole; what was shown stays, every call gets a result."""
+    """End a turn before its answer is complete; shown text stays, every call gets a result."""
     usage, before = state.progress.usage, state.progress.said
     if isinstance(state, Asking):
         message = None
@@ -445,7 +445,7 @@ def finish(
 def finished(
     done: Done, running: tuple[ActionId, ...] = ()
 ) -> tuple[Done, tuple[signals.Effect, ...]]:
-    """Return the end and its effects: calls that still run are cancelled first."""
+    """Return the end and its effects; calls that still run are cancelled first."""
     cancel = (signals.CancelCalls(actions=running),) if running else ()
     return done, (*cancel, signals.Finish(done=done))
 
@@ -471,7 +471,7 @@ def abort_note(event: signals.AbortRequested, language: Language) -> str:
 
 
 def whole_note(message: AssistantMessage, language: Language) -> str:
-    """Say what is missing from an answer that the model ended itself; empty for nothing."""
+    """Say what is missing from an answer that the model ended itself; empty if nothing is."""
     match message.finish_reason:
         case "length":
             return catalogue.CUT_AT_THE_LIMIT.to(language)

@@ -1,9 +1,9 @@
-"""One request to the model: streamed, redacted, screened, and told to the turn as it comes.
+"""One request to the model: streamed, redacted, screened, and passed to the turn as it arrives.
 
     provider ─► redactor ─► what is stored and sent back to the model
                     └─────► receipt screen ─► what people see
 
-Nothing behind the redactor ever holds raw text (K16). Errors become events: each request is
+Nothing behind the redactor contains raw text (K16). Errors become events: each request is
 answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `ContextOverflowed`.
 """
 
@@ -46,7 +46,7 @@ Tell = Callable[[signals.RequestEvent], Awaitable[None]]
 
 
 class _Answer(Struct):
-    """What has come of one answer; lives as long as its stream."""
+    """The parts of one answer so far; lives as long as its stream."""
 
     redaction: Redaction = field(default_factory=Redaction)
     screening: Screening = field(default_factory=Screening)
@@ -60,20 +60,21 @@ class _Answer(Struct):
 
 
 AT_ONCE_CHARS = 2_048
-"""Characters that are redacted in one step of the event loop, in about 2 ms."""
+"""Characters that are redacted in one step on the event loop, in about 2 ms."""
 OFF_THE_RECORD = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(ENGLISH)
-"""What the log says of a failure whose reason may repeat what was said off the record."""
+"""Logged instead of a failure's reason, which may repeat what was said off the record."""
 
 
 class ModelCall(Value):
     """Asks the model on behalf of one turn.
 
     Attributes:
-        lookup: Tells the receipts of this conversation from false ones.
-        tell: Hands an event to the turn; may wait when the turn is busy.
-        language: What the person reads.
-        is_operator: The person is told what this machine lacks.
-        is_off_the_record: What the endpoint says may repeat what was said, and is for the person alone.
+        lookup: Tells real receipts of this conversation from false ones.
+        tell: Passes an event to the turn; may wait while the turn is busy.
+        language: The language of the person.
+        is_operator: Whether the person is told what this machine lacks.
+        is_off_the_record: The endpoint's errors may repeat the conversation, so only the person
+            reads them.
     """
 
     model: Model
@@ -84,7 +85,7 @@ class ModelCall(Value):
     is_off_the_record: bool = False
 
     async def ask(self, number: int, request: Callable[[], Awaitable[ModelRequest]]) -> None:
-        """Stream one answer into the turn, once there is a slot; then the request is composed."""
+        """Wait for a slot, compose the request, and stream its answer into the turn."""
         async with self.model.slots:
             try:
                 composed = await request()
@@ -100,8 +101,8 @@ class ModelCall(Value):
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if request.files and not answer.texts and _is_rejected(ended):
-            # Whatever is known of the model, it does not take these; an answer without them is
-            # better than none until they are so old that they are not shown.
+            # The model does not accept these files, whatever its facts say. An answer without them
+            # is better than none until they are too old to be sent.
             self.model.record.files_refused(self._for_record(ended))
             without = replace(request, files={})
             ended = await call(lambda: self._stream(number, without, answer))
@@ -131,14 +132,14 @@ class ModelCall(Value):
         )
 
     def _for_record(self, ended: Raised) -> Raised:
-        """Return what the log and operators are told of a failure."""
+        """Return the failure as the log and operators read it."""
         is_counted = not isinstance(ended.error, ContextOverflow | StreamBroken)
         if self.is_off_the_record and is_counted:
             return Raised(error=ProviderRejected(OFF_THE_RECORD))
         return ended
 
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
-        # Closed here and now, so that a turn that is stopped ends its call of the model.
+        # Closed at once, so that stopping a turn ends its request to the model.
         async with aclosing(self.model.provider.stream(request)) as stream:
             async for event in stream:
                 await self._take(number, answer, event)
@@ -164,7 +165,7 @@ class ModelCall(Value):
                 answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
-        """Redact and show a text; a long one in steps, so that the event loop stays free."""
+        """Redact and show a text; a long one in steps, to keep the event loop free."""
         for start in range(0, len(text), AT_ONCE_CHARS):
             if start:
                 await asyncio.sleep(0)
@@ -189,9 +190,9 @@ def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
 def _failure(
     number: int, raised: Raised, language: Language, *, is_operator: bool
 ) -> signals.RequestEvent:
-    """Say what a failed request means to the turn, in a sentence for its person.
+    """Return the event of a failed request, with a sentence for the person.
 
-    What this machine lacks, with its paths, is for operators.
+    What this machine lacks, including paths, is for operators only.
     """
     match raised.error:
         case ContextOverflow(context_tokens=window):

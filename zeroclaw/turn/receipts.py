@@ -1,10 +1,10 @@
-"""Whether a receipt in the model's answer is true: looked up, then verified (P7).
+"""Checks the receipts in the model's answer: looks them up, then verifies them (P7).
 
-A receipt is looked for where it was given out, in this conversation's own results, and then
-verified against the call it stands under. Where a summary stands for the result, or it was removed since,
-the audit still says that the receipt was given out; one that an answer carries is verified in the whole
-journal, as long as it is there. Checked once each, before a request is sent, so that the screen can ask
-without waiting.
+A receipt is looked up among the results of this conversation, where it was issued, and verified
+against its call. If a summary has replaced the result, or the result was removed, the audit still
+shows that the receipt was issued; if an answer contains such a receipt, it is verified against the
+whole journal while that is kept. Each receipt is checked once, before a request is sent, so that
+the screen can ask without waiting.
 """
 
 import asyncio
@@ -35,32 +35,32 @@ from zeroclaw.turn.session import read_history
 _TOKEN = attrgetter("token")
 MOST_SUMMARY_CHARS = 160
 MANY_ENTRIES = 128
-"""Of an audit, which take about a millisecond; more are looked through off the event loop."""
+"""Longest audit that is searched on the event loop, which takes about a millisecond."""
 
 Results = Mapping[str, tuple[ToolCall, str]]
-"""What was signed, by receipt: the call, and the text above the receipt."""
+"""The signed values, by receipt: the call, and the text above the receipt."""
 
 
 class ReceiptLookup:
     """Knows the receipts of one conversation."""
 
     def __init__(self, turn: TurnContext) -> None:
-        """Know what earlier turns at this session have checked."""
+        """Start with the verdicts of the session's earlier turns."""
         self._services, self._session, self._gated = turn.services, turn.session, turn.gated
         self._known = turn.session.verdicts
 
     def lookup(self, token: str) -> CheckedReceipt | None:
-        """Return what a token proves, None for one that was never given out here."""
+        """Return what a token proves, None if it was never issued here."""
         return self._known.get(token)
 
     async def refresh(self) -> None:
-        """Check the receipts that have been given out since the last time."""
+        """Check the receipts that were issued since the last call."""
         if self._session.audit_is_longer:
             self._session.audit_is_longer = False
             try:
                 recorded = await recorded_in(self._services.store, self._session.conversation)
             except StoreUnusable:
-                recorded = {}  # a damaged audit proves nothing, and the chat goes on
+                recorded = {}  # a damaged audit proves nothing, and the chat continues
             self._session.recorded |= recorded.keys() - self._known.keys()
             self._known.update(recorded | self._known)
         history = self._session.history
@@ -70,7 +70,7 @@ class ReceiptLookup:
             self._known.update(await self._checked(fresh, history))
 
     async def _verify(self, tokens: Collection[str]) -> None:
-        """Verify what only the audit has told of; reads the whole journal, once for each."""
+        """Verify receipts known only from the audit; reads the whole journal, once for each."""
         sought = self._session.recorded.intersection(tokens)
         if not sought:
             return
@@ -80,7 +80,7 @@ class ReceiptLookup:
                 self._services.store, self._session.conversation, whole=True
             )
         except StoreUnusable:
-            return  # what the audit says stands
+            return  # the audit's verdict stays
         found = await self._checked(
             [one for one in history.receipts if one.token in sought], history
         )
@@ -111,18 +111,18 @@ class ReceiptLookup:
     async def take_out(
         self, text: str, language: Language
     ) -> tuple[str, tuple[CheckedReceipt, ...]]:
-        """Return a text as people read it, and the receipts that were in it."""
+        """Return a text as people read it, and the receipts that it contained."""
         if PREFIX_PLAIN in text:
             await self.refresh()
             await self._verify(receipt.find_tokens(text))
         return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))
 
     def without_receipts(self, text: str, language: Language) -> str:
-        """Return a text as people read it while it is written."""
+        """Return a text as people read it while it is being written."""
         return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))[0]
 
     def _summary(self, action: Action) -> str:
-        """Return a tool's own line about a call, as it stood on its card."""
+        """Return the tool's own line about a call, as on its card."""
         tool = self._services.gate.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         said = "" if isinstance(line, Raised) else line
@@ -140,14 +140,14 @@ async def verdict_of(
     summary: Callable[[Action], str] = lambda _: "",
     gated: Mapping[ActionId, Frozen] = MappingProxyType({}),
 ) -> CheckedReceipt | None:
-    """Return what a receipt proves that a journal shows to have been given out.
+    """Return what an issued receipt proves; None if it proves nothing.
 
     Args:
-        store: Where the call is kept.
-        keys: What is verified with.
-        conversation: Whose journal it is.
+        store: The store of the call.
+        keys: The keys to verify with.
+        conversation: The conversation whose journal shows the receipt.
         one: The receipt.
-        results: Of the same conversation, by receipt.
+        results: The results of the same conversation, by receipt.
         summary: Returns a line about a call.
         gated: Calls that need not be read from the store.
     """
@@ -185,10 +185,10 @@ async def verdict_of(
 
 
 async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt]:
-    """Return the receipts that a conversation's audit knows, whether or not their results are kept.
+    """Return the receipts in a conversation's audit, whether or not their results are kept.
 
     Raises:
-        StoreUnusable: The audit holds something that is no entry.
+        StoreUnusable: The audit contains something that is not an entry.
     """
     bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
 
@@ -209,12 +209,12 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt
 
 
 def signed_results(messages: Sequence[Message], sought: frozenset[str]) -> Results:
-    """Return results of a history by their receipts; calls pair by position.
+    """Return the results of a history by their receipts; calls and results pair by position.
 
-    Looks from the end, where new ones are, for as long as one of `sought` is missing.
+    Searches from the end, where new results are, until every token in `sought` is found.
     """
     found: dict[str, tuple[ToolCall, str]] = {}
-    results: list[ToolMessage] = []  # of the answer before them, the last first
+    results: list[ToolMessage] = []  # of the answer before them, newest first
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             results.append(message)

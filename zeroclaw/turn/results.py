@@ -1,9 +1,9 @@
-"""What a call came to, as the model reads it: redacted, capped, wrapped as data, with a receipt.
+"""The result of a call as the model reads it: redacted, capped, fenced as data, with a receipt.
 
-The order is law: redact → spell out what can't be seen → cap (the whole output is kept as a blob,
-as redacted and spelled out) → wrap → defang → receipt. What is long is redacted slice by slice in a
-thread, each slice in its conversation's turn, so that a hostile megabyte holds up neither the event
-loop nor another conversation's result.
+The order is fixed: redact → spell out invisible characters → cap (the whole output is kept as a
+blob, redacted and spelled out) → fence → defang → receipt. Long text is redacted slice by slice in
+a thread, and conversations take turns, so a hostile megabyte delays neither the event loop nor
+another conversation's result.
 """
 
 import hashlib
@@ -36,21 +36,21 @@ from zeroclaw.turn.kept_results import id_of
 from zeroclaw.value import Struct, Value, field
 
 LONGEST_CHARS = 1_000_000
-"""Of an output that is redacted and kept whole. 50 MB would take minutes, and be more than a store
-takes; of such only both ends are read."""
+"""Longest output that is redacted and kept whole. 50 MB would take minutes, and exceed what a store
+accepts; of a longer output only both ends are read."""
 AT_ONCE_CHARS = 2_048
-"""Redacted on the event loop; the worst text of this length takes a few milliseconds."""
+"""Longest text that is redacted on the event loop; the worst such text takes a few milliseconds."""
 SLICE_CHARS = 1_024
-"""Redacted in one go in a thread. While one computes, the event loop waits half a millisecond each time
-that it wakes up (`SWITCH_S`)."""
+"""Slice that is redacted in one go in a thread. While it computes, the event loop waits half a
+millisecond each time it wakes up (`SWITCH_S`)."""
 GAP_S = 0.0005
-"""Seconds that the thread rests behind each: it computes a fifth of the time, and the event loop, whose
-way through a call takes dozens of such wakes, hardly notices. A text of 240 kB takes 0.16 s."""
+"""Seconds that the thread sleeps after each slice. It computes a fifth of the time, so the event
+loop, waking dozens of times during a call, is hardly delayed. A text of 240 kB takes 0.16 s."""
 TURN_CHARS = 16_384
-"""Redacted before it is another conversation's turn."""
+"""Characters redacted for one conversation before it is another one's turn."""
 SEAM_CHARS = 65_536
-"""Dropped at each side of such a cut: half of a secret could stand there, and no secret that the
-daemon reads from a file is longer."""
+"""Characters dropped at each side of a cut: half a secret could be there. No secret that the daemon
+reads from a file is longer."""
 
 AUDITED: Mapping[Outcome, audit.Kind] = {
     "ok": audit.Kind.EXECUTED,
@@ -63,18 +63,18 @@ OUTCOMES: Mapping[audit.Kind, Outcome] = {kind: outcome for outcome, kind in AUD
 
 
 class TimedOut(Value):
-    """A run that took longer than its tool may."""
+    """A run that exceeded its tool's time limit."""
 
     after_s: float
 
 
 class Settled(Value):
-    """A call's end and everything that is recorded with it.
+    """The end of a call and everything that is recorded with it.
 
     Attributes:
-        finished: What the journal keeps of it.
-        blob: The whole redacted output where it was capped, None where it fits.
-        files: What goes to the chat with it.
+        finished: The journal's entry.
+        blob: The whole redacted output if it was capped, else None.
+        files: Files that go to the chat with it.
     """
 
     finished: CallFinished
@@ -84,10 +84,10 @@ class Settled(Value):
 
 
 async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
-    """Read a gated call back from its row.
+    """Read a gated call from its row.
 
     Raises:
-        LookupError: There is none; a fault of ours.
+        LookupError: There is no row, which is a bug here.
     """
     frozen = await ACTIONS.get(rows, action)
     if frozen is None:
@@ -99,7 +99,7 @@ async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
 def end_entry(
     ended: CallFinished, tool: str, digest: str, *, by: str = "", detail: str = ""
 ) -> audit.Entry:
-    """Return the audit's entry about the end of a gated call."""
+    """Return the audit entry for the end of a gated call."""
     return audit.Entry(
         kind=AUDITED[ended.outcome],
         at=ended.at,
@@ -113,12 +113,12 @@ def end_entry(
 
 
 class Results(Struct, eq=False, kw_only=True):
-    """Makes results; one for the whole daemon.
+    """Makes results; the daemon has one.
 
     Attributes:
-        settings: How long a text the model reads.
-        reader: The tool that reads what was cut, empty when there is none.
-        share: The places for the slow part of this, one a conversation.
+        settings: The live configuration, for the length that the model reads.
+        reader: The tool that reads the rest of a capped result, or empty.
+        share: Runs the slow part; each conversation has at most one place.
     """
 
     keys: Keys
@@ -135,7 +135,7 @@ class Results(Struct, eq=False, kw_only=True):
         *,
         language: Language = ENGLISH,
     ) -> Settled:
-        """Return what a run came to; `language` is its person's."""
+        """Return the result of a run; `language` is its person's."""
         match returned:
             case ToolOutput(text=text, is_error=is_error, files=files):
                 outcome: Outcome = "failed" if is_error else "ok"
@@ -189,9 +189,9 @@ class Results(Struct, eq=False, kw_only=True):
         return Settled(finished=ended, audited=entry, blob=blob, files=files)
 
     async def _capped(self, whose: str, text: str) -> tuple[str, PutBlob | None, str]:
-        """Return what fits, the blob that keeps the rest, and a note on what could not be seen.
+        """Return the text that fits, the blob with the whole, and a note on invisible characters.
 
-        What fits is redacted, and of a text that is too long its head and its tail.
+        The text is redacted. If it is too long, its head and its tail remain.
         """
         if len(text) <= AT_ONCE_CHARS:
             return self._cut(text, self.redactor.redact(text), "the whole is")
@@ -229,7 +229,7 @@ class Results(Struct, eq=False, kw_only=True):
         return "".join(out) + self.redactor.flush(state)
 
     def _fed(self, state: Redaction, part: str) -> tuple[Redaction, str]:
-        """Redact the next part of a text; blocks its thread, and mostly rests."""
+        """Redact the next part of a text; blocks its thread, and sleeps most of the time."""
         out = list[str]()
         for start in range(0, len(part), SLICE_CHARS):
             state, safe = self.redactor.feed(state, part[start : start + SLICE_CHARS])

@@ -1,9 +1,9 @@
-"""From an inbox item to a delivered answer: a turn is opened, run, ended, and its end delivered.
+"""From an inbox item to a delivered answer: opens a turn, runs it, ends it, delivers the answer.
 
     queued ──TURN_STARTED──► taken ──(loop.py)──► (finalize.py) ──► delivered | refused
 
-A turn that a restart cut off is taken up from its journal; one that was taken up three times
-without getting further ends as failed, and is told (S4-19).
+A turn that a restart interrupted is resumed from its journal. After three resumes without progress
+it fails, and its person is told (S4-19).
 """
 
 import asyncio
@@ -51,19 +51,19 @@ from zeroclaw.turn.states import State as MachineState
 from zeroclaw.value import replace
 
 MOST_RESUMED = 3
-"""Restarts in a row that a turn survives without getting further; a crash loop ends there."""
+"""Restarts in a row that a turn survives without progress; this ends a crash loop."""
 CLOSE_S = 5.0
-"""Seconds that the draft of a turn which does not end as it should has for its call under way."""
+"""Seconds that a draft's pending platform call may take if its turn ends abnormally."""
 
 
 class TurnRunner:
-    """Runs turns; one for the whole daemon."""
+    """Runs turns; the daemon has one."""
 
     def __init__(self, services: TurnServices, *, on_parked: Callable[[], Awaitable[None]]) -> None:
-        """Hold what turns need.
+        """Start with no running turn.
 
         Args:
-            services: The daemon's.
+            services: The daemon's services.
             on_parked: Called whenever a step leaves a turn parked; see `parked`.
         """
         self._services = services
@@ -77,17 +77,17 @@ class TurnRunner:
         news: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> None:
-        """Have the files at hand that came with these items; what does not come is on record."""
+        """Download the files that came with these items; failed downloads are recorded."""
         await self._services.arrivals.fetch(session.fence, items, news, is_wanted)
 
     async def run(
         self, session: ConversationSession, waiting: tuple[Waiting, ...], news: asyncio.Event
     ) -> None:
-        """Run the turn that items start together, until its answer is delivered or refused.
+        """Run the turn that these items start together, until its answer is delivered or refused.
 
         Args:
-            session: Of their conversation.
-            waiting: At least one, the oldest first; several are messages of one person.
+            session: The session of their conversation.
+            waiting: At least one item, oldest first; several are messages of one person.
             news: Set when the control lane has something new.
         """
         items = tuple(one.item for one in waiting)
@@ -116,12 +116,12 @@ class TurnRunner:
                 )
             )
         except Conflict:
-            # Its writer has edited or withdrawn it just now; it is looked at again.
+            # The message was edited or deleted just now; the mailbox looks at it again.
             return
         await self._run(turn, *begun(turn.opened))
 
     async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
-        """Take up the open turn of this conversation and bring it to its end."""
+        """Resume the open turn of this conversation and bring it to its end."""
         turn = session.history.turn
         if turn is None:
             return
@@ -134,12 +134,12 @@ class TurnRunner:
             await self._run(context, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):
-            # Waiting for a person crashes nothing, however often the process is restarted.
+            # A turn that waits for a person causes no crash loop, so its restarts do not count.
             again = TurnResumed(at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(again,)))
         if isinstance(state, Asking) or _is_asked_again(state):
-            # No commit goes before a request, so one that was cut off may not have been sent yet;
-            # what it takes counts all the same, rather too much than too little.
+            # Nothing is committed before a request, so an interrupted one may not have been sent.
+            # Its usage counts anyway: rather too much than too little.
             results = batch.results(state.batch) if isinstance(state, Calling) else ()
             usage = await context.composer.expected(session.history.spoken(*results))
             lost = RequestLost(usage=usage, at=self._services.clock.now())
@@ -149,11 +149,11 @@ class TurnRunner:
         await self._run(context, *resume(state, rerun=rerun), resumed=True)
 
     async def caught_up(self, conversation: ConversationId) -> None:
-        """Wait until the answers are delivered that a restart cut off on their way."""
+        """Wait until the answers whose delivery a restart interrupted are delivered."""
         await self._services.outbox.caught_up(conversation)
 
     def waits_for(self, item: Item) -> tuple[str, ...]:
-        """Return the tools whose calls wait for an answer, and a message for them."""
+        """Return the tools whose calls wait for an approval, and so hold up a new message."""
         return tuple(
             tool
             for running in self._running.values()
@@ -162,18 +162,18 @@ class TurnRunner:
         )
 
     def pause(self, says: Localized) -> None:
-        """Show a note below every open draft; their turns go on after a restart."""
+        """Show a note below every open draft; the turns continue after a restart."""
         for running in self._running.values():
             running.show_note(says)
 
     def parked(self) -> frozenset[ConversationId]:
-        """Return the conversations whose turns wait for a person, and for nothing else."""
+        """Return the conversations whose turns wait only for a person."""
         return frozenset(
             running.conversation for running in self._running.values() if running.is_parked
         )
 
     async def at_rest(self) -> None:
-        """Wait until what the drafts show last has arrived, and the cards of parked turns."""
+        """Wait until the latest text of every draft, and all cards of parked turns, arrived."""
         async with asyncio.TaskGroup() as group:
             for running in self._running.values():
                 group.create_task(running.draft.at_rest())
@@ -222,9 +222,9 @@ class TurnRunner:
     def _opening(
         self, session: ConversationSession, item: Item, told: MessagesForModel
     ) -> TurnOpened | str:
-        """Return how the turn of an item begins, or why none does, for its writer.
+        """Return how the turn of an item begins, or for its writer why it has none.
 
-        `told` is what the model reads of it and of those that are answered with it.
+        `told` is what the model reads of this item and of those answered with it.
         """
         services = self._services
         now = services.clock.now()
@@ -237,7 +237,7 @@ class TurnRunner:
             limits=services.limits(),
             at=now,
             late_s=message_text.late_s(item, now),
-            # What the history holds is named again: its oldest entries go, and answers stay.
+            # The history's sources are stored again: its oldest entries go, but answers stay.
             untrusted=joined(session.history.untrusted, told.untrusted),
         )
         match item.content:
@@ -275,7 +275,7 @@ class TurnRunner:
                 )
                 if before.principal.id == item.principal.id:
                     return again
-                # In a group any person may ask for it; the words are their writer's own.
+                # In a group any person may request the retry; the words are their writer's own.
                 quoted = joined(again.untrusted or (), (named("quoted"),))
                 return replace(again, own=(), untrusted=quoted)
             case _:
@@ -283,7 +283,7 @@ class TurnRunner:
                 raise ValueError(message)
 
     async def _prepared(self, turn: TurnContext) -> TurnContext:
-        """Return a turn as it begins: one that asks a model with a compaction, and with notes."""
+        """Return the turn ready to begin; one that asks a model gets notes, and may compact first."""
         opened, history = turn.opened, turn.session.history
         if opened.kind not in ("chat", "retry") or opened.call is not None:
             return turn
@@ -307,8 +307,8 @@ class TurnRunner:
         return replace(turn, opened=prepared)
 
     def _tool_refusal(self, item: Item) -> str:
-        """Say why a person may not repeat a `/tool` call, empty when they may call one."""
-        # A person who could not have written the call must not get it run by asking for it again.
+        """Return why a person may not repeat a `/tool` call; empty if they may."""
+        # A person who may not make the call must not get it run by asking for a retry.
         query = Query(
             principal=item.principal,
             action="command:tool",
@@ -359,7 +359,7 @@ class TurnRunner:
         running = TurnLoop(turn, controls, draft, self._on_parked)
         self._running[opened.turn] = running
         if halted := services.halted(opened.at if resumed else None):
-            # A halt ends what runs; this turn was about to, and so was not among that.
+            # A halt ends running turns; this one was about to run, so the halt did not include it.
             first = first or AbortRequested(cause="halt", by=halted)
         elif revoked := services.revoked(opened.principal):
             first = first or AbortRequested(cause="revoked", by=revoked)
@@ -374,14 +374,14 @@ class TurnRunner:
 
 
 def _is_asked_again(state: MachineState) -> TypeGuard[Calling]:
-    """Tell whether the model may have been sent the results of a batch: that it was is not on record."""
+    """Tell whether a batch's results may have been sent to the model, which is not recorded."""
     return (
         isinstance(state, Calling) and batch.is_complete(state.batch) and state.progress.asks_again
     )
 
 
 async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:
-    """Return the calls that a restart cut off and that may be run again all the same (P3)."""
+    """Return the calls that a restart interrupted and that may safely run again (P3)."""
     found: set[batch.ActionId] = set()
     for action in batch.active(state.batch) if isinstance(state, Calling) else ():
         frozen = await turn.frozen(action)

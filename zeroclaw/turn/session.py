@@ -1,7 +1,7 @@
-"""What the holder of a conversation has on the table: the fence, the history, the audit's head.
+"""The open conversation in memory: its fence, its history, the head of its audit.
 
 Every write to a held conversation goes through `commit`, one at a time, so the journal in memory
-is the journal on disk. A session that failed to write is thrown away and opened anew.
+equals the journal on disk. A session that failed to write is dropped and opened again.
 """
 
 import asyncio
@@ -39,37 +39,37 @@ T = TypeVar("T")
 MOST_KEPT = 64
 """Conversations whose history stays in memory between messages."""
 MOST_KEPT_BYTES = 4 * 1024 * 1024
-"""Of their journals together; the newest one stays whatever its length, so that a long conversation
-is not read anew for each message."""
+"""Limit of their journals together; the newest stays whatever its length, so that a long
+conversation is not read again for each message."""
 KEPT_S = 600.0
-"""For how long one stays there; a person who comes back later waits for one reading."""
+"""Seconds that a session stays in memory; a person who returns later waits for one read."""
 READ_AT_ONCE = (256, 1_024, 4_096)
-"""Entries of a journal's end; more where they are too few, and then all."""
+"""Entries to read from a journal's end; the next number if too few, and finally all of them."""
 LOOK_S = 60.0
-"""Between two looks at which have stayed too long."""
+"""Seconds between two removals of sessions that have stayed too long."""
 
 
 class Leases:
-    """Takes each conversation once, for as long as this process holds its fence.
+    """Leases each conversation once, for as long as this process holds its fence.
 
-    A fence that was lost, or that every holder has let go of, is taken anew.
+    A fence that was lost, or that every holder has released, is leased again.
     """
 
     def __init__(self, store: Store) -> None:
-        """Hold none yet."""
+        """Start with no lease."""
         self._store = store
         self._held: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
         self._taking: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """How many conversations this process holds now."""
+        """Return how many conversations this process holds now."""
         return len(self._held)
 
     async def fence_of(self, conversation: ConversationId) -> Fence:
-        """Return the fence, taking the conversation if this process doesn't hold it.
+        """Return the fence, leasing the conversation if this process doesn't hold it.
 
-        Callers who ask meanwhile wait for the one that takes it: a second lease would make the
-        first worthless, and the holder of that one would think the conversation lost.
+        Concurrent callers wait for the one that leases: a second lease would invalidate the first,
+        and the first holder would think the conversation lost.
         """
         held = self._held.get(conversation)
         if held is not None:
@@ -82,23 +82,23 @@ class Leases:
         return held
 
     def lost(self, conversation: ConversationId) -> None:
-        """Forget a fence that a newer lease has made worthless."""
+        """Forget a fence that a newer lease has invalidated."""
         self._held.pop(conversation, None)
 
 
 class Transition(Value):
-    """Events, and the commit that goes before them.
+    """Events, and the commit that precedes them.
 
     Attributes:
-        events: For the machine, in order; none when there is something to write and nothing to
-            decide.
-        point: What the commit makes durable; None for no commit of its own. What is written then
-            waits for the next one, because nothing is done before that which a kill could repeat.
+        events: Events for the machine, in order; empty if there is something to write but nothing
+            to decide.
+        point: What the commit makes durable; None for no commit of its own. The writes then wait
+            for the next commit, since no effect that a kill could repeat happens before it.
         journal: Entries of the journal.
         audited: Entries of the audit.
-        writes: Everything else.
-        again: Plans the same anew where a `Conflict` takes the writes' ground; what it returns may be
-            empty, where another writer was first and says so too. None: a conflict is a fault.
+        writes: All other writes.
+        again: Plans the transition again after a `Conflict`; may return an empty one if another
+            writer was first and has reported the same. None: a conflict is a fault.
     """
 
     events: tuple[Event, ...] = ()
@@ -109,7 +109,7 @@ class Transition(Value):
     again: Callable[[], Awaitable["Transition"]] | None = None
 
     def then(self, later: "Transition") -> "Transition":
-        """Return this and what came after it as one, committed as the later is."""
+        """Return this and a later transition as one, with the commit of the later one."""
         return replace(
             later,
             events=(*self.events, *later.events),
@@ -121,23 +121,23 @@ class Transition(Value):
 
 NOTHING = Transition()
 Tell = Callable[[Transition], Awaitable[None]]
-"""Hands a transition to the turn that it happens to; may wait while the turn is busy."""
+"""Passes a transition to its turn; may wait while the turn is busy."""
 
 
 class ConversationSession(Struct, eq=False):
     """One conversation, held by one task; see `open_session`.
 
     Attributes:
-        fence: Proof of holding; others that write for this conversation need it.
-        history: What its journal comes to, with what waits for the next commit.
-        first: The journal's first number, if it has one.
-        audit_is_longer: The audit knows more receipts than the history, of what left the journal or
-            is summarised; cleared by who has read them there.
-        journal_bytes: Of the entries that the history was made of.
-        verdicts: The receipts of the history that were checked so far, by their text.
-        recorded: Those of them that only the audit has told of.
-        requests: What is known of its requests to the model.
-        was_left: It was left tidy before, with all that came before it answered.
+        fence: The proof of holding; others that write for this conversation need it.
+        history: The fold of its journal, including entries that wait for the next commit.
+        first: The journal's first number, if it has entries.
+        audit_is_longer: The audit has receipts that are missing from the history, because their
+            entries were removed or summarised; cleared by the reader of the audit.
+        journal_bytes: Size of the entries that the history was made from.
+        verdicts: The receipts checked so far, by their text.
+        recorded: Those of them that are known only from the audit.
+        requests: The record of its requests to the model.
+        was_left: It was in the cache before, so everything earlier is answered.
     """
 
     store: Store
@@ -158,25 +158,25 @@ class ConversationSession(Struct, eq=False):
 
     @property
     def conversation(self) -> ConversationId:
-        """Whose session this is."""
+        """The conversation of this session."""
         return self.fence.conversation
 
     async def is_whole(self) -> bool:
-        """Tell whether the journal begins where it began: retention takes the oldest of it."""
+        """Tell whether the journal still begins at the same entry: retention removes the oldest."""
         return self.first == _number(await _first(self.store, self.conversation))
 
     async def commit(self, happened: Transition) -> None:
-        """Make everything durable that goes with events, then let the history have its entries.
+        """Write everything that belongs to the events, then add the entries to the history.
 
-        What waits for a commit goes with it, and before it.
+        Transitions that waited for a commit are included, before this one.
 
         Raises:
-            Fenced: A newer lease has the conversation.
+            Fenced: A newer lease holds the conversation.
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
-        # The lock is held across the store's write and nothing else: the chain and the journal
-        # have one order, and the next writer needs this one's outcome to know it.
+        # The lock covers only the store's write: chain and journal have one order, and the next
+        # writer needs this one's outcome.
         async with self._lock:
             whole = self._waiting.then(happened)
             if happened.point is None:
@@ -211,14 +211,14 @@ class ConversationSession(Struct, eq=False):
             self.history = extend(self.history, entry)
 
     async def transact(self, happened: Transition) -> Transition:
-        """Commit as `commit` does, planned anew as long as other writers were first.
+        """Commit like `commit`, planning again as long as other writers were first.
 
         Returns:
-            What was committed.
+            The transition that was committed.
 
         Raises:
-            Conflict: Others were first each time, or it can't be planned anew.
-            Fenced: As for `commit`; so `StoreUnusable`.
+            Conflict: Others were first each time, or it can't be planned again.
+            Fenced: As for `commit`; likewise `StoreUnusable`.
         """
         for _ in range(TRIES - 1):
             try:
@@ -234,7 +234,7 @@ class ConversationSession(Struct, eq=False):
 
 
 class SessionCache(Struct, eq=False):
-    """Sessions that were left tidy, so that the next message needs no reading; the oldest go first."""
+    """Idle sessions, so that the next message needs no read; the oldest are dropped first."""
 
     store: Store
     leases: Leases
@@ -244,14 +244,14 @@ class SessionCache(Struct, eq=False):
     )
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """Return how many are kept."""
         return len(self._kept)
 
     async def take(self, conversation: ConversationId) -> ConversationSession:
-        """Return the session of a conversation, read anew unless it is still ours as we left it."""
+        """Return the session of a conversation; read it unless the cached one is still valid."""
         kept, _ = self._kept.pop(conversation, (None, 0.0))
-        # Only the holder of the fence appends, so as long as it is the same nothing is missed; but
-        # what was taken away by its age must not be sent to a model again.
+        # Only the holder of the fence appends, so with the same fence nothing is missing. But
+        # entries that retention has removed must not be sent to a model again.
         if (
             kept is not None
             and kept.fence == await self.leases.fence_of(conversation)
@@ -261,13 +261,13 @@ class SessionCache(Struct, eq=False):
         return await open_session(self.store, self.leases, conversation)
 
     def leave(self, session: ConversationSession) -> None:
-        """Keep a session on which nothing is under way and nothing failed."""
+        """Keep a session that has nothing running and no failed write."""
         session.was_left = True
         self._kept[session.conversation] = (session, self.clock.monotonic())
         self._clear()
 
     async def keep(self) -> None:
-        """Let go of those whose people have not come back, until cancelled."""
+        """Drop sessions whose people have not come back, until cancelled."""
         while True:
             await self.clock.sleep(LOOK_S)
             self._clear()
@@ -286,14 +286,14 @@ class SessionCache(Struct, eq=False):
 async def open_session(
     store: Store, leases: Leases, conversation: ConversationId
 ) -> ConversationSession:
-    """Take a conversation and read what it has come to."""
+    """Lease a conversation and read its history."""
     fence = await leases.fence_of(conversation)
-    # Before the rest: where something is taken away in between, it is read anew the next time.
+    # Read first: if retention removes entries in between, the session is read again next time.
     first = await _first(store, conversation)
     history, size_bytes = await _read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-    # Whose results a summary stands for, those receipts are known to the audit alone.
+    # Receipts of results that a summary has replaced are known only to the audit.
     longer = newest is not None and (
         bool(history.summary) or await _is_longer(store, conversation, first)
     )
@@ -316,7 +316,7 @@ async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry
     try:
         return audit.read(noted[0].body).at < entries.decode(first.body).at
     except StoreUnusable:
-        return True  # the reader of the audit meets the same
+        return True  # the reader of the audit meets the same error
 
 
 async def _first(store: Store, conversation: ConversationId) -> LogEntry | None:
@@ -329,12 +329,12 @@ def _number(entry: LogEntry | None) -> int | None:
 
 
 async def read_history(store: Logs, conversation: str, *, whole: bool = False) -> History:
-    """Read what a conversation's journal comes to; it needs no lease and holds up no writer.
+    """Read the history from a conversation's journal; needs no lease and blocks no writer.
 
     Args:
-        store: Where it is.
-        conversation: Which.
-        whole: With all of its messages, as if no summary stood for any of them.
+        store: The store of the journal.
+        conversation: The conversation.
+        whole: With all of its messages, as if there were no summary.
     """
     if not whole:
         return (await _read_history(store, conversation))[0]
@@ -365,7 +365,7 @@ async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
 
 
 async def _last(steps: Iterator[T]) -> T:
-    """Return what steps come to in the end; behind each of them others are let in (P9)."""
+    """Return the last of some steps; other tasks may run after each of them (P9)."""
     found = next(steps)
     for one in steps:
         found = one

@@ -1,8 +1,8 @@
-"""What happens to a turn (events, past tense) and what it asks for (effects, imperative).
+"""Events of a turn (past tense) and effects that it requests (imperative).
 
-An event that the journal keeps is its entry, see `entries.Recorded`; the others are here.
-Each effect names the events that answer it. Exactly one of them comes for each question, failure
-included; the effects that say "no answer" ask nothing.
+An event that the journal stores is an entry, see `entries.Recorded`; the others are here. Each
+effect names the events that answer it. It gets exactly one answer, failure included, unless it says
+"No answer".
 """
 
 from typing import Literal
@@ -14,24 +14,24 @@ from zeroclaw.turn.states import CompactionCause, Done
 from zeroclaw.value import Value
 
 AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
-"""Why a turn is ended from outside. A shutdown is none of them: it takes no step at all, and the
-turn is resumed from its journal."""
+"""Why a turn is ended from outside. A shutdown is not a cause: it takes no step, and the turn is
+resumed from its journal."""
 
 
 # --- events --------------------------------------------------------------------------------------
 
 
 class RequestSent(Value):
-    """The request is composed and on its way; its outcome follows."""
+    """The request was composed and is on its way; its outcome follows."""
 
     request: int
 
 
 class TextArrived(Value):
-    """More of the answer may be shown: redacted and screened.
+    """More of the answer, redacted and screened, may be shown.
 
     Attributes:
-        is_last: The answer's end came with it, so `ResponseReceived` follows at once.
+        is_last: The answer ended with this text, so `ResponseReceived` follows at once.
     """
 
     request: int
@@ -43,7 +43,7 @@ class ResponseReceived(Value):
     """The stream was read to its end.
 
     Attributes:
-        shown: Its text as people saw it, receipts marked; None when that is the content.
+        shown: Its text as people saw it, receipts marked; None if that equals the content.
     """
 
     request: int
@@ -53,10 +53,10 @@ class ResponseReceived(Value):
 
 
 class StreamCut(Value):
-    """The stream broke before its end; nothing of it has run.
+    """The stream broke before its end; none of its calls has run.
 
     Attributes:
-        usage: What it took all the same; without the input where the endpoint did not say.
+        usage: What it cost anyway; without the input if the endpoint did not report it.
     """
 
     request: int
@@ -64,12 +64,12 @@ class StreamCut(Value):
 
 
 class RequestFailed(Value):
-    """The model can't be asked, for good.
+    """The model can't be asked, and a retry would not help.
 
     Attributes:
         text: One sentence for the person.
-        why: The same for operators, where they are told more; else empty.
-        usage: As of `StreamCut`, where an answer had begun.
+        why: The reason for operators, if they are told more; else empty.
+        usage: As in `StreamCut`, if an answer had begun.
     """
 
     request: int
@@ -82,7 +82,7 @@ class ContextOverflowed(Value):
     """The request is larger than the model's window.
 
     Attributes:
-        window: In tokens, where the endpoint named it.
+        window: The window in tokens, if the endpoint named it.
     """
 
     request: int
@@ -90,11 +90,11 @@ class ContextOverflowed(Value):
 
 
 class CompactionFailed(Value):
-    """Nothing was replaced, nothing is lost (K13).
+    """Nothing was replaced and nothing is lost (K13).
 
     Attributes:
-        text: Why, in one sentence for a person who asked for it.
-        usage: What its requests took all the same.
+        text: The reason, in one sentence for a person who requested the summary.
+        usage: What its requests cost anyway.
     """
 
     text: str
@@ -102,11 +102,11 @@ class CompactionFailed(Value):
 
 
 class AbortRequested(Value):
-    """A person ended the turn, or the runtime did for one.
+    """A person ended the turn, or the runtime did on someone's behalf.
 
     Attributes:
-        by: Who, for people.
-        usage: What the requests took that were under way.
+        by: Who ended it, as shown to people.
+        usage: What the interrupted requests cost.
     """
 
     cause: AbortCause
@@ -115,20 +115,20 @@ class AbortRequested(Value):
 
 
 class BudgetReached(Value):
-    """What a conversation, a person or a day may use is used up, by this turn and others.
+    """The usage budget of a conversation, a person or a day is used up, by this turn and others.
 
     Attributes:
-        text: What, and when it goes on, in one sentence for the person.
+        text: Which budget, and when it is available again, in one sentence for the person.
     """
 
     text: str
 
 
 class TurnFailed(Value):
-    """The runtime gives the turn up: a fault of its own, or too many restarts.
+    """The runtime gives up on the turn: a fault of its own, or too many restarts.
 
     Attributes:
-        text: Why, in one sentence for the person.
+        text: The reason, in one sentence for the person.
     """
 
     text: str
@@ -137,7 +137,7 @@ class TurnFailed(Value):
 RequestEvent = (
     RequestSent | TextArrived | ResponseReceived | StreamCut | RequestFailed | ContextOverflowed
 )
-"""About one request to the model; news of an older one is ignored by its number."""
+"""Events about one request to the model; those of an older request number are ignored."""
 
 Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | BudgetReached | TurnFailed
 
@@ -148,21 +148,21 @@ Event = RequestEvent | Recorded | CompactionFailed | AbortRequested | BudgetReac
 class SendRequest(Value):
     """Compose a request from the history and stream the answer.
 
-    Tell `RequestSent` when it leaves and `TextArrived` as text comes; answered by
+    Report `RequestSent` when it leaves and `TextArrived` as text arrives; answered by
     `ResponseReceived`, `StreamCut`, `RequestFailed` or `ContextOverflowed`.
 
     Attributes:
-        request: Its number in the turn; every event about it carries it.
+        request: Its number in the turn; every event about it has the same number.
     """
 
     request: int
 
 
 class ShowText(Value):
-    """Show this as the draft; it is the whole text of the turn so far. No answer.
+    """Show this draft, which is the whole text of the turn so far. No answer.
 
     Attributes:
-        is_last: The model has said all of it.
+        is_last: The model has finished the text.
     """
 
     text: str
@@ -176,15 +176,15 @@ class GateBatch(Value):
 
 
 class AwaitAnswers(Value):
-    """Ask; answered for each approval by `AnswerTaken`."""
+    """Wait for these approvals; answered by one `AnswerTaken` for each."""
 
     approvals: tuple[ApprovalId, ...]
 
 
 class CheckCalls(Value):
-    """Check these calls a last time, side by side: guards, resources, policy, snapshot.
+    """Check these calls one last time, concurrently: guards, resources, policy, snapshot.
 
-    Answered for each by `CallStarted`, or by `CallFinished` when it may not run after all.
+    Each is answered by `CallStarted`, or by `CallFinished` if it may not run after all.
     """
 
     actions: tuple[ActionId, ...]
@@ -203,13 +203,13 @@ class Dispatch(Value):
 
 
 class RecordUnknown(Value):
-    """A restart hid the outcome of this call: answered by `CallFinished` as `unknown`."""
+    """A restart lost the outcome of this call; answered by a `CallFinished` of `unknown`."""
 
     action: ActionId
 
 
 class CancelCalls(Value):
-    """Stop these calls. No answer; what they still report is ignored."""
+    """Stop these calls. No answer; later events of theirs are ignored."""
 
     actions: tuple[ActionId, ...]
 
@@ -227,7 +227,7 @@ class Compact(Value):
 
 
 class Finish(Value):
-    """Stop all that still runs for the turn, then record and render its end. No answer."""
+    """Stop everything that still runs for the turn, then record and render its end. No answer."""
 
     done: Done
 

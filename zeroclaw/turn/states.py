@@ -1,4 +1,4 @@
-"""The seven states of a turn (S4-03), and what they share."""
+"""The seven states of a turn (S4-03), and the values they share."""
 
 from typing import Literal, assert_never
 
@@ -19,16 +19,16 @@ CompactionCause = Literal["heavy", "overflow", "asked"]
 
 
 class Limits(Value):
-    """What one turn may use; fixed when it begins.
+    """What one turn may use; fixed when the turn begins.
 
     Attributes:
-        max_rounds: Batches of tool calls; with N of them run, model call N+1 is refused (K1).
-        max_tokens: Input and output of the whole turn, sub-agents included; None for no cap.
-        max_micros: What its tokens may cost, in millionths of a US dollar; None for no cap.
-        price: Of its tokens; None where it is not known, and nothing is capped.
-        max_repeats: Rounds that tell the model nothing new until the turn ends (K22), see `loop_detection`; 0
-            for never.
-        warn_repeats: Until the model is told; 0 for never.
+        max_rounds: Batches of tool calls; after N batches, model call N+1 is refused (K1).
+        max_tokens: Input and output tokens of the whole turn, sub-agents included; None for no cap.
+        max_micros: Cost of its tokens, in millionths of a US dollar; None for no cap.
+        price: The price of its tokens; None if unknown, and then cost is not capped.
+        max_repeats: Repeated rounds after which the turn ends (K22), see `loop_detection`; 0 for
+            never.
+        warn_repeats: Repeated rounds after which the model is warned; 0 for never.
     """
 
     max_rounds: int = 50
@@ -40,19 +40,19 @@ class Limits(Value):
 
 
 class Progress(Value):
-    """What every state but the last carries.
+    """What every state except `Done` carries.
 
     Attributes:
         limits: What the turn may use.
-        rounds: Batches run and appended.
-        requests: Requests sent to the model, repeats included; the number of the newest.
+        rounds: Batches that were run and appended.
+        requests: Requests sent to the model, retries included; the number of the newest.
         usage: Tokens reported so far.
-        said: The text of the turn's earlier answers, as shown; the draft goes on below it (K4).
-        reasked: The answer being waited for was cut once and asked for again (K5).
-        forced: The answer being waited for overflowed once and the history was compacted.
-        direct: A person called a tool; there are no model calls in this turn.
-        warned: Its person was told that it nears one of its limits.
-        language: What its person reads about it.
+        said: The text of the turn's earlier answers, as shown; the draft continues below it (K4).
+        reasked: The current answer was cut off once and requested again (K5).
+        forced: The current request overflowed once and the history was compacted.
+        direct: A person called a tool; this turn makes no model calls.
+        warned: The person was told that the turn is close to one of its limits.
+        language: The language of texts for the person.
     """
 
     limits: Limits
@@ -68,7 +68,7 @@ class Progress(Value):
 
     @property
     def asks_again(self) -> bool:
-        """The model is asked once more when the batch under way is appended."""
+        """Whether the model is asked again after the current batch is appended."""
         return not self.direct and self.rounds + 1 < self.limits.max_rounds
 
 
@@ -76,7 +76,7 @@ class Thinking(Value):
     """The next request is being composed and sent: COMPOSE_REQUEST and SEND_REQUEST.
 
     Attributes:
-        shown: Text of a cut answer that is still on the screen.
+        shown: Text of an answer that was cut off and is still on the screen.
     """
 
     progress: Progress
@@ -84,12 +84,12 @@ class Thinking(Value):
 
 
 class Streaming(Value):
-    """The model answers: STREAM_RESPONSE.
+    """The model is answering: STREAM_RESPONSE.
 
     Attributes:
-        shown: What of this answer is on the screen; of the cut one before it until the first
-            text comes.
-        fresh: `shown` is this answer's.
+        shown: The part of this answer that is on the screen; until the first text arrives, the
+            answer that was cut off before it.
+        fresh: `shown` belongs to this answer.
     """
 
     progress: Progress
@@ -98,14 +98,14 @@ class Streaming(Value):
 
 
 class Confirming(Value):
-    """A person decides about some calls of a batch, and nothing of it runs: TOOL_CALL."""
+    """A person decides about some calls of a batch; no call of it runs meanwhile: TOOL_CALL."""
 
     progress: Progress
     batch: Batch
 
 
 class Executing(Value):
-    """A batch is gated, run and appended: TOOL_CALL."""
+    """A batch is being gated, run and appended: TOOL_CALL."""
 
     progress: Progress
     batch: Batch
@@ -128,7 +128,7 @@ class Compacting(Value):
 
     Attributes:
         cause: `heavy` is before a request that may be too large, `overflow` after one that was,
-            `asked` where a person wished for it and no request follows.
+            `asked` when a person requested it and no model request follows.
         shown: As in `Thinking`.
     """
 
@@ -138,16 +138,16 @@ class Compacting(Value):
 
 
 class Done(Value):
-    """The turn is over, and is to be recorded and rendered: RENDER.
+    """The turn is over; it remains to record and render it: RENDER.
 
     Attributes:
         reason: One of S4-17.
-        usage: Everything that was reported.
+        usage: All tokens that were reported.
         text: All the text of the turn, for the person; may be empty.
-        note: A sentence for the person when the answer is not whole, empty when it is.
-        why: Why it failed, for operators, where the note tells its person less; else empty.
-        message: What joins the history as the assistant's last word, None for nothing.
-        results: Of the batch that the end cut short, one for each call; empty for none.
+        note: A sentence for the person if the answer is incomplete, else empty.
+        why: Why it failed, for operators, if the note tells the person less; else empty.
+        message: The assistant's last message, for the history; None if there is none.
+        results: Results of the batch that the end cut short, one for each call, or empty.
         fills: Those of them that the end itself filled in.
     """
 
@@ -168,9 +168,9 @@ State = Running | Done
 
 
 def stages(state: State) -> tuple[StageName, ...]:
-    """Return the stages of S0 that lie inside a state, in order.
+    """Return the stages of S0 that a state covers, in order.
 
-    `receive_input` lies before the first state: what it makes is what a turn begins with.
+    `receive_input` comes before the first state: a turn begins with what it makes.
     """
     match state:
         case Thinking():

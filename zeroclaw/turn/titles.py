@@ -1,8 +1,8 @@
-"""Gives conversations titles: asked of the model once, behind an answer, when there is enough to name.
+"""Gives conversations titles: the model is asked once, after an answer, when there is enough text.
 
-    turn ended ──► queue ──► a short request ──► title, and what it used on the row of that turn
+    turn ended ──► queue ──► a short request ──► title, and its usage on the row of that turn
 
-No turn waits for it. One that fails, or that a kill cuts off, is asked for behind the next answer.
+No turn waits for it. If it fails or a kill interrupts it, the next answer triggers it again.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from zeroclaw.value import Value, replace
 
 EXCHANGES = 3
 MOST_WAITING = 64
-"""Ended turns that wait to be looked at; of more, the next in their conversation is."""
+"""Ended turns in the queue; if it is full, the next turn of a conversation triggers the title."""
 READ_MESSAGES, READ_CHARS = 6, 300
-"""Of a conversation that its title is made of: messages, and characters of each."""
+"""The excerpt that a title is made from: messages, and characters of each."""
 TITLE_TOKENS, TITLE_CHARS = 40, 60
 
 _ASK = (
@@ -38,7 +38,7 @@ _ASK = (
 
 
 class Title(Value):
-    """What a conversation is about; empty where the model found no words."""
+    """The title of a conversation; empty if the model gave none."""
 
     text: str
 
@@ -54,15 +54,15 @@ TITLES = Table(
 
 
 class Titles:
-    """Makes them; one for the whole daemon."""
+    """Makes titles; the daemon has one."""
 
     def __init__(self, services: TurnServices) -> None:
-        """Hold what asks."""
+        """Start with an empty queue."""
         self._services = services
         self._queue: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
 
     def hear(self, event: Event) -> None:
-        """Take note of a turn that was answered; never waits."""
+        """Queue an answered turn; never waits."""
         if not isinstance(event.what, TurnEnded) or event.what.reason != "model_stop":
             return
         if is_off_the_record(event.conversation):
@@ -72,13 +72,13 @@ class Titles:
             self._queue.put_nowait(event)
 
     async def keep(self) -> None:
-        """Give titles, one after another, until cancelled."""
+        """Make titles, one after another, until cancelled."""
         while True:
             ended = await self._queue.get()
             try:
                 await self._name(ended)
             except (Conflict, StoreUnusable) as error:
-                # A row that others keep writing, or a journal that is damaged: it goes without.
+                # A row with too many writers, or a damaged journal: the conversation gets no title.
                 self._services.log("title_failed", why=str(error), level="warning")
 
     async def _name(self, ended: Event) -> None:
@@ -111,7 +111,7 @@ class Titles:
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row, version = await TURNS.read(reads, ended.turn)
             if row is None:
-                return None, False  # it was forgotten meanwhile
+                return None, False  # it was erased meanwhile
             whole = row.usage + usage
             more = replace(row, usage=whole, micros=budget.cost(whole))
             put = turn_put(more, here, closed=True, expect=version)
@@ -122,7 +122,7 @@ class Titles:
 
 
 def title_of(said: str) -> str:
-    """Return one line of what a model said, without what it may be dressed in; empty for none."""
+    """Return one line of the model's answer, without quotes or markup; empty if there is none."""
     first = next((one for one in said.splitlines() if one.strip()), "")
     line = " ".join(escape_invisible(first).strip(" \t\"'`*#.").split())
     return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1].rstrip()}…"

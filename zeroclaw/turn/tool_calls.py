@@ -1,7 +1,7 @@
-"""The run phase of a batch: the last check of each call, then its run under a time-out.
+"""The run phase of a batch: the last check of each call, then its run with a time limit.
 
-Nothing is written here but the process groups that a tool starts: what a call came to is handed
-back to the turn, which writes it down before it goes on.
+Only the process groups that a tool starts are written here. Results go back to the turn, which
+records them before it continues.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from zeroclaw.value import replace
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 REDACTED_CHARS = 2_000
-"""Of a call's own line that are looked through for secrets; a card names fewer."""
+"""Characters of a call's own line that are searched for secrets; a card shows fewer."""
 
 
 PROCESSES = Table(
@@ -52,23 +52,23 @@ WORKSPACES = Table(
     keeps=Stays(until="nobody does; what is in a workspace stays untrusted, whoever is forgotten"),
     words=Words.NOBODY,
 )
-"""The marks of workspaces, by the conversation that has each: it keeps its name where all of them move."""
+"""The marks of workspaces, by conversation: the key stays if all workspaces are moved."""
 _SHARED, _RESTORED = "/shared", "/restored"
-"""Marks of more than one: of all that are links, and of all from before a backup was put back."""
+"""Marks of several workspaces: of all that are links, and of all older than a restored backup."""
 
 
 def restored(ulid: str) -> Put:
-    """Return the mark of every workspace that is older than this ulid: no backup holds them."""
+    """Return the mark of every workspace older than this ulid: no backup contains workspaces."""
     return WORKSPACES.put(_RESTORED, None, place=ulid)
 
 
 async def files_of(rows: Rows, conversation: ConversationId, workspace: Path) -> Files:
-    """Return what the workspace of a conversation holds at worst.
+    """Return the worst state that the files of a conversation's workspace may be in.
 
     Args:
-        rows: Hold the marks.
-        conversation: Whose it is.
-        workspace: Its real path; of another name where it is a link to what others may work in.
+        rows: The store of the marks.
+        conversation: The conversation that has the workspace.
+        workspace: Its real path; the name differs if it is a link to a place others may use.
     """
     own = await rows.get(WORKSPACES.kind, conversation)
     backup = await rows.get(WORKSPACES.kind, _RESTORED)
@@ -89,7 +89,7 @@ def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple
     mark = WORKSPACES.put(conversation, None, state=files, place=place)
     if workspace.name == conversation:
         return (mark,)
-    # Whose directory it is, or lies in, works there as well.
+    # The conversation that owns the directory, or a parent of it, works there as well.
     owners = [one for one in workspace.parts if _ULID.fullmatch(one)]
     return (mark, *(WORKSPACES.put(one, None, place=place) for one in (_SHARED, *owners)))
 
@@ -104,16 +104,16 @@ def refused(
     by: str,
     for_people: str = "",
 ) -> Settled:
-    """Return what stands in the place of a gated call's result.
+    """Return the refusal that replaces a gated call's result.
 
     Args:
         services: Sign it.
-        frozen: Which.
+        frozen: The gated call.
         call: As the model wrote it.
-        text: Why, for the model.
-        outcome: What is known of it.
+        text: The reason, for the model.
+        outcome: What is known of the call.
         by: Who or what ended it.
-        for_people: Why, in the language of its person; empty where `text` is for people, too.
+        for_people: The reason in the person's language; empty if `text` is for people, too.
     """
     action, at = frozen.action, services.clock.now()
     result, token = services.gate.refusals.refuse(
@@ -135,9 +135,9 @@ class ToolCalls:
     """Checks and runs the calls of one turn.
 
     Attributes:
-        gated_in: What the gate was handed, until the calls that start at once are checked.
-        as_gated: What it said of the only call of a batch, where that starts at once by no grant, for
-            grants end by themselves; as long.
+        gated_in: What was passed to the gate, until the calls that start at once are checked.
+        as_gated: The verdict on the only call of a batch, if it starts at once and no grants were
+            involved, since grants expire; kept as long as `gated_in`.
     """
 
     def __init__(self, turn: TurnContext) -> None:
@@ -150,12 +150,12 @@ class ToolCalls:
         self.as_gated: Cleared | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
-        """Return what the gate is handed now; `action` names the call that a child would be of."""
+        """Return what the gate is passed now; child processes are recorded as of `action`."""
         before = self.gated_in
         if before is None:
             context, taint = await self._context(action)
         else:
-            # Nothing has run since the gate spoke.
+            # Nothing has run since the gate decided.
             spawned = partial(self._spawned, action)
             context, taint = replace(before.context, spawned=spawned), before.taint
         grants: tuple[Grant, ...] = ()
@@ -173,11 +173,11 @@ class ToolCalls:
         )
 
     async def _context(self, action: ActionId | None) -> tuple[ToolContext, Taint]:
-        """Return what a tool is handed now, and where the text came from that the model has read."""
+        """Return a tool's context now, and the sources of the text that the model has read."""
         services, history = self._services, self._session.history
         if (workspace := self._workspace) is None:
             place = services.workspaces / self._session.conversation
-            # Its real path, for the whole turn: a tool that names or opens what is below looks again.
+            # The real path, for the whole turn; tools check again what they open below it.
             self._workspace = workspace = run_inline(lambda: make_workspace(place))
         files = await files_of(services.store, self._session.conversation, workspace)
         account = services.outbox.accounts.get(self._turn.address.channel)
@@ -197,13 +197,13 @@ class ToolCalls:
         return context, Taint(
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own,
-            # A retry of another person's call holds no words of its own person.
+            # A retry of another person's call contains no words of its own person.
             typed=self._opened.call is not None and bool(self._opened.own),
             files=files,
         )
 
     async def gate(self, calls: tuple[ToolCall, ...]) -> GatedBatch:
-        """Gate a batch; what waits for no person runs as it was gated, and is not read again."""
+        """Gate a batch; calls that wait for no person run as gated, without being read again."""
         setting = await self.setting()
         gated = await self._services.gate.gate_batch(calls, setting)
         if gated.starts:
@@ -216,16 +216,16 @@ class ToolCalls:
     async def check(
         self, frozen: Frozen, written: ToolCall, approval: ApprovalId | None
     ) -> tuple[Cleared | Stopped, tuple[Write, ...]]:
-        """Check a call for the last time; return whether it may run, and what its start records.
+        """Check a call for the last time; return whether it may run, and the writes of its start.
 
         Args:
             frozen: As it was gated.
             written: As the model wrote it.
-            approval: The question that let it through, None for none.
+            approval: The approval that allowed it, None if it needed none.
         """
         before, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
-        # Of a setting nothing else changes from outside, while no call runs.
+        # Nothing else of a setting changes from outside while no call runs.
         if before is None or (setting.known, setting.out) != (before.known, before.out):
             as_gated = None
         asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
@@ -237,13 +237,13 @@ class ToolCalls:
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
         after = files_after(facts, setting.taint, is_in_message=own)
         marks = _marks(self._session.conversation, setting.context.workspace, after)
-        # What others share is marked though its own is: it may have become a link since.
+        # A shared place is marked even if the own workspace is: it may have become a link since.
         if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
             marks = ()
-        # What it is handed stays so where no other call runs before, or marks what it works in.
+        # The context stays valid if no other call runs before, and none marks the workspace.
         handed = None if as_gated is None or marks else setting
         self._cleared[frozen.action.id] = (frozen, verdict, handed)
-        # Before it does anything: a kill in the middle leaves files that are known for what they are.
+        # Written before the call runs: after a kill in the middle, the files' origin is known.
         return verdict, marks
 
     async def run(self, action: ActionId) -> Settled:
@@ -276,14 +276,14 @@ class ToolCalls:
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
-            return settled  # its words are all ours
+            return settled  # all its words are our own
         untrusted = self._origins(tool, frozen, returned, taint)
         return replace(settled, finished=replace(settled.finished, untrusted=untrusted))
 
     def _origins(
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
-        """Return where untrusted text in a result came from; a failure may hold foreign words."""
+        """Return the sources of untrusted text in a result; an error may contain foreign words."""
         lines: dict[Language, str] = {}
         for language in LANGUAGES:
             line = call_now(partial(line_of, tool, frozen.action.arguments, language))
@@ -293,7 +293,7 @@ class ToolCalls:
         return of_result(facts_of(tool.spec), taint, lines, marked=marked)
 
     def is_cancellable(self, action: ActionId) -> bool:
-        """Tell whether stopping this call does no harm, as it does not when it has ended."""
+        """Tell whether stopping this call does no harm; it never does once the call has ended."""
         return action not in self._cleared or self._cleared[action][1].tool.spec.cancellable
 
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
