@@ -1,6 +1,6 @@
-"""The command `zeroclaw`: names every command, and loads the file of the one that is used.
+"""The command `zeroclaw`: lists every command, and loads only the file of the one that is used.
 
-Exit codes: 0 all well · 1 what was asked failed · 2 wrong usage or configuration · 3 no daemon is
+Exit codes: 0 success · 1 the command failed · 2 wrong usage or configuration · 3 no daemon is
 running, or it can't be reached. Errors are one line each, on stderr.
 """
 
@@ -17,8 +17,8 @@ from zeroclaw.cli.invocation import harmless
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
-# Else pydantic asks every package that is installed for code to run on each model: a thirtieth of
-# the start, for strangers in a place where we want none.
+# Otherwise pydantic searches every installed package for plugins to run on each model. That takes a
+# thirtieth of the start, and runs foreign code that we do not want here.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
@@ -45,7 +45,7 @@ COMMANDS = {
     "backup": "Copy all data to a new directory, while the daemon runs or not.",
     "restore": "Put a backup in the place of the data, while no daemon runs.",
 }
-"""Each with its line of help, in the order in which they are listed."""
+"""Each command with its line of help, in the order of the list."""
 _OPERATORS = ("status", "logout", "halt", "reload", "resume", "pair", "grants")
 _ELSEWHERE = {
     "try": "emulator:command",
@@ -53,11 +53,11 @@ _ELSEWHERE = {
     "check-config": "config:check",
     **{name: f"operator:{name}" for name in _OPERATORS},
 }
-"""Where a command is found that is no `command` in a file of its name."""
+"""The location of a command that is not `command` in the file of its name."""
 
 
 def load_command(name: str) -> click.Command:
-    """Load the file of a command, and return it."""
+    """Load the file of a command, and return the command."""
     file, _, attribute = _ELSEWHERE.get(name, f"{name}:command").partition(":")
     command = getattr(import_module(f"zeroclaw.cli.{file}"), attribute)
     if not isinstance(command, click.Command):
@@ -67,10 +67,10 @@ def load_command(name: str) -> click.Command:
 
 
 class CommandFailed(click.ClickException):
-    """An error of ours on its way to a person."""
+    """An error of ours, as shown to a person."""
 
     def __init__(self, *lines: str) -> None:
-        # Now, while the options of the command are known; when it is shown they are not.
+        # Done now, while the command's options are known; they no longer are when it is shown.
         self.lines = tuple(map(harmless, lines))
         super().__init__("; ".join(self.lines))
 
@@ -93,17 +93,17 @@ class DaemonUnreached(CommandFailed):
 
 
 def failure_of(error: ZeroclawError) -> CommandFailed:
-    """Return an error as a person reads it, with its exit code."""
+    """Return an error as shown to a person, with its exit code."""
     if isinstance(error, ConfigError):
         return UsageFailed(*error.faults)
-    # Loaded by now if it was raised; not worth loading to find out that it was not.
+    # The module is loaded if it raised this; it is not worth loading just to check.
     control = sys.modules.get("zeroclaw.host.control")
     is_unreachable = control is not None and isinstance(error, control.Unreachable)
     return (DaemonUnreached if is_unreachable else CommandFailed)(" ".join(str(error).split()))
 
 
 def usage_failure(error: click.UsageError) -> click.ClickException:
-    """Return a wrong usage as one line; the help that an empty line asks for stays itself."""
+    """Return a usage error as one line; help for an empty command line stays unchanged."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
     text = error.format_message().rstrip(".")
@@ -114,7 +114,7 @@ def usage_failure(error: click.UsageError) -> click.ClickException:
 
 
 def _of_the_system(error: OSError) -> str:
-    """Say what the system refused, such as to write to a full disk."""
+    """Say what the system refused, such as a write to a full disk."""
     why = system_words(error)
     return f"`{error.filename}`: {why}" if error.filename else f"it can't go on: {why}"
 
@@ -146,7 +146,7 @@ class _Lazy(click.Group):
         except click.UsageError as error:
             raise usage_failure(error) from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has gone, and click ends without a word
+            if error.errno == errno.EPIPE:  # the reader is gone; click ends silently
                 raise
             raise CommandFailed(_of_the_system(error)) from error
 
@@ -165,9 +165,9 @@ def root() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Put nothing in the place of what the caller closed, so that no socket gets its number.
+    """Open /dev/null in place of closed standard streams, so that no socket gets their numbers.
 
-    What the locale's encoding has no sign for is written as its number.
+    Characters that the locale's encoding does not have are written as escapes.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass

@@ -1,4 +1,4 @@
-"""`zeroclaw backup` and `zeroclaw restore`: a copy of all data, made while the daemon goes on."""
+"""`zeroclaw backup` and `zeroclaw restore`: a copy of all data, even while the daemon runs."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from zeroclaw.cli.options import at_place
 
 _TENTHS = 10
 MOST_KEPT = 1_000_000
-"""Revoked people that are copied into the restored data."""
+"""Limit of revoked people that are copied into the restored data."""
 
 
 @click.command("backup")

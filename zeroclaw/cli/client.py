@@ -1,4 +1,4 @@
-"""Asks the running daemon one thing, or opens its store where none runs."""
+"""Sends the running daemon a request, or opens its store if none is running."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -21,12 +21,12 @@ class DaemonRefused(Refused):
 
 
 async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]:
-    """Return the daemon's answer as it came.
+    """Return the daemon's raw answer.
 
     Args:
         place: The data directory.
-        call: What the daemon is asked for.
-        more: What the call takes.
+        call: The name of the call.
+        more: Its arguments.
 
     Raises:
         Unreachable: No daemon runs there.
@@ -39,10 +39,10 @@ async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]
 
 
 def read(told: Mapping[str, object], kind: type[A]) -> A:
-    """Return an answer as a value.
+    """Return an answer as a typed value.
 
     Raises:
-        DaemonRefused: It has another form.
+        DaemonRefused: It does not have this form.
     """
     try:
         return msgspec.convert(told, kind)
@@ -53,12 +53,12 @@ def read(told: Mapping[str, object], kind: type[A]) -> A:
 
 
 async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
-    """Return the daemon's answer as a value; see `answer` and `read`."""
+    """Return the daemon's answer as a typed value; see `answer` and `read`."""
     return read(await answer(place, call, **more), kind)
 
 
 async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:
-    """Return the daemon's answer, None where none runs; see `ask`."""
+    """Return the daemon's answer, None if no daemon runs; see `ask`."""
     with suppress(Unreachable):
         return await ask(place, call, kind, **more)
     return None
@@ -73,18 +73,18 @@ async def is_running(place: Path) -> bool:
 
 
 async def held_by_daemon(place: Path) -> frozenset[str]:
-    """Return the key paths of the secrets that the running daemon has; empty where none runs."""
+    """Return the key paths of secrets that the running daemon has; empty if none runs."""
     with suppress(Unreachable, DaemonRefused):
         return (await ask(place, "errors", Errors)).secrets
     return frozenset()
 
 
 async def change(place: Path, call: str, *words: str) -> str:
-    """Return the daemon's sentence about what it changed.
+    """Return the daemon's sentence about the change that it made.
 
     Args:
         place: The data directory.
-        call: What takes `{"call": …, "words": "…"}` and answers with a `Text`.
+        call: A call that takes `{"call": …, "words": "…"}` and answers with a `Text`.
         words: What to do, as a person would write it in a chat.
 
     Raises:
@@ -99,12 +99,12 @@ async def change(place: Path, call: str, *words: str) -> str:
 
 @asynccontextmanager
 async def store_at(place: Path) -> AsyncGenerator[tuple[Store, datetime]]:
-    """Open the store of a daemon that does not run, and say what time it is there.
+    """Open the store of a daemon that is not running; yields it and the current time.
 
     Raises:
         StoreUnusable: It can't be opened, or a daemon holds it after all.
     """
-    # Only loaded when no daemon holds it.
+    # Imported only here, because a running daemon makes it unnecessary.
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.stores.sqlite import open_store
 

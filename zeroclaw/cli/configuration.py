@@ -1,6 +1,6 @@
-"""What a command works with: the configuration as it is read, its faults, and a daemon's start.
+"""Loads a configuration for a command, finds its faults, and prepares a daemon's start.
 
-It loads the configuration's models, so commands import it late.
+It imports the configuration's models, so commands import it late.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from zeroclaw.value import Value
 
 
 class Loaded(Value):
-    """A configuration and where everything is.
+    """A configuration and its places.
 
     Attributes:
         data_dir: As given on the command line.
-        written: As the file says it, where `config` says more: which model was found.
-        why: One line about a model that was found; empty where the configuration names it.
+        written: The configuration as in the file, if `config` has a discovered model instead.
+        why: One line about a model that was discovered; empty if the configuration names it.
     """
 
     config: Config
@@ -43,7 +43,7 @@ class Loaded(Value):
 
 
 def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
-    """Find the configuration, and read it; see `read`."""
+    """Find the configuration and read it; see `read`."""
     return read(find_config(config), data_dir)
 
 
@@ -51,8 +51,8 @@ def read(path: Path | None, data_dir: Path | None = None) -> Loaded:
     """Read a configuration.
 
     Raises:
-        ConfigError: It can't be read; or with every fault, those of its sound tables too, each with
-            the file's name before it.
+        ConfigError: It can't be read, or has faults. Lists every fault, also those of its valid
+            tables, each preceded by the file's name.
     """
     text = read_config(path)
     try:
@@ -65,7 +65,7 @@ def read(path: Path | None, data_dir: Path | None = None) -> Loaded:
 
 
 def in_file(path: Path | None, faults: tuple[str, ...]) -> tuple[str, ...]:
-    """Return faults with the file's name before each."""
+    """Return faults, each preceded by the file's name."""
     return faults if path is None else tuple(f"{path}: {fault}" for fault in faults)
 
 
@@ -80,7 +80,7 @@ def start_of(
         needs_secrets: See `check`.
 
     Raises:
-        ConfigError: With every fault, each with the file's name before it.
+        ConfigError: Lists every fault, each preceded by the file's name.
     """
     try:
         checked = check(loaded.config, environment, needs_secrets=needs_secrets)
@@ -98,7 +98,7 @@ def start_of(
 
 
 def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return one line for each fault, `key.path: what is wrong, what is allowed`; none is good.
+    """Return one line for each fault, `key.path: what is wrong, what is allowed`; empty if none.
 
     Args:
         text: The whole TOML.
@@ -117,7 +117,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _readable(table: dict[str, object], faults: list[str]) -> Config:
-    """Return the configuration without the tables, and the channels, that have faults."""
+    """Return the configuration without the tables and channels that have faults."""
     try:
         return config_of(table)
     except ValidationError as error:
@@ -132,7 +132,7 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
-    """Return the manifest of each kind, and the model of its own keys; see `kinds_of`.
+    """Return the manifest and the settings model of each channel kind; see `kinds_of`.
 
     Raises:
         ConfigError: A channel is installed but can't be loaded.
@@ -145,12 +145,12 @@ def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
 
 
 def channel_models() -> Mapping[str, type[BaseModel]]:
-    """Return the model of each kind's own keys; see `channel_kinds`."""
+    """Return the settings model of each channel kind; see `channel_kinds`."""
     return {kind: model for kind, (_, model) in channel_kinds().items()}
 
 
 class Seen(Value):
-    """What came of trying.
+    """The result of a check.
 
     Attributes:
         is_well: It works, or there was nothing to try.
@@ -162,7 +162,7 @@ class Seen(Value):
 
 
 async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float) -> Seen:
-    """Ask a channel's platform whether its settings are right, as the manifest's `check` does.
+    """Check a channel's settings with its platform, by the manifest's `check`.
 
     Raises:
         ConfigError: The check can't be loaded, or its extra is not installed.

@@ -31,9 +31,9 @@ async def _demo(*, auto: bool) -> None:
     with as_file(files("zeroclaw.cli") / "demo.toml") as script:
         tables = {
             "provider": {"kind": "scripted", "script": str(script)},
-            # A daemon that runs already has the usual port.
+            # A daemon that already runs has the usual port.
             "channels": {"web": {"enabled": False}},
-            # Who leaves with a card open answers it no more.
+            # A person who leaves with a card open will not answer it.
             "runtime": {"grace_s": 0.5},
         }
         if not auto:

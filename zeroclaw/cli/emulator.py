@@ -90,8 +90,8 @@ async def _try(
 async def _until_told(text: str) -> None:
     """Print a text, and wait for Ctrl-C or SIGTERM.
 
-    Asked for by hand: a shell lets what it puts into the background ignore the first, and the
-    second would leave the directory behind.
+    Both need handlers: a shell makes background programs ignore SIGINT, and without a handler
+    SIGTERM would leave the directory behind.
     """
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -101,10 +101,10 @@ async def _until_told(text: str) -> None:
 
 
 def _emulate_of(platform: str) -> Emulate:
-    """Return what opens a platform.
+    """Return the function that opens an emulator.
 
     Raises:
-        ConfigError: None of that name is installed, or not all that it needs.
+        ConfigError: None of that name is installed, or a package that it needs is missing.
     """
     from zeroclaw.host import plugins
 
@@ -120,11 +120,11 @@ def _emulate_of(platform: str) -> Emulate:
         raise
     if not callable(found):
         raise ConfigError((f"{_KEY}: `{platform}` is installed but opens nothing",))
-    return cast("Emulate", found)  # what a package put in this group; it takes a context or fails
+    return cast("Emulate", found)  # from a package's entry point; accepts a context or fails
 
 
 def _unequipped(platform: str) -> ConfigError:
-    """Return what to install for a channel and for what stands in for its platform, all at once."""
+    """Return the error that names everything to install for a channel and its emulator."""
     ours = metadata("zeroclaw").get_all("Provides-Extra") or ()
     extras = ",".join(one for one in (platform, f"try-{platform}") if one in ours)
     what = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout" if extras else ""
@@ -132,7 +132,7 @@ def _unequipped(platform: str) -> ConfigError:
 
 
 def _explained(emulated: Emulated) -> str:
-    """Return how to get there, and how a daemon gets there."""
+    """Return how to open the page, and how to connect a daemon."""
     import tomli_w
 
     variables = " ".join(f"{name}={value}" for name, value in emulated.environment.items())
@@ -153,7 +153,7 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     """Run a daemon on a directory of its own until it is interrupted."""
     from zeroclaw.cli.chat.own_daemon import in_passing
 
-    os.environ.update(emulated.environment)  # which the daemon inherits
+    os.environ.update(emulated.environment)  # the daemon inherits it
     tables = await asyncio.to_thread(_tables, emulated.tables, config)
     click.echo("starting a daemon…", err=True)
     talks = f"open    {emulated.page}\n\n{_TALKS}"
@@ -161,10 +161,10 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
 
 
 def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:
-    """Return a configuration for one sitting; the model is the person's own.
+    """Return a configuration for one session, with the person's own model.
 
     Raises:
-        ConfigError: Theirs is no TOML.
+        ConfigError: Their configuration is not TOML.
     """
     from zeroclaw.config.model import Config
     from zeroclaw.host.places import read_config
@@ -175,7 +175,7 @@ def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, o
         why = f"`{config}` can't be read: {error}; `zeroclaw check-config` says more"
         raise ConfigError((why,)) from error
     model = {"provider": own["provider"]} if "provider" in own else {}
-    # A daemon that runs already has the usual port, and the emulator's page is the one to use.
+    # A daemon that already runs has the usual port, and people use the emulator's page anyway.
     off = {name: {"enabled": False} for name in Config().channels}
     channels = {"channels": {**off, **cast("Mapping[str, object]", tables.get("channels", {}))}}
     return {**model, **tables, **channels}

@@ -1,4 +1,4 @@
-"""`zeroclaw export`: what is kept of a conversation or a person, for reading and for machines."""
+"""`zeroclaw export`: the stored data of a conversation or a person, as a page or JSON lines."""
 
 import asyncio
 import os
@@ -12,11 +12,12 @@ from zeroclaw.cli.options import with_places
 from zeroclaw.errors import Refused, refused_as
 
 _PIECE_CHARS = 40_000
-"""Of half a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
+"""Half of what fits into a line to the daemon, which is 1 MiB: one character takes up to twelve
+bytes in JSON."""
 
 
 class NotExported(Refused):
-    """Raised when there is nothing to write out, or nowhere."""
+    """Raised if there is nothing to export, or the file can't be written."""
 
 
 @click.command("export")
@@ -51,7 +52,7 @@ def command(
 async def _exported(
     whose: str, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> str:
-    # The configuration is loaded whole, because it knows which secrets there are.
+    # The whole configuration is loaded, because it knows which secrets exist.
     from zeroclaw.cli.client import held_by_daemon
     from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.retention.collect import collect
@@ -85,9 +86,9 @@ async def _exported(
 
 
 async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]:
-    """Let a running daemon redact as well: its environment may hold secrets that this one doesn't.
+    """Let a running daemon redact as well: its environment may have secrets that this one lacks.
 
-    Returns the texts as they were where none runs, or an older one.
+    Returns the texts unchanged if no daemon runs, or an older one.
     """
     from zeroclaw.cli.client import DaemonRefused, ask
     from zeroclaw.host.answers import Redacted
@@ -108,7 +109,7 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a long text behind blanks, which few secrets hold, so that a line to the daemon fits."""
+    """Split a long text after spaces, which few secrets contain, so that it fits into a line."""
     while len(text) > _PIECE_CHARS:
         cut = text.rfind(" ", 0, _PIECE_CHARS) + 1 or _PIECE_CHARS
         yield text[:cut]

@@ -1,4 +1,4 @@
-"""What a daemon says when it is up: few lines, each something to do next."""
+"""The greeting of a started daemon: a few lines, each about something to do next."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
 
     Args:
         facts: About the daemon.
-        config: That it runs on.
-        places: Where that came from.
-        why: About a model that was found.
+        config: Its configuration.
+        places: The places of the configuration and the data.
+        why: The line about a model that was discovered.
     """
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"

@@ -1,7 +1,7 @@
-"""How a person types a command of ours where they stand, for lines that say what to type next.
+"""How to type a command of ours in the current shell, for lines that say what to type next.
 
-A checkout's program lies in its `.venv`, where no shell looks; and a command about the same daemon
-needs the `--config` and `--data-dir` that this one was given.
+In a checkout the program is in `.venv`, where no shell looks for it. And a command about the same
+daemon needs the `--config` and `--data-dir` that this one was given.
 """
 
 import os
@@ -18,23 +18,23 @@ V = TypeVar("V")
 
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
-"""What is handed on, by the parameter's name, in the order in which it is typed."""
+"""The options to pass on, by parameter name, in the order in which they are typed."""
 _WITHOUT = frozenset({"demo", "init"})
-"""Commands that take neither of them for what they are about."""
-_SCHEMA = "config schema"  # which is the same for every file
+"""Commands that use neither of them to select a daemon."""
+_SCHEMA = "config schema"  # the same for every file
 _CONFIG_ALONE = frozenset({"config", "models", "policy", "try"})
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
 
 
 def note_option(ctx: click.Context, param: click.Parameter, value: V) -> V:
-    """Note an option that was given, as click's callback of it."""
+    """Store the value of an option that was given; a click callback."""
     if value is not None:
         ctx.meta[f"{NAME}.{param.name}"] = str(value)
     return value
 
 
 def command(words: str) -> str:
-    """Return what to type for a command of ours that is about the same daemon as this one.
+    """Return what to type for a command about the same daemon as this one.
 
     Args:
         words: The command with its own arguments, such as `config set KEY VALUE`.
@@ -51,7 +51,7 @@ def command(words: str) -> str:
 
 
 def handed_on(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
-    """Return the options that lead another command to the same daemon, as this one was given them."""
+    """Return the given options that select this command's daemon, for another command."""
     context = click.get_current_context(silent=True)
     meta = cast("dict[str, str]", {} if context is None else context.meta)
     given = {f"--{name.replace('_', '-')}": meta.get(f"{NAME}.{name}") for name in names}
@@ -61,12 +61,12 @@ def handed_on(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
 
 
 def say(text: str) -> None:
-    """Print a text, harmless."""
+    """Print a text, made harmless."""
     click.echo(harmless(text))
 
 
 def harmless(text: str) -> str:
-    """Return a text as it can be typed here, with nothing in it that a terminal obeys or does not show."""
+    """Return a text with our commands as they can be typed here, and no control characters."""
     from zeroclaw.text.escape import escape_invisible
 
     return copyable(escape_invisible(text))
@@ -87,7 +87,7 @@ def program() -> str:
     """Return what to type for this process's program; reads the disk."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # removed while a shell stands there
+    except FileNotFoundError:  # the current directory was removed
         return NAME
     started = Path(sys.argv[0])
     if started.parts[-2:] == (NAME, "__main__.py"):  # `python -m zeroclaw`
@@ -99,12 +99,12 @@ def typed(started: str, *, path: str, here: Path) -> str:
     """Return what to type for a program.
 
     Args:
-        started: The path that it was started by; another name than ours is not told on.
-        path: The directories that the person's shell looks in, `$PATH`.
-        here: Where the person stands.
+        started: The path that it was started by; a name other than ours is not shown.
+        path: The directories that the person's shell searches, `$PATH`.
+        here: The current directory.
 
     Returns:
-        Its name where the shell finds it, else its path from here or from the root.
+        Its name if the shell finds it, else its path, relative to the current directory if inside.
     """
     whole = here / started
     found = shutil.which(NAME, path=path)

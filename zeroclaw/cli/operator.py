@@ -1,8 +1,8 @@
-"""The commands that an operator gives to the running daemon, by its control socket.
+"""Commands of an operator to the running daemon, through its control socket.
 
 `status` and `reload`; `halt` and `resume`; `logout`; `pair` (who may talk to the bot) and `grants`
-(what runs without asking). Those that can do without a daemon open its store or its file instead,
-and load what that takes only then.
+(what runs without asking). Commands that work without a daemon open its store or its file instead,
+and import what that needs only then.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def status(place: Path, *, as_json: bool) -> None:
 
 
 def status_lines(told: Status) -> Iterator[str]:
-    """Return a status as a person reads it."""
+    """Yield a status as lines for a person."""
     yield f"zeroclaw   {told.version}"
     if told.halted:
         yield f"HALTED     by {told.halted}; `zeroclaw resume` goes on"
@@ -94,7 +94,7 @@ def reload(place: Path) -> None:
 
 
 def reload_lines(done: Reloaded) -> Iterator[str]:
-    """Return what was taken up as a person reads it."""
+    """Yield the result of a reload as lines for a person."""
     yield f"read        {done.file}"
     yield f"holds now   {', '.join(done.live) or 'nothing new'}"
     if done.waiting:
@@ -135,7 +135,7 @@ def resume(place: Path) -> None:
 
 
 async def _switch(place: Path, *, on: bool) -> bool:
-    """Halt or resume; returns whether a daemon was running."""
+    """Halt or resume; return whether a daemon was running."""
     if await ask_if_running(place, "halt" if on else "resume", Answer, by=BY) is not None:
         return True
     from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
@@ -166,7 +166,7 @@ def logout(place: Path) -> None:
 
 
 def _log_out_stored(place: Path) -> int:
-    # What serves the page is only loaded when no daemon does.
+    # The page's server is imported only if no daemon runs.
     from zeroclaw.host.local_listener import SESSIONS, log_out_stored
 
     with refused_as(Refused, f"`{place / SESSIONS}` can't be written"):

@@ -1,4 +1,4 @@
-"""The options that commands share, and the places that they lead to."""
+"""The options that commands share, and the places that they select."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -38,7 +38,7 @@ def with_places(function: C) -> C:
 
 
 def at_place(function: Callable[..., None]) -> Callable[..., None]:
-    """Add `--config` and `--data-dir`, and call with the data directory that they lead to."""
+    """Add `--config` and `--data-dir`, and pass the data directory that they select."""
 
     @with_places
     @wraps(function)
@@ -54,7 +54,7 @@ def as_json(function: C) -> C:
 
 
 def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print what a command found: whole for machines, or the lines for people."""
+    """Print what a command found: all of it as JSON, or lines for people."""
     if as_json:
         from zeroclaw.text import escape
 

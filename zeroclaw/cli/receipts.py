@@ -1,4 +1,4 @@
-"""`zeroclaw receipts`: which receipts in a text are true."""
+"""`zeroclaw receipts`: checks the receipts in a text."""
 
 import asyncio
 import re
@@ -51,7 +51,7 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
 
 
 def line(one: Mapping[str, object]) -> str:
-    """Return a verdict as a person reads it."""
+    """Return a verdict as a line for a person."""
     if (words := _WORDS.get(str(one["verdict"]))) is None:
         return f"{one['token']}: FALSE: nobody here issued it for what is stored"
     tool = str(one["tool"])
@@ -62,11 +62,11 @@ def line(one: Mapping[str, object]) -> str:
 
 
 async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
-    """Return what each receipt in a text is, as `Receipts` describes it.
+    """Return the verdict on each receipt in a text, as `Receipts` describes it.
 
     Raises:
-        DaemonRefused: The daemon could not.
-        StoreUnusable: None runs, and the store can't be opened.
+        DaemonRefused: The daemon could not verify them.
+        StoreUnusable: No daemon runs, and the store can't be opened.
     """
     from zeroclaw.cli.client import ask_if_running
 

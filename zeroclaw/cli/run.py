@@ -54,7 +54,7 @@ def command(
 
     hangup = Hangup()
     hangup.keep()
-    # Nothing that starting makes is garbage; looking through it was a tenth of the start.
+    # Starting creates no garbage; searching for it took a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
     from zeroclaw.cli.configuration import load, start_of
@@ -62,7 +62,7 @@ def command(
     from zeroclaw.host import logs
 
     loaded = load(config, data_dir)
-    if loaded.config.provider.kind == "auto":  # else nothing of it is loaded
+    if loaded.config.provider.kind == "auto":  # otherwise discovery is not imported
         from zeroclaw.cli.models.provider import at_the_terminal, take_model
 
         loaded = take_model(loaded, os.environ, ask=at_the_terminal())
@@ -74,7 +74,7 @@ def command(
         logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 
     def tell(facts: daemon.ReadyFacts) -> None:
-        gc.freeze()  # the code and the rooms stay as long as the process
+        gc.freeze()  # code and services live as long as the process
         gc.enable()
         lines = greeting(facts, loaded.config, loaded.places, why=why)
         # A reader that has gone must not end the daemon.

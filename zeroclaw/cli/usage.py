@@ -1,4 +1,4 @@
-"""`zeroclaw usage`: what models used, by day, person or model; with a daemon or without one."""
+"""`zeroclaw usage`: the models' usage by day, person or model; works without a daemon, too."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
 
 
 def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
-    """Return the sums as a person reads them, and the sum of all below them."""
+    """Return the sums as lines for a person, followed by the total."""
     from zeroclaw.limits.prices import AS_OF, grouped, total
 
     if not used:

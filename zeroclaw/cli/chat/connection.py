@@ -1,7 +1,7 @@
-"""Keeps a connection to the daemon's chat: comes back after a restart, and loses no line.
+"""The connection to the daemon's chat: reconnects after a restart, and loses no line.
 
-What is written has an id and is kept until the daemon says that it is stored; after a lost
-connection it is written again, and the daemon counts it once. The lines themselves are described
+A line sent has an id and is kept until the daemon confirms that it is stored; after a lost
+connection it is sent again, and the daemon counts it once. The lines themselves are described
 where the daemon makes them, in `channels/terminal/decode.py` and `render.py`.
 """
 
@@ -18,13 +18,13 @@ from zeroclaw.value import Struct, field
 STREAM = "chat"
 AGAIN = BackOff(first_s=0.2, longest_s=2.0)
 AGAIN_S = 1.0
-"""Until an event is written again that the daemon could not store."""
+"""Seconds before a line that the daemon could not store is sent again."""
 
 Line = Mapping[str, object]
 
 
 class NoTerminal(NeedsOperator):
-    """Raised when the daemon runs, but without a terminal channel."""
+    """Raised if the daemon runs, but without a terminal channel."""
 
 
 class Link(Struct):
@@ -32,28 +32,28 @@ class Link(Struct):
 
     Attributes:
         place: The data directory.
-        clock: For waits between two tries.
+        clock: For the waits between attempts.
         token: Makes an id that no message has had.
-        pending: Lines that are not known to be stored, by id, oldest first.
+        pending: Lines that are not confirmed as stored, by id, oldest first.
     """
 
     place: Path
     clock: Clock
     token: Callable[[], str]
     pending: dict[str, Line] = field(default_factory=dict[str, Line])
-    _lines: Lines | None = None  # while they are open
+    _lines: Lines | None = None  # set while connected
     _has_stood: bool = False
 
     async def run(self, heard: Callable[[Line], None], lost: Callable[[], None]) -> None:
         """Stay connected until cancelled.
 
         Args:
-            heard: Told every line.
-            lost: Told when a connection ended that stood; it is tried again.
+            heard: Called with every line.
+            lost: Called when an established connection has ended; it is retried.
 
         Raises:
-            Unreachable: There was no daemon at the first try.
-            NoTerminal: There is one, without a terminal channel.
+            Unreachable: There was no daemon at the first attempt.
+            NoTerminal: The daemon has no terminal channel.
         """
         lines = await connect(self.place)
         tries = 0
@@ -74,11 +74,11 @@ class Link(Struct):
                     lines = None
 
     def say(self, text: str) -> str:
-        """Write a message or a command; returns its id."""
+        """Send a message or a command; return its id."""
         return self._write({"type": "say", "text": text})
 
     def press(self, approval: str, choice: str, card: str) -> str:
-        """Answer an approval; returns the press's id."""
+        """Answer an approval; return the press's id."""
         pressed = {"approval": approval, "choice": choice, "card": card}
         return self._write({"type": "press", **pressed})
 
@@ -89,12 +89,12 @@ class Link(Struct):
         return key
 
     def _send(self, line: Line) -> None:
-        # What finds no connection is still pending, and written with the next one.
+        # Without a connection the line stays pending, and is sent with the next one.
         if self._lines is not None:
             self._lines.write(line)
 
     async def _talk(self, lines: Lines, heard: Callable[[Line], None]) -> bool:
-        """Talk until the connection ends; returns whether it ever stood."""
+        """Talk until the connection ends; return whether it was ever established."""
         self._lines = lines
         for line in ({"open": STREAM}, {"type": "hello", "after": ""}, *self.pending.values()):
             self._send(line)
@@ -103,7 +103,7 @@ class Link(Struct):
             later: set[asyncio.Task[None]] = set()
             while (line := await lines.receive()) is not None:
                 if "type" not in line and self._has_stood:
-                    break  # the daemon is coming up, and its socket answers before the channel
+                    break  # the daemon is starting, and its socket answers before the channel does
                 if "type" not in line:
                     message = (
                         "the running daemon has no channel `terminal`; set "
@@ -121,7 +121,7 @@ class Link(Struct):
         return has_stood
 
     def _settled(self, line: Line) -> Line | None:
-        """Forget what the daemon has; returns what is to be written again."""
+        """Drop a line that the daemon has confirmed; return a line to send again."""
         key = str(line.get("id", ""))
         if line["type"] == "received" or (line["type"] == "refused" and not line.get("again")):
             self.pending.pop(key, None)

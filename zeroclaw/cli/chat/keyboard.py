@@ -1,7 +1,7 @@
-"""Reads what is typed, or comes through a pipe, line by line, beside the event loop.
+"""Reads typed or piped input line by line, concurrently with the event loop.
 
-A thread of its own reads, because a file can't be waited for and a terminal read can't be
-cancelled; it ends with the process. A line that ends with a backslash goes on in the next one.
+A separate thread reads, because a file can't be waited for and a terminal read can't be cancelled;
+the thread ends with the process. A line that ends with a backslash continues in the next one.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _MOST_WAITING = 100
 
 
 class Typed(Value):
-    """A line, without its end."""
+    """A line, without its line end."""
 
     text: str
 
@@ -30,14 +30,14 @@ class Interrupted(Value):
 
 
 class Ended(Value):
-    """Ctrl-D, or the end of the pipe; nothing follows."""
+    """Ctrl-D, or the end of the pipe; no event follows."""
 
 
 Event = Typed | Interrupted | Ended
 
 
 def lines_in(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield each line when it is whole, and at the end what stands there without a line end."""
+    """Yield each complete line, and at the end a last line without a line end."""
     rest = begun = ""
     for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):
         *whole, rest = (rest + text).split("\n")
@@ -52,7 +52,7 @@ def lines_in(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 async def typed(descriptor: int) -> AsyncGenerator[Event, None]:
-    """Yield what comes from a file descriptor, and `Ended` last."""
+    """Yield events from a file descriptor, `Ended` last."""
     queue: asyncio.Queue[Event] = asyncio.Queue(_MOST_WAITING)
     loop = asyncio.get_running_loop()
 
@@ -75,7 +75,7 @@ def _read(descriptor: int, hand_over: Callable[[Event], None]) -> None:
     with suppress(OSError):  # a terminal that was closed
         for line in lines_in(iter(partial(os.read, descriptor, _CHUNK_BYTES), b"")):
             hand_over(Typed(text=line))
-    with suppress(RuntimeError, asyncio.CancelledError):  # the loop has ended before
+    with suppress(RuntimeError, asyncio.CancelledError):  # the loop has already ended
         hand_over(Ended())
 
 
@@ -83,7 +83,7 @@ def _read(descriptor: int, hand_over: Callable[[Event], None]) -> None:
 def _interrupts(
     descriptor: int, queue: asyncio.Queue[Event], loop: asyncio.AbstractEventLoop
 ) -> Generator[None]:
-    """Turn Ctrl-C into an event while the block runs, on a terminal."""
+    """Turn Ctrl-C into an event while the block runs, if the input is a terminal."""
     if not os.isatty(descriptor):
         yield
         return

@@ -1,7 +1,7 @@
-"""A daemon that is started for one sitting, and ended with it.
+"""A daemon that is started for one chat session, and ended with it.
 
-Its standard input is a pipe that stays empty and only this process holds open. So the kernel
-tells it when this process is gone, killed with -9 too, and it ends as at SIGTERM.
+Its standard input is a pipe that stays empty and that only this process holds open. So the kernel
+tells the daemon when this process is gone, even after kill -9, and it ends as at SIGTERM.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, refused_as
 
 LOG = "chat.log"
 END_S = 30.0
-"""Longer than the usual grace time and what comes after it."""
+"""Seconds to wait for its end; longer than the usual grace time and the shutdown after it."""
 
 
 class DidNotStart(ZeroclawError):
-    """Raised when the daemon ended before it was ready; the text is its own last word."""
+    """Raised if the daemon ended before it was ready; the text is its own last line."""
 
 
 class EndedEarly(ZeroclawError):
-    """Raised when the daemon ended during the sitting; the text says why, or where to look."""
+    """Raised if the daemon ended during the session; the text says why, or where to look."""
 
 
 async def with_own_daemon(
@@ -33,17 +33,17 @@ async def with_own_daemon(
     *,
     is_kept: bool = True,
 ) -> None:
-    """Run a daemon for the time of a sitting; its log is kept in the data directory.
+    """Run a daemon for the time of a session; its log is kept in the data directory.
 
     Args:
-        place: The data directory; made when it is missing.
-        arguments: Of `zeroclaw run`.
-        sitting: Begins when the daemon is ready.
-        is_kept: The directory, and so the log, is there afterwards.
+        place: The data directory; created if missing.
+        arguments: Options for `zeroclaw run`.
+        sitting: The session; begins when the daemon is ready.
+        is_kept: The directory, and so the log, outlives the session.
 
     Raises:
         DidNotStart: It ended before it was ready.
-        EndedEarly: It ended during the sitting.
+        EndedEarly: It ended during the session.
     """
     log = await asyncio.to_thread(_open_log, place)
     try:
@@ -58,7 +58,7 @@ async def with_own_daemon(
     finally:
         os.close(log)
     try:
-        # It writes nothing before it is ready, and little then: the rest fits the pipe.
+        # It writes nothing before it is ready, and little then, which fits into the pipe.
         if process.stdout is None or not await process.stdout.readline():
             raise DidNotStart(await _last_word(process, place / LOG, is_kept=is_kept))
         async with asyncio.TaskGroup() as group:
@@ -74,12 +74,12 @@ async def with_own_daemon(
 async def in_passing(
     tables: Mapping[str, object], sitting: Callable[[Path], Awaitable[None]], *, prefix: str
 ) -> None:
-    """Run a daemon on a directory that is thrown away with the end of the sitting.
+    """Run a daemon on a directory that is deleted at the end of the session.
 
     Args:
-        tables: Its configuration, but for where its data are.
-        sitting: Called with the data directory when the daemon is ready.
-        prefix: Of the directory's name.
+        tables: Its configuration, without the places of its data.
+        sitting: The session; called with the data directory when the daemon is ready.
+        prefix: The prefix of the directory's name.
     """
     import tomli_w
 
@@ -114,7 +114,7 @@ def _open_log(place: Path) -> int:
 
 
 async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
-    """Wait for the end of a daemon, and return why it came."""
+    """Wait for a daemon to end, and return why it ended."""
     code = await process.wait()
     text = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
     said = text.splitlines()

@@ -1,13 +1,14 @@
-"""What stands on a screen that can only be written at its end: messages, cards, a prompt.
+"""The screen of a chat, which is only appended to at its end: messages, cards, a prompt.
 
-`Ink` says how text looks there and what can be taken away again, `Cards` knows the approval cards
-and which calls still wait, and `View` turns each line of the daemon into the text that it adds. On
-a terminal an answer is shown while it grows: what is new is appended, and when the text so far has
-changed it is taken away and written anew. Into a pipe only whole messages go, once each.
+`Ink` formats text for the screen and knows what can be erased, `Cards` knows the approval cards and
+which calls still wait, and `View` turns each line from the daemon into the text to append. On a
+terminal an answer is shown while it grows: new text is appended, and if earlier text has changed,
+the answer is erased and written again. A pipe gets only whole messages, once each.
 
-A true mark is something that no text can be: on a terminal its sign is in inverse, and no text has a
-style; into a pipe it begins a line, as no line of a message does, with a sign that no message keeps.
-Nothing that anybody wrote is in inverse, or a long line might wrap and begin a row with a false mark.
+No message can imitate the program's own marks. On a terminal a mark is in inverse, and messages
+have no style. In a pipe a mark is a sign at the beginning of a line: messages lose these signs, and
+their lines are prefixed or indented. Text from others is never in inverse: a long line might wrap
+and begin a row with a false mark.
 """
 
 import json
@@ -22,10 +23,10 @@ from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Struct, Value, field
 
 Line = Mapping[str, object]
-"""What the daemon sends, or a table within it."""
+"""A message from the daemon, or a table within it."""
 
 KEYS: Mapping[str, str] = {"a": "once", "t": "for_a_time", "d": "deny"}
-"""What a single letter answers when exactly one call waits."""
+"""The answer that a single letter gives if exactly one call waits."""
 _ENDINGS = {"approved": "✅", "denied": "❌", "expired": "❌", "stopped": "⏹"}
 
 BOT = "● "
@@ -35,17 +36,17 @@ _AT_WORK = "…"
 _WIDE = frozenset("WF")
 _INSTEAD = {"┌┍┎┏╒╓╔": "╭", "└┕┖┗╘╙╚": "╰", "❌❎": "✗", "⏹": "■"}
 _OWN_SIGNS = {ord(sign): instead for signs, instead in _INSTEAD.items() for sign in signs}
-"""What the program's own lines begin with, and what looks like it, by what a text has instead."""
+"""Signs that begin the program's own lines, and lookalikes, with their replacements in texts."""
 
 
 class Ink(Value):
-    """What the screen can do.
+    """The abilities of the screen.
 
     Attributes:
-        moves: The cursor can be moved; without it text is only ever appended.
+        moves: The cursor can be moved; otherwise text is only appended.
         colours: Colours are wanted; see no-color.org.
         columns: Width in cells.
-        rows: Height.
+        rows: Height in rows.
     """
 
     moves: bool
@@ -54,47 +55,48 @@ class Ink(Value):
     rows: int = 24
 
     def dim(self, text: str) -> str:
-        """Return a text in the background."""
+        """Return a text in a fainter style."""
         return f"\x1b[2m{text}\x1b[22m" if self.colours else text
 
     def bold(self, text: str) -> str:
-        """Return a text that stands out."""
+        """Return a text in bold."""
         return f"\x1b[1m{text}\x1b[22m" if self.colours else text
 
     def badge(self, text: str) -> str:
-        """Return the program's own sign: in inverse, which no message has, with colours or without."""
+        """Return a mark of the program: in inverse, with or without colours; messages never are."""
         return f"\x1b[7m{text}\x1b[27m" if self.moves else text
 
     def said(self, text: str) -> str:
-        """Return a message as it stands behind its sign; into a pipe none of its lines begins one."""
+        """Return a message to follow its sign; in a pipe its further lines are indented."""
         if self.moves:
             return text
         lines = self.line(text).splitlines()
         return "\n".join(f"  {line}" if line and at else line for at, line in enumerate(lines))
 
     def line(self, text: object) -> str:
-        """Return what somebody wrote within a line; into a pipe no sign is left that begins ours."""
+        """Return another's text for use within a line; in a pipe without the signs of our marks."""
         return str(text) if self.moves else without_mark_signs(str(text)).translate(_OWN_SIGNS)
 
     def arguments(self, text: object) -> str:
-        """Return the JSON of a call, which stays the same call: there a sign is escaped."""
+        """Return the JSON of a call; signs of our marks are escaped, so the call stays the same."""
         if self.moves:
             return str(text)
         kept = ((sign, self.line(sign) == sign) for sign in str(text))
         return "".join(sign if is_kept else json.dumps(sign)[1:-1] for sign, is_kept in kept)
 
     def warm(self, text: str) -> str:
-        """Return a text that asks for something."""
+        """Return a text that asks for attention."""
         return f"\x1b[33m{text}\x1b[39m" if self.colours else text
 
     def clear_line(self) -> str:
-        """Return what takes the line of the cursor away."""
+        """Return the sequence that clears the cursor's line."""
         return "\r\x1b[K" if self.moves else ""
 
     def erase(self, text: str) -> str | None:
-        """Return what takes a text away that ends at the cursor; None when it is out of reach.
+        """Return the sequence that erases a text ending at the cursor; None if it is out of reach.
 
-        One whose rows terminals count differently is: above it stands what must not be lost.
+        A text is also out of reach if terminals differ in its number of rows: erasing too many
+        would lose the text above.
         """
         up, most = (
             sum(rows) - 1 for rows in zip(*map(self._rows_of, text.split("\n")), strict=True)
@@ -104,16 +106,16 @@ class Ink(Value):
         return f"\r\x1b[{up}A\x1b[J" if up else "\r\x1b[J"
 
     def _rows_of(self, line: str) -> tuple[int, int]:
-        """Return the least and the most rows that a line may have."""
+        """Return the minimum and maximum number of rows of a line."""
         cells = [_cells(sign) for sign in line]
         least, most = sum(one for one, _ in cells), sum(one for _, one in cells)
-        # A wide sign does not begin in a row's last cell.
+        # A wide character does not begin in a row's last cell.
         columns = max(1, self.columns - (most > len(line)))
         return max(1, -(-least // self.columns)), max(1, -(-most // columns))
 
 
 def _cells(sign: str) -> tuple[int, int]:
-    """Return the least and the most cells that a sign is drawn in."""
+    """Return the minimum and maximum number of cells of a character."""
     width = unicodedata.east_asian_width(sign)
     if sign.isascii() and sign.isprintable():
         return 1, 1
@@ -128,7 +130,7 @@ class OpenCall(Value):
 
     Attributes:
         card: The id of the card that shows it.
-        choices: What may be answered.
+        choices: The answers that are offered.
     """
 
     approval: str
@@ -140,8 +142,8 @@ class Cards(Struct, kw_only=True):
     """The cards of a conversation.
 
     Attributes:
-        ink: What the screen can do.
-        fresh: How many were shown since a line was typed.
+        ink: The abilities of the screen.
+        fresh: Number of cards shown since a line was typed.
     """
 
     ink: Ink
@@ -152,11 +154,11 @@ class Cards(Struct, kw_only=True):
 
     @property
     def open_calls(self) -> tuple[OpenCall, ...]:
-        """Those that wait for an answer, oldest first."""
+        """The calls that wait for an answer, oldest first."""
         return tuple(self._open.values())
 
     def take(self, item: Line) -> str:
-        """Return what an item of kind card adds to the screen: the card, or new endings."""
+        """Return the text that an item of kind card appends: the card, or new endings."""
         key, card = str(item["id"]), object_at(item, "card")
         calls = objects_at(card, "calls")
         choices = tuple(map(str, array_at(card, "choices")))
@@ -166,7 +168,7 @@ class Cards(Struct, kw_only=True):
         lines = [*self._card(card, calls, choices)] if is_new else []
         self._shown.add(key)
         self.fresh += is_new
-        # Whatever stands in one of them, only this program begins a line.
+        # Whatever the texts contain, only this program begins a line.
         every = (" ".join(line.splitlines()) for line in (*lines, *self._endings(calls)))
         return "".join(f"{line}\n" for line in every)
 
@@ -220,7 +222,7 @@ class Cards(Struct, kw_only=True):
 
 
 def _words(card: Line) -> Mapping[str, str]:
-    """Return the card's fixed words; English ones where an older daemon has sent none."""
+    """Return the card's fixed words; English ones if an older daemon has sent none."""
     sent = {name: str(word) for name, word in object_at(card, "words").items()}
     return {**CardWords(ENGLISH).by_name(len(array_at(card, "calls"))), **sent}
 
@@ -232,14 +234,14 @@ def has_open_calls(item: Line) -> bool:
 
 
 class View(Struct, kw_only=True):
-    """What stands on the screen, and what each line adds to it.
+    """The state of the screen, and what each line from the daemon appends to it.
 
     Attributes:
-        cards: The approval cards; their `ink` is that of the screen, and without moves only whole
+        cards: The approval cards; their `ink` is the screen's. Without cursor moves only whole
             messages are written.
-        history: How many earlier messages are shown first.
-        answered: How many messages of the bot have come to their end since the view began.
-        is_live: The snapshot is whole.
+        history: Number of earlier messages to show first.
+        answered: Number of the bot's messages that have ended since the view began.
+        is_live: The snapshot is complete.
     """
 
     cards: Cards
@@ -259,45 +261,45 @@ class View(Struct, kw_only=True):
 
     @property
     def ink(self) -> Ink:
-        """What the screen can do."""
+        """The abilities of the screen."""
         return self.cards.ink
 
     @property
     def is_drafting(self) -> bool:
-        """An answer is being written."""
+        """Whether an answer is being written."""
         return bool(self._drafts)
 
     def said(self, key: str) -> None:
-        """Remember a message of this client; it stands on the screen as it was typed."""
+        """Remember a message of this client; it is on the screen as it was typed."""
         self._own.add(f"person/{key}")
 
     def prompt(self) -> str:
-        """Return the prompt, which the next line takes away again; empty into a pipe."""
+        """Return the prompt, which the next line erases; empty in a pipe."""
         if not self.ink.moves or self._tail:
             return ""
         self._has_loose_line = True
         return self.ink.clear_line() + self.ink.bold(PROMPT)
 
     def typed_for(self, text: str) -> str:
-        """Return a message of the program as if a person had typed it; empty into a pipe."""
+        """Return a message of the program as if a person had typed it; empty in a pipe."""
         return f"{self.ink.bold(PROMPT)}{text}\n" if self.ink.moves else ""
 
     def entered(self) -> bool:
-        """A line was typed: the prompt is no longer where the cursor is.
+        """Note that a line was typed, so the prompt is no longer at the cursor.
 
-        Returns whether a letter in it can only mean the card that is open: on a terminal it may have been
-        typed for one before, which ended as the next came.
+        Returns whether a letter in it can only mean the open card. On a terminal it may have been
+        typed for an earlier card, which ended as the next one appeared.
         """
         self._has_loose_line = False
         fresh, self.cards.fresh = self.cards.fresh, 0
         return fresh <= 1 or not self.ink.moves
 
     def note(self, text: str) -> str:
-        """Return a remark of the client's own."""
+        """Return a remark of the client itself."""
         return f"{self._fresh()}{self.ink.badge('·')} {self.ink.dim(self.ink.said(text))}\n"
 
     def take(self, line: Line) -> str:
-        """Return what a line of the daemon adds."""
+        """Return the text that a line from the daemon appends."""
         match line.get("type"):
             case "snapshot":
                 self.is_live = False
@@ -333,7 +335,7 @@ class View(Struct, kw_only=True):
         self.is_live = True
         before, self._before = self._before, []
         if self._was_live:
-            # After a lost connection: what is known adds nothing.
+            # After a lost connection, items that are known append nothing.
             return "".join(self._item(line) for line in before)
         self._was_live = True
         over = [line for line in before if not _is_open(line)]
@@ -349,7 +351,7 @@ class View(Struct, kw_only=True):
         return earlier + opened
 
     def _know(self, line: Line) -> None:
-        """Take an earlier item as shown."""
+        """Treat an earlier item as already shown."""
         key = str(line["id"])
         self._finals[key] = self._printed[key] = str(line["text"])
         if line.get("kind") == "card":
@@ -419,7 +421,7 @@ class View(Struct, kw_only=True):
         return fresh + self._tail_text
 
     def _rewritten(self, old: str, text: str) -> str:
-        """Return what makes of the text at the cursor the new one."""
+        """Return the text that turns the text at the cursor into the new one."""
         if text.startswith(old):
             more = text.removeprefix(old)
             self._tail_text += more
@@ -436,7 +438,7 @@ class View(Struct, kw_only=True):
         return fresh + self.ink.dim(_AT_WORK)
 
     def _fresh(self) -> str:
-        """Return what brings the cursor to the beginning of an empty line."""
+        """Return the text that moves the cursor to the beginning of an empty line."""
         if self._tail:
             self._tail = ""
             return "\n"
@@ -447,10 +449,10 @@ class View(Struct, kw_only=True):
 
 
 def _receipts(line: Line) -> list[str]:
-    """Return the receipts that an answer carries; imitated in a text they are masked."""
+    """Return the receipts of an answer; imitations within its text are masked."""
     return [" ".join(str(one).splitlines()) for one in array_at(line, "receipts")]
 
 
 def _is_open(line: Line) -> bool:
-    """Whether an item of the snapshot is still going on."""
+    """Whether an item of the snapshot has not ended."""
     return line.get("draft") is True or has_open_calls(line)

@@ -1,8 +1,8 @@
-"""One sitting in front of the chat: what is typed goes out, what comes is shown, and when it ends.
+"""One session of the chat: sends what is typed, shows what arrives, and knows when to end.
 
-Into a pipe it is a script: a line is said when the one before was answered, or when a card waits,
-and at the end of the input the session waits for the last answer. It does not wait for a person: a
-card that is open when nothing more can be typed, or a daemon that stays away, ends it.
+In a pipe the input is a script: each line is sent once the one before was answered, or a card
+waits. At the end of the input the session waits for the last answer. It does not wait for a person:
+it ends if a card is open when nothing more can be typed, or if the daemon stays away.
 """
 
 import asyncio
@@ -24,30 +24,30 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.value import Struct, field
 
 HISTORY = 10
-"""Earlier messages that are shown on a terminal."""
+"""Number of earlier messages that are shown on a terminal."""
 POLL_S = 0.1
 _IDLE_POLLS = 10
-"""A daemon with nothing to do for so long has nothing more to say."""
+"""Polls after which an idle daemon has nothing more to say."""
 _STILL_POLLS = 20
-"""A daemon that others keep busy: everything was answered, and nothing came for so long."""
+"""The same for a daemon that others keep busy: all is answered, and nothing arrived for so long."""
 _CARD_POLLS = 50
-"""A card that is open for so long after the last line was said is not answered by that line."""
+"""A card open for so long after the last line was sent is not answered by that line."""
 _GONE_POLLS = 300
-"""A daemon that restarts is back before that."""
+"""Polls within which a restarting daemon is back."""
 
 
 class Unanswered(Refused):
-    """Raised when a call waits for an approval and the input has ended."""
+    """Raised if a call waits for an approval and the input has ended."""
 
 
 class Session(Struct, kw_only=True):
     """Connects a link, a view and the person who types.
 
     Attributes:
-        link: To the daemon.
-        view: What stands on the screen.
+        link: The connection to the daemon.
+        view: The state of the screen.
         write: Writes text to the screen and flushes it.
-        status: The daemon's answer to `status`.
+        status: Returns the daemon's answer to `status`.
         clock: For waits.
         approves: Every call is approved once, without asking; for the demo.
     """
@@ -67,11 +67,11 @@ class Session(Struct, kw_only=True):
     _interrupts: int = 0
 
     async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
-        """Say the first messages, then what is typed, until the person leaves.
+        """Send the first messages, then what is typed, until the person leaves.
 
         Raises:
             Unreachable: No daemon runs, or it stays away at the end of a script.
-            NoTerminal: It has no terminal channel.
+            NoTerminal: The daemon has no terminal channel.
             Unanswered: A script ended with a card open.
         """
         try:
@@ -112,7 +112,7 @@ class Session(Struct, kw_only=True):
             await self.quiet(or_card=False)
 
     async def quiet(self, *, or_card: bool) -> None:
-        """Wait until all that was said is answered, or a card waits for a person."""
+        """Wait until every message sent is answered, or a card waits for a person."""
         idle = open_for = 0
         while not (or_card and self.view.cards.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
@@ -138,7 +138,7 @@ class Session(Struct, kw_only=True):
             self._gone += 1
             if self._gone >= _GONE_POLLS:
                 raise
-            return False  # it restarts, and what was said is answered then
+            return False  # it restarts, and answers afterwards
         self._gone = 0
         if self.link.pending or self.view.is_drafting or not self.view.is_live:
             self._still = 0
@@ -214,13 +214,13 @@ async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = Fals
     """Talk until the person leaves.
 
     Args:
-        place: The data directory of the daemon.
-        first: Said before anything is typed.
-        approves: Every call is approved once, and the session ends with the last answer.
+        place: The daemon's data directory.
+        first: Messages to send before anything is typed.
+        approves: Approve every call once, and end the session with the last answer.
 
     Raises:
         Unreachable: No daemon runs there.
-        NoTerminal: It has no terminal channel.
+        NoTerminal: The daemon has no terminal channel.
     """
     ink = ink_of_stdout()
     clock = SystemClock()
@@ -236,7 +236,7 @@ async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = Fals
 
 
 def ink_of_stdout() -> Ink:
-    """Look at what stdout is; an input that is no terminal makes a script of it all."""
+    """Return the abilities of stdout; without a terminal as input, the session is a script."""
     is_screen = (
         sys.stdout.isatty() and sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     )

@@ -1,4 +1,4 @@
-"""`zeroclaw config` and `zeroclaw check-config`: single keys, their schema, and every fault of them."""
+"""`zeroclaw config` and `zeroclaw check-config`: keys, their schema, and their faults."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ def get(key: str, config: Path | None) -> None:
     click.echo(edit.as_toml(edit.get(loaded.config, own, key)))
 
 
-# Else `config set tools.notes.max_notes -1` would be an unknown option and not a fault of the key.
+# Otherwise `config set tools.notes.max_notes -1` would fail as an unknown option.
 @command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
@@ -65,7 +65,7 @@ def unset(key: str, config: Path | None) -> None:
 
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
-    """Write a changed text, unless that brings in a fault; say when it holds."""
+    """Write the changed text, unless the change adds a fault; say when it takes effect."""
     found = find_config(config)
     path = found or usual_config()
     before = read_config(found)
@@ -74,7 +74,7 @@ def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     except ConfigError as error:
         raise ConfigError(in_file(path, error.faults)) from error
     # A fault that was there before, such as a variable that only the daemon has, is no reason to
-    # refuse a change of something else.
+    # refuse an unrelated change.
     old = faults_in(before, environment=os.environ)
     faults = faults_in(after, environment=os.environ)
     if new := tuple(fault for fault in faults if fault not in old):
@@ -128,11 +128,11 @@ def check(config: Path | None, data_dir: Path | None) -> None:
 
 
 def when_it_holds(before: str, after: str, place: Path) -> str:
-    """Return it in a few words.
+    """Return a few words on when a change takes effect.
 
     Args:
         before: The old text.
-        after: The new one.
+        after: The new text.
         place: The data directory, where a daemon may run.
     """
     try:

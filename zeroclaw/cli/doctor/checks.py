@@ -1,7 +1,7 @@
-"""Judges what `zeroclaw doctor` found: facts in, one line for each check out.
+"""Judges the facts that `zeroclaw doctor` found; returns one line for each check.
 
-Pure. `fail` is what keeps the bot silent or what it keeps unsafe, `warn` what soon may or what a
-person has to know; each line that is not `ok` says what to do.
+Pure. `fail` keeps the bot silent or unsafe; `warn` may do so soon, or is something that a person
+has to know. Each line that is not `ok` says what to do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,15 +15,15 @@ from zeroclaw.value import Struct, Value, field
 Verdict = Literal["ok", "warn", "fail"]
 
 SCARCE_BYTES = 100_000_000
-"""With less than this free, the next backup or burst of messages fills the disk."""
+"""Below this much free space, the next backup or burst of messages fills the disk."""
 ROOM_BYTES = 1_000_000_000
-"""What has to be free where the configuration sets no bound."""
+"""Free space needed if the configuration sets no limit."""
 CLOCK_SLACK = timedelta(minutes=1)
-"""A stored time may be this far ahead of the clock: the last second before a correction."""
+"""How far a stored time may be ahead of the clock, as after a correction of the clock."""
 STARTING = timedelta(minutes=1)
-"""A channel that needs longer than this to come up is in trouble."""
+"""A channel that takes longer than this to come up is in trouble."""
 SOON = timedelta(minutes=5)
-"""A question that ends within this is told of as one that is about to."""
+"""An approval that expires within this time is reported as expiring soon."""
 _ORDER = (
     *("configuration", "daemon", "secrets", "halt", "provider", "channels", "sandbox", "user"),
     *("store", "approvals", "conversations", "delivery"),
@@ -38,12 +38,12 @@ _DAY_S = 86_400
 
 
 class Line(Value):
-    """What one check came to.
+    """The result of one check.
 
     Attributes:
         check: Its name; a check with several findings has a line for each.
         text: What was found.
-        remedy: What to do; empty where there is nothing to do, or where the text says it already.
+        remedy: What to do; empty if nothing is to be done, or the text already says it.
     """
 
     check: str
@@ -53,17 +53,17 @@ class Line(Value):
 
 
 def ok(check: str, text: str) -> Line:
-    """Return a line about what is well."""
+    """Return a line about something that is well."""
     return Line(check=check, verdict="ok", text=text)
 
 
 def warn(check: str, text: str, remedy: str = "") -> Line:
-    """Return a line about what soon may be wrong, or what a person has to know."""
+    """Return a line about something that may soon be wrong, or that a person has to know."""
     return Line(check=check, verdict="warn", text=text, remedy=remedy)
 
 
 def fail(check: str, text: str, remedy: str = "") -> Line:
-    """Return a line about what keeps the bot silent or unsafe."""
+    """Return a line about something that keeps the bot silent or unsafe."""
     return Line(check=check, verdict="fail", text=text, remedy=remedy)
 
 
@@ -72,9 +72,9 @@ class Disk(Value):
 
     Attributes:
         place: The data directory.
-        free_bytes: For this user.
-        used_bytes: By what is stored.
-        bound_bytes: Of `retention.max_disk_mb`, 0 for none.
+        free_bytes: Free for this user.
+        used_bytes: Used by the store.
+        bound_bytes: The limit `retention.max_disk_mb`, 0 for none.
     """
 
     place: str
@@ -84,21 +84,21 @@ class Disk(Value):
 
 
 class Facts(Struct, kw_only=True):
-    """What was found and is yet to be judged.
+    """The facts to be judged.
 
     Attributes:
-        now: Aware.
-        version: Of zeroclaw, as it is installed.
-        is_root: The user of this command is root, and so is the daemon of these data.
-        status: How the running daemon is, or why there is none to ask.
-        errors: What it met, and what it has.
-        store: What is stored, or why it can't be read; None before the first start.
-        disk: None where it can't be told.
-        enabled: The channels that the configuration switches on; None where it has faults.
-        missing: The faults of secrets that are not there for this shell, by key path.
-        sandbox: Why there is none, empty for one that works; None where nothing needs one.
-        accounts: What the platforms say whose channels offer a check.
-        found: What was judged where it was met.
+        now: The time, with a time zone.
+        version: The installed version of zeroclaw.
+        is_root: The user of this command is root, and so is the daemon of this data directory.
+        status: The status of the running daemon, or why there is none.
+        errors: The daemon's errors and the secrets that it has.
+        store: The state of the store, or why it can't be read; None before the first start.
+        disk: None if it can't be determined.
+        enabled: The channels that the configuration enables; None if it has faults.
+        missing: The faults of secrets that this shell does not have, by key path.
+        sandbox: Why there is none, empty if it works; None if nothing needs one.
+        accounts: The results of the channels' own checks.
+        found: Lines that the probes have already judged.
     """
 
     now: datetime
@@ -116,7 +116,7 @@ class Facts(Struct, kw_only=True):
 
 
 def run_checks(facts: Facts) -> tuple[Line, ...]:
-    """Return the lines, in the order in which trouble is best looked for."""
+    """Return the lines, in the order in which one would look for trouble."""
     lines = (
         *facts.found,
         *_daemon(facts),
@@ -135,12 +135,12 @@ def run_checks(facts: Facts) -> tuple[Line, ...]:
 
 
 def exit_code(lines: tuple[Line, ...]) -> int:
-    """Return 1 when a check failed, else 0."""
+    """Return 1 if a check failed, else 0."""
     return 1 if any(line.verdict == "fail" for line in lines) else 0
 
 
 def in_words(line: Line) -> str:
-    """Return a line as a person reads it."""
+    """Return a line as text for a person."""
     text = f"{line.text}; {line.remedy}" if line.remedy else line.text
     return " ".join(f"{line.verdict:<5} {line.check:<14} {text}".split("\n"))
 
@@ -158,7 +158,7 @@ def _daemon(facts: Facts) -> Iterator[Line]:
 
 
 def _secrets(facts: Facts) -> Iterator[Line]:
-    """Tell of secrets that this shell does not know, which is a fault where no daemon has them."""
+    """Yield secrets that this shell does not have; a fault only if no daemon has them either."""
     for key, fault in facts.missing.items():
         if key in facts.errors.secrets:
             yield ok("secrets", f"{key} is not known in this shell; the running daemon has it")
@@ -175,7 +175,7 @@ def _halt(facts: Facts) -> Iterator[Line]:
 
 
 def _model(facts: Facts) -> Iterator[Line]:
-    """Tell what the running daemon met when it asked the model, whatever a look finds now."""
+    """Yield what the running daemon last met when it called the model."""
     seen = facts.errors.model
     if seen.at is not None:
         often = f"the last {seen.failures} requests" if seen.failures > 1 else "the last request"
@@ -218,7 +218,7 @@ def _channel(name: str, channel: ChannelSeen, now: datetime) -> Line:
 
 
 def _sandbox(facts: Facts) -> Iterator[Line]:
-    if facts.enabled is None:  # the configuration has faults, and what needs one is not known
+    if facts.enabled is None:  # the configuration has faults, so the need is unknown
         return
     if facts.sandbox is None:
         yield ok("sandbox", "not needed: no shell, no reading of files")
@@ -232,7 +232,7 @@ def _sandbox(facts: Facts) -> Iterator[Line]:
 
 
 def _bounds(watched: str | None) -> str:
-    """Say which bound the running daemon puts on a command's memory and processes."""
+    """Say what limits a command's memory and processes in the running daemon."""
     match watched:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""What the store tells of trouble: what waits for a person, what did not arrive, who fails again."""
+"""Trouble that the store shows: pending approvals, undelivered messages, failing conversations."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,14 +15,14 @@ from zeroclaw.turn import entries
 from zeroclaw.value import Value
 
 AGAIN = 3
-"""Failed turns in a row, from the newest back, that make a conversation one that fails again."""
+"""Number of failed turns in a row, ending with the newest, that count as repeated failure."""
 STUCK = timedelta(minutes=5)
-"""A message that is not out after this long is in trouble."""
+"""A message that is not sent after this long is in trouble."""
 LATELY = timedelta(days=1)
-_MOST_FAILED = 500  # messages, newest first; a conversation beyond them has not failed lately
+_MOST_FAILED = 500  # messages, newest first; older failures are not recent
 _LOOKED_BACK = 20
 _ENDED = frozenset({"answered", "failed", "stopped"})
-# The kinds whose keys are ulids, and one of which every message makes.
+# The kinds whose keys are ulids; every message adds a row of one of them.
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
 
 
@@ -30,9 +30,9 @@ class Failing(Value):
     """A conversation whose newest turns all failed.
 
     Attributes:
-        times: In a row, at least `AGAIN`; counted no further back than 20 messages.
-        last_at: When the newest message that failed came.
-        why: What its person was told; empty where the journal does not say.
+        times: Failures in a row, at least `AGAIN`; counted over the last 20 messages.
+        last_at: When the newest failed message came.
+        why: What its person was told; empty if the journal does not say.
     """
 
     conversation: ConversationId
@@ -43,18 +43,18 @@ class Failing(Value):
 
 
 class Health(Value):
-    """One look at the store.
+    """The state of the store.
 
     Attributes:
         newest_at: When the newest row with a time in its key was made; None for an empty store.
-        halt: The halt in force, None for none.
-        pending: Questions that wait for an answer.
-        oldest_at: When the oldest of them was asked, None without one.
-        next_deadline_at: When silence denies the first of them.
+        halt: The halt in force, None if there is none.
+        pending: Approvals that wait for an answer.
+        oldest_at: When the oldest of them was requested, None without one.
+        next_deadline_at: The first deadline of them.
         queued: Messages that wait for their turn.
-        stuck: Messages to platforms that are not out after `STUCK`.
+        stuck: Messages to platforms that are not sent after `STUCK`.
         refused: Messages that a platform refused within the last day.
-        failing: The newest failure first.
+        failing: Failing conversations, the newest failure first.
     """
 
     newest_at: datetime | None = None
@@ -69,11 +69,11 @@ class Health(Value):
 
 
 async def health(kept: Kept, now: datetime) -> Health:
-    """Look through the store.
+    """Return the state of the store.
 
     Args:
-        kept: Read only.
-        now: For what is stuck, and what is lately.
+        kept: Opened read-only.
+        now: The time to compare with.
 
     Raises:
         StoreUnusable: A row can't be read.
@@ -125,14 +125,14 @@ async def _failing(kept: Kept) -> tuple[Failing, ...]:
 
 
 async def _told(kept: Kept, conversation: ConversationId) -> str:
-    """Return what was told at the end of the newest turn."""
+    """Return the note at the end of the newest turn."""
     last = await kept.last(LogKind.JOURNAL, conversation)
     entry = None if last is None else entries.decode(last.body)
     return entry.note if isinstance(entry, entries.TurnFinished) else ""
 
 
 def _in_a_row(states: Iterable[str]) -> int:
-    """Count the failed ones before the first that ended well; what is under way does not count."""
+    """Count the failures before the first message that ended well; open messages are skipped."""
     times = 0
     for state in states:
         if state == "failed":
@@ -143,7 +143,7 @@ def _in_a_row(states: Iterable[str]) -> int:
 
 
 def _times(ulids: Iterable[str]) -> list[datetime]:
-    """Return when these were made; what is no ulid tells nothing."""
+    """Return when these ulids were made; other keys are skipped."""
     found: list[datetime] = []
     for ulid in ulids:
         with suppress(ValueError):

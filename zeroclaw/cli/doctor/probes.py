@@ -1,4 +1,4 @@
-"""Looks at this machine, the store and the running daemon for `zeroclaw doctor`; changes nothing."""
+"""Probes this machine, the store and the running daemon for `zeroclaw doctor`; changes nothing."""
 
 import asyncio
 import os
@@ -47,11 +47,11 @@ _NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
 async def probe(config: Path | None, data_dir: Path | None) -> Facts:
-    """Look at everything, for seconds at most.
+    """Run every probe; takes seconds at most.
 
     Args:
         config: As given on the command line.
-        data_dir: Likewise.
+        data_dir: As given on the command line.
     """
     now = SystemClock().now()
     configured, start = await asyncio.to_thread(_configuration, config, data_dir)
@@ -81,10 +81,10 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
 
 
 def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
-    """Tell what runs here."""
+    """Return a line with the versions that run here."""
     text = f"zeroclaw {zeroclaw}, Python {platform.python_version()}, SQLite {'.'.join(map(str, sqlite))}"
     if has_wal_reset_bug(sqlite):
-        # No warning: it needs a second program that writes, and zeroclaw is one.
+        # Not a warning: the bug needs a second program that writes, and zeroclaw is only one.
         text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
     return ok("versions", text)
 
@@ -95,7 +95,7 @@ def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
 def _configuration(
     config: Path | None, data_dir: Path | None
 ) -> tuple[tuple[Line, ...], Start | None]:
-    """Return what is wrong with it, and where nothing is, what a daemon would start with."""
+    """Return the configuration's faults; if it has none, what a daemon would start with."""
     try:
         loaded = take_model(load(config, data_dir), os.environ, ask=None)
         start = start_of(loaded, os.environ, needs_secrets=False)
@@ -108,7 +108,7 @@ def _configuration(
 
 
 def _data(config: Path | None, data_dir: Path | None, start: Start | None) -> Path | None:
-    """Return the data directory; None where it can't be told."""
+    """Return the data directory; None if it can't be determined."""
     with suppress(ConfigError):
         return data_place(config, data_dir) if start is None else start.places.data
     return None
@@ -128,11 +128,11 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
     return why, Errors()
 
 
-# --- what answers, and what holds commands -------------------------------------------------------
+# --- the provider, the platforms and the sandbox ------------------------------------------------
 
 
 async def _provider(start: Start) -> Line:
-    """Ask for the list of models, or look at the file; never for an answer, which may cost."""
+    """Request the list of models, or check the file; never request an answer, which may cost."""
     settings = start.config.provider
     if any(key.startswith(f"{ANSWERS}.") for key in start.checked.missing):
         return ok("provider", f"`{settings.model or settings.kind}`: {_NOT_ASKED}")
@@ -164,7 +164,7 @@ async def _server(start: Start) -> Line:
         if error.status in _UNAUTHORIZED:
             why = f"it answered {error.status}; see that `provider.api_key` is its key"
             return fail("provider", f"{name}: {why}")
-        # A server that answers anything else may well speak the form without having a list.
+        # A server that answers anything else may speak the protocol without offering a list.
         answers = error.status is not None and error.status < 500  # noqa: PLR2004  HTTP's
         return (warn if answers else fail)("provider", f"{name}: {error}")
     known = {*server.models, *(model.removesuffix(":latest") for model in server.models)}
@@ -175,7 +175,7 @@ async def _server(start: Start) -> Line:
 
 
 async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
-    """Ask the platforms whose channels offer a check, all at once."""
+    """Ask the platforms of channels that offer a check, all at once."""
 
     async def ask(part: ChannelPart) -> Line:
         if any(key.startswith(f"channels.{part.name}.") for key in checked.missing):
@@ -184,7 +184,7 @@ async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
             seen = await ask_platform(part, checked.redactor, within_s=_PLATFORM_S)
         except ConfigError as error:
             return fail("channels", f"`{part.name}`: {'; '.join(error.faults)}")
-        line = seen.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
+        line = seen.line.removeprefix(f"`{part.name}`: ")  # the name comes before it anyway
         return (ok if seen.is_well else fail)("channels", f"`{part.name}`: {line}")
 
     async with asyncio.TaskGroup() as group:
@@ -210,7 +210,7 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
 
 
 async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
-    """Return what the store tells, and the bytes that it uses."""
+    """Return the health of the store or why it can't be read, and the bytes that it uses."""
     if not await asyncio.to_thread((data / FILE_NAME).is_file):
         return None, 0
     try:
@@ -227,11 +227,11 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
     return Disk(place=str(data), free_bytes=free, used_bytes=used_bytes, bound_bytes=bound_bytes)
 
 
-# --- who can reach it ----------------------------------------------------------------------------
+# --- permissions ---------------------------------------------------------------------------------
 
 
 def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
-    """Tell what others can reach of the data, and the faults of files that hold secrets."""
+    """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "nothing is there yet"
     if data is not None and data.is_dir():
         loose, text = [*loose, *_reachable_in(data)], "data and secrets are this user's alone"
@@ -239,8 +239,8 @@ def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
 
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
-    """Tell what is wrong with the files that hold secrets, however broken the rest is."""
-    with suppress(ConfigError):  # told as a fault of the configuration
+    """Yield the faults of files with secrets, even if the configuration has other faults."""
+    with suppress(ConfigError):  # reported as a fault of the configuration
         table = table_of(read_config(find_config(config)))
         yield from resolve(dict(_files_named(table, "")), environment=os.environ).faults.values()
 
@@ -258,7 +258,7 @@ def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReferenc
 
 def _reachable_in(data: Path) -> Iterator[str]:
     try:
-        # Directories in it hold models, which are no secret.
+        # Directories in it contain models, which are not secret.
         files = (one for one in sorted(data.iterdir()) if one.name != SOCKET and not one.is_dir())
         for place in (data, *files):
             yield from _reachable(place)

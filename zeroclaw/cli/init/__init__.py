@@ -1,4 +1,4 @@
-"""`zeroclaw init`: a first configuration, asked for, tried and written."""
+"""`zeroclaw init`: asks for a first configuration, tries it and writes it."""
 
 import sys
 from pathlib import Path
@@ -86,10 +86,10 @@ def command(
 
 
 def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:
-    """Refuse what would be left out without a word: an answer to what is asked, a lone name.
+    """Refuse options that would be silently ignored: answers to questions, or `--name` alone.
 
     Raises:
-        click.UsageError: With each of them.
+        click.UsageError: Names each of them.
     """
     given = {
         parameter.name: parameter.opts[-1]

@@ -1,4 +1,4 @@
-"""Makes the first configuration, by asking or out of options, and says what to do next."""
+"""Makes the first configuration, from questions or from options, and says what to do next."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ CHECK_S = 30.0
 
 
 class NotProven(Refused):
-    """Raised when an answer was tried and does not hold; nothing was written."""
+    """Raised if an answer was tried and does not work; nothing was written."""
 
 
 class Given(Value):
@@ -51,7 +51,7 @@ class Given(Value):
 
 
 def by_asking(directory: Path) -> str:
-    """Ask the person at the terminal; return the text of the configuration.
+    """Ask the person at the terminal, and return the text of the configuration.
 
     Typed secrets go into files in `directory`.
     """
@@ -70,7 +70,7 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
     """Return the text of the configuration that the options describe.
 
     Raises:
-        ConfigError: With every fault of it.
+        ConfigError: Lists every fault of it.
         NotProven: The model or a platform was asked, and does not answer.
     """
     installed = channel_kinds()
@@ -155,7 +155,7 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
 
 
 def model_seen(settings: ProviderSettings) -> Seen:
-    """Ask a model for one short answer; blocks, and runs a loop of its own."""
+    """Ask a model for one short answer; blocks, and runs its own event loop."""
     loaded = Loaded(config=Config(provider=settings), places=places_of())
     try:
         tried = asyncio.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
@@ -169,7 +169,7 @@ def model_seen(settings: ProviderSettings) -> Seen:
 
 
 def channel_seen(channel: ChosenChannel, manifest: ChannelManifest) -> Seen:
-    """Look at a channel's settings and secrets, and ask its platform where its manifest can."""
+    """Check a channel's settings and secrets, and ask its platform if the manifest can."""
     settings = ChannelSettings.model_validate(dict(channel.own))
     try:
         checked = check(Config(channels={channel.kind: settings}), os.environ)
@@ -186,7 +186,7 @@ def channel_seen(channel: ChosenChannel, manifest: ChannelManifest) -> Seen:
 
 
 def _with_option(fault: str) -> str:
-    """Return a fault with the option that mends it, where a key is missing that has none."""
+    """Return a fault, with the option that fixes it if a required key is missing."""
     key, colon, said = fault.partition(": ")
     if not colon or said != "field required":
         return fault
@@ -232,7 +232,7 @@ def _no_senders(operators: tuple[str, ...]) -> Iterator[str]:
 
 
 def _unheard(operators: tuple[str, ...], config: Config) -> Iterator[str]:
-    """Say which operators write on a channel that is not there."""
+    """Yield a fault for each operator on a channel that does not exist."""
     for one in operators:
         channel, _, _ = one.partition(":")
         if channel not in config.channels:

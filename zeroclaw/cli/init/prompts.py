@@ -1,4 +1,4 @@
-"""Asks the person at the terminal what `zeroclaw init` has to know, and tries each answer."""
+"""The questions of `zeroclaw init` at the terminal; each answer is tried."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,12 +29,12 @@ _LEAST_TOKENS = 512
 
 
 class Interview(Value):
-    """The questions, in order.
+    """Asks the questions, in order.
 
     Attributes:
         found: Servers on this machine, and keys in the environment.
-        channels: What is installed, by kind.
-        secrets: The directory where typed secrets are written to, each in a file of its own.
+        channels: The installed channels, by kind.
+        secrets: The directory for typed secrets, each in a file of its own.
         try_model: Tries a provider.
         try_channel: Tries a channel.
     """
@@ -46,7 +46,7 @@ class Interview(Value):
     try_channel: Callable[[ChosenChannel, ChannelManifest], Seen]
 
     def ask(self) -> Answers:
-        """Ask everything; blocks until it is answered."""
+        """Ask every question; blocks until they are answered."""
         provider = self._model()
         chosen: list[ChosenChannel] = []
         operators: list[str] = []
@@ -83,7 +83,7 @@ class Interview(Value):
                 return settings
 
     def _provider(self) -> ProviderSettings:
-        """Ask which model; nothing is tried yet."""
+        """Ask which model to use; does not try it yet."""
         offers: list[tuple[str, Callable[[], ProviderSettings]]] = []
         for server in self.found.servers:
             if (settings := _first_of(server)) is not None:
@@ -120,7 +120,7 @@ class Interview(Value):
     def _channel(
         self, manifest: ChannelManifest, model: type[BaseModel], operators: list[str]
     ) -> ChosenChannel:
-        if manifest.local_operator:  # on this machine, for this user: nothing to ask
+        if manifest.local_operator:  # local, for this user only: no questions
             return ChosenChannel(kind=manifest.kind)
         while True:
             own: dict[str, object] = {}
@@ -136,7 +136,7 @@ class Interview(Value):
                 elif about.is_required():
                     is_secret = about.annotation is SecretReference
                     value = self._secret(whose) if is_secret else value_of(_text(name))
-                    # A name that looks like a number is meant as a name.
+                    # A name that looks like a number is still a name.
                     own[name] = str(value) if about.annotation is str else value
             chosen = ChosenChannel(kind=manifest.kind, own=own)
             if _is_kept(self.try_channel(chosen, manifest)):
@@ -148,7 +148,7 @@ class Interview(Value):
     # --- secrets ---
 
     def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
-        """Ask where a secret stands, and write it into a file where it stands nowhere yet."""
+        """Ask where a secret is stored; if nowhere yet, write it into a file."""
         click.echo(
             f"Where does the key of `{whose}` stand? In an environment variable (env), in a file,"
         )
@@ -189,7 +189,7 @@ class Interview(Value):
     # --- more ---
 
     def _ask_further(self, answers: Answers) -> None:
-        """Complete the answers of a person who wants more questions."""
+        """Ask the further questions that a person agreed to, and complete the answers."""
         known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
         click.echo(
             f"What are the bot's own sentences said in, as long as people choose no other: {known}?"
@@ -211,7 +211,7 @@ class Interview(Value):
         answers.shell_network = click.confirm("May commands reach the network?", default=False)
 
     def _with_strangers(self, channel: ChosenChannel) -> ChosenChannel:
-        """Let strangers ask to be let in, where the person wants that and they could."""
+        """Let strangers request access if the person agrees and the channel allows it."""
         manifest, _ = self.channels[channel.kind]
         if channel.by_code or manifest.local_operator or not manifest.may_pair:
             return channel
@@ -220,14 +220,14 @@ class Interview(Value):
 
 
 def address(given: str) -> str:
-    """Take the address of an endpoint.
+    """Return the address of an endpoint.
 
     Raises:
-        click.UsageError: It is none, or holds a secret.
+        click.UsageError: It is not an address, or contains a secret.
     """
     text = given.strip().rstrip("/")
     try:
-        parts = urlsplit(endpoint_url(text or given))  # which may be blank, but not left out
+        parts = urlsplit(endpoint_url(text or given))  # an address may be blank, but not empty
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if "@" in parts.netloc or parts.query:
@@ -237,7 +237,7 @@ def address(given: str) -> str:
 
 
 def _taking(fits: Callable[[str], object], refusal: str) -> Callable[[str], str]:
-    """Return what takes an answer that fits; another may be the secret itself, and is not repeated."""
+    """Return a parser of answers that fit; others may be secrets, so they are not repeated."""
 
     def take(given: str) -> str:
         if not fits(text := given.strip()):
@@ -291,13 +291,13 @@ def _of_key(key: Key) -> ProviderSettings:
 
 
 def _is_kept(seen: Seen) -> bool:
-    """Show what came of trying; what failed is kept only when the person insists."""
+    """Show the result of a trial; a failed one is kept only if the person insists."""
     say(f"  {seen.line}")
     return seen.is_well or click.confirm("Keep it all the same?", default=False)
 
 
 def _sender(manifest: ChannelManifest) -> str:
-    """Ask for the operator's id on a channel; empty where a code is to show who they are."""
+    """Ask for the operator's id on a channel; empty if a code will identify them."""
     if manifest.may_pair:
         click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
         click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")

@@ -1,4 +1,4 @@
-"""Writes a whole new configuration out of answers, with a comment on every line."""
+"""Writes a new configuration from answers, with a comment on every line."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -43,16 +43,16 @@ COMMENTS: Mapping[str, str] = {
     "channels.*.allowed_users": 'sender ids that are let in; ["*"]: everybody; local channels need none',
     "channels.*.pairing": "closed | code: strangers get silence, or a code in private, and operators are asked",
 }
-"""By key path, said as `config.example.toml` says it."""
+"""Comments by key path, worded as in `config.example.toml`."""
 _COLUMN = 26
 
 
 class ChosenChannel(Value):
-    """A channel that is to run.
+    """A channel that will run.
 
     Attributes:
-        kind: Its kind, which is its name as well.
-        own: The keys of its kind that are not left to their defaults.
+        kind: Its kind, which is also its name.
+        own: The keys of its kind that do not keep their defaults.
         by_code: Strangers are let in by a code.
     """
 
@@ -62,14 +62,14 @@ class ChosenChannel(Value):
 
 
 class Answers(Struct, kw_only=True):
-    """All that was asked.
+    """All answers.
 
     Attributes:
         operators: `<channel>:<sender id>` of the operator, on channels that don't know it.
-        owner: What the operator is called in policies.
-        language: What the bot's own sentences are said in.
+        owner: The operator's name in policies.
+        language: The language of the bot's own sentences.
         fetches: Tools may read pages of the internet.
-        shell_network: Commands reach the network.
+        shell_network: Commands may use the network.
     """
 
     provider: ProviderSettings
@@ -90,7 +90,7 @@ def compose(answers: Answers) -> str:
 
 
 def _tables(answers: Answers) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield each table and its keys; what is None or empty keeps its default."""
+    """Yield each table and its keys; keys that are None or empty keep their defaults."""
     yield (
         "",
         {

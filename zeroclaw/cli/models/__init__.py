@@ -1,4 +1,4 @@
-"""`zeroclaw models`: which models there are, how to get one, and what one is good for."""
+"""`zeroclaw models`: lists models, gets one, and tests what one can do."""
 
 import asyncio
 import json
@@ -118,7 +118,7 @@ async def _fetch(url: str, target: Path, sha256: str) -> None:
 
 
 def _progress(target: Path) -> Callable[[int, int | None], None]:
-    """Return what shows the progress: one line that is written over, on a terminal only."""
+    """Return a function that shows progress on one line, on a terminal only."""
 
     def show(done: int, total: int | None) -> None:
         if not sys.stderr.isatty():

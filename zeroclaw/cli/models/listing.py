@@ -1,4 +1,4 @@
-"""Lists the models that are here, those that servers offer, and the one that is taken."""
+"""Lists the models on this machine, those that servers offer, and the one in use."""
 
 import asyncio
 import os
@@ -21,13 +21,13 @@ _MOST_SHOWN = 12
 
 
 class Listing(Value):
-    """What there is.
+    """The models found.
 
     Attributes:
-        taken: What is taken, and why.
-        files: In the models directory, by name.
-        servers: Those that answered.
-        silent: Why those that were named did not.
+        taken: The configuration with the model in use, and why.
+        files: The files in the models directory, by name.
+        servers: The servers that answered.
+        silent: Why named servers did not answer.
     """
 
     taken: Loaded
@@ -37,28 +37,28 @@ class Listing(Value):
 
     @property
     def directory(self) -> Path:
-        """Of the model files."""
+        """The directory of the model files."""
         return self.taken.places.models
 
     @property
     def provider(self) -> ProviderSettings:
-        """What is taken."""
+        """The settings of the model in use."""
         return self.taken.config.provider
 
     @property
     def file_taken(self) -> Path | None:
-        """The file that is taken, None where a server answers."""
+        """The model file in use, None if a server answers."""
         if self.provider.kind != "local":
             return None
         return Path(self.provider.model_file or self.directory / SHIPPED_FILE)
 
 
 async def listing(taken: Loaded, *, url: str) -> Listing:
-    """Look at the models directory, and ask the usual servers, the configured one, and `url`.
+    """List the models directory, and ask the usual servers, the configured one, and `url`.
 
     Args:
         taken: As `take_model` returned it.
-        url: Another server, up to and with `/v1`; empty for none.
+        url: Another server, up to and including `/v1`; empty for none.
     """
     settings, directory = taken.config.provider, taken.places.models
     named = {url.rstrip("/"): ""} if url else {}
@@ -78,7 +78,7 @@ async def listing(taken: Loaded, *, url: str) -> Listing:
 
 
 def in_words(found: Listing) -> Iterator[str]:
-    """Return a listing as a person reads it."""
+    """Yield a listing as lines for a person."""
     yield f"model files in {found.directory}"
     for file in found.files:
         marks = [
@@ -105,7 +105,7 @@ def in_words(found: Listing) -> Iterator[str]:
 
 
 def as_json(found: Listing) -> Mapping[str, object]:
-    """Return a listing for machines."""
+    """Return a listing as JSON."""
     return {
         "directory": str(found.directory),
         "files": [
@@ -148,7 +148,7 @@ def _what(found: Listing) -> str:
 
 
 def _key_of(settings: ProviderSettings, silent: list[str]) -> str:
-    """Return the configured key, empty for none; what is wrong with it is told."""
+    """Return the configured key, or empty; its faults are added to `silent`."""
     if settings.api_key is None:
         return ""
     resolved = resolve({"provider.api_key": settings.api_key}, environment=os.environ)

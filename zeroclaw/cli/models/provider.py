@@ -1,4 +1,4 @@
-"""The model that a command is about: found where `[provider]` leaves it open, and opened."""
+"""The model of a command: discovered if `[provider]` leaves it open, and opened."""
 
 import asyncio
 import os
@@ -26,15 +26,15 @@ def take_model(
     ask: Confirm | None,
     addresses: tuple[str, ...] = tuple(USUAL),
 ) -> Loaded:
-    """Find a model where the configuration leaves it open; blocks, and runs a loop of its own.
+    """Find a model if the configuration leaves it open; blocks, and runs its own event loop.
 
-    What is returned says why; it is as it was, but for a provider that was left open.
+    Otherwise the configuration is returned unchanged. The result says why a model was chosen.
 
     Args:
         loaded: As read.
         environment: `os.environ`, for keys.
-        ask: None where no person can be asked; then no key is taken.
-        addresses: Where servers are looked for.
+        ask: None if no person can be asked; then no key is used.
+        addresses: Where to look for servers.
     """
     settings = loaded.config.provider
     if settings.kind != AUTO:
@@ -47,33 +47,33 @@ def take_model(
 
 
 def at_the_terminal() -> Confirm | None:
-    """Return how to ask the person at this terminal, None where there is none."""
+    """Return how to ask the person at this terminal, None if there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return lambda question: click.confirm(question, default=False, err=True)
 
 
 def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
-    """Open the configured model, or another one; blocks, the caller closes it.
+    """Open the configured model, or another one; blocks, and the caller closes it.
 
     Args:
         loaded: As read.
-        url: A server in place of the configured one; empty for that. It gets no key of another.
-        model: A name in place of the configured one; of a local model, a file, or its name in the
-            models directory. Empty for the configured one, and for the first that `url` offers.
+        url: A server to use instead of the configured one, or empty. It gets no other server's key.
+        model: A model to use instead of the configured one; for a local model a file, or its name
+            in the models directory. If empty, the configured one, or the first that `url` offers.
 
     Raises:
-        ZeroclawError: What it takes is not there; the text says what to do.
+        ZeroclawError: Something that it needs is missing; the text says what to do.
     """
     settings = _named(loaded, url=url, model=model)
-    # A fault in another table is not this command's business.
+    # A fault in another table does not concern this command.
     alone = replace(loaded, config=Config(provider=settings))
     taken = take_model(alone, os.environ, ask=at_the_terminal())
     return open_provider(start_of(taken, os.environ), SystemClock())
 
 
 def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
-    """Return the configured settings with what the command line says instead."""
+    """Return the configured settings, with the command line's values instead where given."""
     settings = loaded.config.provider
     if url and url.rstrip("/") != settings.base_url.rstrip("/"):
         settings = ProviderSettings(
@@ -113,12 +113,12 @@ async def discover(
     environment: Mapping[str, str],
     addresses: tuple[str, ...] = tuple(USUAL),
 ) -> Discovered:
-    """Find what there is; within a second, and on this machine only.
+    """Find servers and keys; within a second, and on this machine only.
 
     Args:
-        settings: Where they name a model themselves, no other is looked for.
+        settings: If they name a model themselves, no other is searched for.
         environment: `os.environ`.
-        addresses: Where servers are looked for, up to and with `/v1`.
+        addresses: Where to look for servers, up to and including `/v1`.
     """
     if named(settings) is not None:
         return Discovered()

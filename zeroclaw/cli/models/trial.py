@@ -1,6 +1,6 @@
-"""Tries a model: does it answer, does it stream, does it call a tool, and how fast is it.
+"""Tries a model: does it answer, does it stream, does it call a tool, and how fast is it?
 
-Knows the provider's contract and nothing of any provider, so what it sees is what a turn would see.
+Uses only the provider's contract, so it sees exactly what a turn would see.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ from zeroclaw.provider import (
 )
 from zeroclaw.value import Struct, replace
 
-# An end for a model that goes on and on; a call may come after much thinking.
+# Limits for a model that does not stop; a call may come after long reasoning.
 ANSWER_TOKENS = 512
 CALL_TOKENS = 2048
-# Of a model that is not even told of the tool.
+# Limit for a model that is not told about the tool.
 UNTOLD_TOKENS = 64
 WORD = "lobster"
 TOOL = ToolDefinition(
@@ -68,17 +68,17 @@ Calling = Literal["called", "wrong", "none", "failed"]
 
 
 class Played(Struct, kw_only=True):
-    """One answer, looked at.
+    """One answer, measured.
 
     Attributes:
-        text: What it said.
-        pieces: Of text and reasoning, as the endpoint sent them.
-        first_s: Seconds until the first piece or call, None when none came.
+        text: Its text.
+        pieces: Pieces of text and reasoning, as sent by the endpoint.
+        first_s: Seconds until the first piece or call, None if none came.
         writing_s: Seconds from the first piece to the last.
-        tokens: Of the answer; None when the endpoint does not say.
-        calls: In order.
-        is_cut: It came to the end of its tokens.
-        failed: Why it ended early, empty when it did not.
+        tokens: Tokens of the answer; None if the endpoint does not report them.
+        calls: Its calls, in order.
+        is_cut: It reached its token limit.
+        failed: Why it ended early, empty if it did not.
     """
 
     text: str = ""
@@ -92,20 +92,20 @@ class Played(Struct, kw_only=True):
 
     @property
     def per_second(self) -> float | None:
-        """Tokens a second while it wrote; None when there is nothing to measure."""
+        """Tokens per second while it wrote; None if there is nothing to measure."""
         count = (self.tokens if self.tokens is not None else self.pieces) - 1
         return count / self.writing_s if count > 0 and self.writing_s > 0 else None
 
 
 class Tried(Struct, kw_only=True):
-    """All that was seen of a model.
+    """The results of trying a model.
 
     Attributes:
-        load_s: Seconds to make ready, None where there is nothing to load.
-        call: The answer to the request to call a tool; None when it was not asked.
-        takes: What it is sent beside text, as it is configured or known.
-        window: How many tokens it reads at once, and who says so; empty where it is unknown.
-        counted_by: What counts its tokens, empty for an estimate.
+        load_s: Seconds to get ready, None if there is nothing to load.
+        call: The answer to the request to call a tool; None if that was not requested.
+        takes: Kinds of files that it is sent besides text, as configured or known.
+        window: Its window in tokens and the source of that number; empty if unknown.
+        counted_by: What counts its tokens, empty if they are estimated.
     """
 
     model: str
@@ -118,12 +118,12 @@ class Tried(Struct, kw_only=True):
 
     @property
     def answers(self) -> bool:
-        """It said something, and came to an end."""
+        """Whether it said something and finished."""
         return self.answer.pieces > 0 and not self.answer.failed
 
     @property
     def calling(self) -> Calling:
-        """What it did when it was asked to call a tool."""
+        """What it did when asked to call a tool."""
         if self.call is None or not (self.call.calls or self.call.failed):
             return "none"
         if not self.call.calls:
@@ -134,11 +134,11 @@ class Tried(Struct, kw_only=True):
 async def try_and_close(
     provider: Provider, clock: Clock | None = None, *, is_brief: bool = False
 ) -> Tried:
-    """Ask a model for an answer and, when it gave one, for a tool call; then close it.
+    """Ask a model for an answer and, if it gave one, for a tool call; then close it.
 
     Args:
-        provider: It is made ready first, where that takes something.
-        clock: The one of this machine unless a test has its own.
+        provider: The model; it is loaded first if necessary.
+        clock: This machine's clock, unless a test passes its own.
         is_brief: One word is enough, and no tool is called.
     """
     clock = clock or SystemClock()
@@ -163,7 +163,7 @@ async def try_and_close(
         calls_tools = provider.facts.calls_tools
         request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
         tried.call = await _play(provider, request, clock)
-    # What it was not told of is no question of how long it thinks.
+    # A model that was not told of the tool did not run out of tokens while reasoning about it.
     tried.call.is_cut &= calls_tools
     return tried
 
@@ -186,7 +186,7 @@ def verdict(tried: Tried) -> str:
 
 
 def in_words(tried: Tried) -> Iterator[str]:
-    """Return what was seen as a person reads it; the verdict stands last."""
+    """Yield the results as lines for a person; the verdict comes last."""
     answer = tried.answer
     if tried.load_s is not None:
         yield f"load         {tried.load_s:.2f} s"
@@ -203,7 +203,7 @@ def in_words(tried: Tried) -> Iterator[str]:
 
 
 def as_json(tried: Tried) -> Mapping[str, object]:
-    """Return what was seen for machines."""
+    """Return the results as JSON."""
     return {
         "model": tried.model,
         "answers": tried.answers,
@@ -234,7 +234,7 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
                 first_s = passed_s if played.first_s is None else played.first_s
                 match event:
                     case TextDelta(text=text, joined=pieces):
-                        # A fast server's pieces come together, and it streams all the same.
+                        # A fast server's pieces arrive together, but it streams all the same.
                         played.text += text
                         played.pieces += pieces
                         played.first_s, played.writing_s = first_s, passed_s - first_s
@@ -253,7 +253,7 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
 
 
 def _is_right(call: ToolCall) -> bool:
-    """Whether a call is the one that was asked for."""
+    """Whether a call is the one that was requested."""
     try:
         asked = parse(call.arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Explains for `policy explain`, with the tools of this machine and what the store knows."""
+"""Explains a decision for `policy explain`, with this machine's tools and the store's state."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -28,9 +28,9 @@ from zeroclaw.value import replace
 
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
-    """Return the tools that a daemon would offer here, to be asked only, and why there is no shell."""
+    """Return the tools that a daemon would offer here, only to be inspected, and why no shell."""
     await asyncio.to_thread(plugins.names, plugins.TOOLS)  # reads every package, once
-    # Tools that are only asked touch nothing that is kept, so an empty store serves.
+    # The tools are inspected, not run, so an empty store is enough.
     folder = await asyncio.to_thread(TemporaryDirectory, prefix="zeroclaw-policy-")
     stack.push_async_callback(asyncio.to_thread, folder.cleanup)
     empty = await open_store(Path(folder.name), clock=SystemClock())
@@ -45,12 +45,12 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
 async def explain(
     loaded: Loaded, *, who: str, tool: str, arguments: str, resources: tuple[str, ...]
 ) -> Explained:
-    """Return what would be decided; see `Explainer.explain`.
+    """Return the decision that would be made; see `Explainer.explain`.
 
     Raises:
         ConfigError: No person has this name, the arguments don't fit the tool, or a statement has
             a fault.
-        StoreUnusable: There is a store, and it can't be read.
+        StoreUnusable: There is a store, but it can't be read.
     """
     config, places = loaded.config, loaded.places
     settings = LiveConfig(config, configured(config.policy.statement))
@@ -58,7 +58,7 @@ async def explain(
     async with AsyncExitStack() as stack:
         offered, no_shell = await offered_here(config, stack)
         people = await asyncio.to_thread(_people, config)
-        # A halt and who was revoked are in the store, if there is one.
+        # A halt and revoked people are in the store, if there is one.
         if await asyncio.to_thread((places.data / FILE_NAME).is_file):
             kept = await stack.enter_async_context(open_read_only(places.data))
             await learn_stored(kept, people)

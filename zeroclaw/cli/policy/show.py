@@ -1,4 +1,4 @@
-"""Tells policy statements and decisions in words and as JSON."""
+"""Formats policy statements and decisions as text and as JSON."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,11 +28,11 @@ class Shown(Value):
 
 
 class Today(Value):
-    """What statements can match now.
+    """The names that statements can match now.
 
     Attributes:
-        known: All the names that there are.
-        facts: What the tools declare that are offered here.
+        known: All the names that exist.
+        facts: The declared facts of the tools that are offered here.
     """
 
     known: Vocabulary
@@ -54,7 +54,7 @@ class Today(Value):
 
 
 async def today_of(config: Config) -> Today:
-    """Return what there is on this machine today."""
+    """Return what this machine offers today."""
     async with AsyncExitStack() as stack:
         offered, _ = await offered_here(config, stack)
         facts = {name: facts_of(tool.spec) for name, tool in offered.items()}
@@ -90,7 +90,7 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
 
 
 def in_words(sets: Iterable[Shown], today: Today) -> Iterator[str]:
-    """Return sets as a person reads them."""
+    """Yield the sets as lines for a person."""
     for shown in sets:
         yield f"{shown.name}{'' if shown.in_force else '  (not in force)'}"
         yield from _table(shown.statements, today)
@@ -99,7 +99,7 @@ def in_words(sets: Iterable[Shown], today: Today) -> Iterator[str]:
 
 
 def set_json(shown: Shown, today: Today) -> dict[str, object]:
-    """Return a set for machines."""
+    """Return a set as JSON."""
     told = [_statement_json(one, today) for one in shown.statements]
     return {**asdict(shown), "statements": told}
 
@@ -139,7 +139,7 @@ def _scope(one: Statement) -> str:
 
 
 def explanation(one: Explained) -> Iterator[str]:
-    """Return a decision and how every statement stood to it."""
+    """Yield a decision and the result of every statement as lines for a person."""
     query, decision = one.query, one.ruling.decision
     verb = {"allow": "may", "ask": "may, if an approver says yes,", "deny": "may not"}
     yield f"{one.who} {verb[decision.effect]} use `{query.action}`: {decision.effect}"
@@ -158,7 +158,7 @@ def explanation(one: Explained) -> Iterator[str]:
 
 
 def explanation_json(one: Explained) -> dict[str, object]:
-    """Return the same for machines."""
+    """Return the same as JSON."""
     considered = [
         {"id": it.statement.id, "effect": it.statement.effect, "matched": it.matched, "why": it.why}
         for it in one.considered
