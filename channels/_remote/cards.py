@@ -52,13 +52,16 @@ def title(call: CardCall) -> str:
     return f"{call.number}. {unmarked(call.tool)}: {unmarked(call.summary)}"
 
 
+def parts(call: CardCall) -> list[str]:
+    """Return all that is shown of a call: its title, its arguments, why it asks, and its scope."""
+    why = f"{unmarked(call.why)} · {call.hash8}"
+    found = (title(call), escape_invisible(call.arguments), why, unmarked(call.scope))
+    return list(filter(None, found))
+
+
 def listed(card: Card) -> str:
     """Return all calls of a card as one text."""
-    parts: list[str] = []
-    for call in card.calls:
-        parts += [title(call), escape_invisible(call.arguments)]
-        parts += [f"{unmarked(call.why)} · {call.hash8}", unmarked(call.scope)]
-    return "\n".join(filter(None, parts))
+    return "\n".join(line for call in card.calls for line in parts(call))
 
 
 def carried(approval: ApprovalId, choice: Choice) -> str:

@@ -13,8 +13,9 @@ from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author, is_vouched_for
 from channels.email.imap import Mailbox
+from channels.email.kept import Kept
 from channels.email.logins import Logins
-from zeroclaw import Address, ChannelRejected
+from zeroclaw import Address
 
 MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are read to find the newest of one person."""
@@ -43,8 +44,9 @@ class Account:
         async with AsyncExitStack() as stack:
             async with self._logins.lend() as login:
                 mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
+                stack.push_async_callback(mailbox.aclose)
                 self._open.add(mailbox)
-                stack.push_async_callback(self._cut, mailbox)
+                stack.callback(self._open.discard, mailbox)
                 await mailbox.login(login)
             await mailbox.open(self._settings.mailbox)
             yield mailbox
@@ -79,32 +81,20 @@ class Account:
                     return parent_of(mail)
         return Parent()
 
-    async def read(self, validity: int, uid: int, message: str) -> Fetched:
-        """Return a mail whose file is wanted.
-
-        Raises:
-            ChannelRejected: It is gone.
-        """
+    async def read(self, validity: int, uid: int, message: str) -> Fetched | None:
+        """Return a mail whose file is wanted, None for one that is gone."""
         async with self._looking, self.mailbox() as mailbox:
             if mailbox.validity != validity:  # its number is another one's by now
                 named = f'HEADER Message-ID "<{message}>"'
                 uid = next(iter(await mailbox.search(named) if is_plain_id(message) else ()), 0)
             most = self._settings.max_mail_bytes
-            fetched = await mailbox.fetch(uid, most=most) if uid else None
-        if fetched is None:
-            message = f"`{self._channel}`: the mail with the file is gone"
-            raise ChannelRejected(message, gone=True)
-        return fetched
+            return await mailbox.fetch(uid, most=most) if uid else None
 
     async def aclose(self) -> None:
         """Cut every connection; safe twice."""
         await self.sender.aclose()
         for one in tuple(self._open):
-            await self._cut(one)
-
-    async def _cut(self, mailbox: Mailbox) -> None:
-        self._open.discard(mailbox)
-        await mailbox.aclose()
+            await one.aclose()
 
 
 async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
@@ -114,7 +104,7 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """
-    account = Account(Logins("email", settings, secrets))
+    account = Account(Logins("email", settings, secrets, Kept()))
     async with account.mailbox() as mailbox:
         await account.sender.try_login()
     vouched = (

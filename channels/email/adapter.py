@@ -18,7 +18,7 @@ from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, 
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Mailbox
-from channels.email.kept import Kept, Progress, Read
+from channels.email.kept import PROGRESS, Kept, Progress, Read
 from channels.email.logins import Logins
 from channels.email.render import Words
 from channels.email.robots import SENDER_CAPPED, Caps
@@ -82,10 +82,9 @@ class EmailChannel:
         self.capabilities = CAPABILITIES
         self._context = context
         self._settings = settings
-        clock, directory = context.clock, context.directory
-        self._account = Account(
-            Logins(context.name, settings, context.secrets, directory, clock.monotonic)
-        )
+        directory, now = context.directory, context.clock.monotonic
+        tokens = Kept(directory, "refresh-token")
+        self._account = Account(Logins(context.name, settings, context.secrets, tokens, now))
         self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
@@ -103,7 +102,8 @@ class EmailChannel:
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
         context, poll_s = self._context, self._settings.poll_s
-        progress = Progress(self._settings.mailbox, context.positions, context.directory)
+        note = Kept(context.directory, PROGRESS)
+        progress = Progress(self._settings.mailbox, context.positions, note)
         try:
             async with self._account.mailbox() as mailbox, asyncio.TaskGroup() as self._group:
                 read = await self._begun(mailbox, progress)
@@ -317,13 +317,11 @@ class EmailChannel:
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Get the bytes of a file, from the mail that it came with."""
-        place = decode.read_reference(attachment.reference)
-        if place is None:
-            message = f"`{self.name}` has no such file"
-            raise ChannelRejected(message, gone=True)
-        validity, uid, number, message_id = place
-        fetched = await self._account.read(validity, uid, message_id)
-        content = await asyncio.to_thread(_file_of, fetched, number)
+        content = None
+        if place := decode.read_reference(attachment.reference):
+            validity, uid, number, message_id = place
+            if fetched := await self._account.read(validity, uid, message_id):
+                content = await asyncio.to_thread(_file_of, fetched, number)
         if content is None or len(content) > max_bytes:
             why = "is not there" if content is None else f"has more than {max_bytes:,} bytes"
             message = f"`{self.name}`: the file {why}"

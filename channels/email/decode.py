@@ -14,8 +14,9 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
@@ -164,7 +165,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     if author is None:
         return Passed(why="no one sender")
     own = identity.normalised(settings.address, settings.plus_tags)
-    if why := robots.why_none(mail.headers, kind=mail.kind, sender=author.address, own=own):
+    if why := robots.why_none(mail, sender=author.address, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
@@ -179,6 +180,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     if verified and parent.id:
         keys.append(f"id:{_hash(author.address, parent.id)}")
     is_whole = len(fetched.raw) >= fetched.size_bytes
+    files = tuple(islice(_files(mail, place, parent.id), MOST_FILES)) if is_whole else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
@@ -195,7 +197,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         body=body,
         message=message,
         position=Position(scope=settings.mailbox, cursor=place),
-        attachments=tuple(_files(mail, place, parent.id)) if is_whole else (),
+        attachments=files,
         sent_at=fetched.at,
         alone=True,
     )
@@ -392,23 +394,19 @@ def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files(mail: Mail, place: str, message_id: str) -> list[Attachment]:
+def _files(mail: Mail, place: str, message_id: str) -> Iterator[Attachment]:
     known = message_id if is_plain_id(message_id) else ""
-    found: list[Attachment] = []
     for number, part in enumerate(mail.parts):
-        if part.is_file and len(found) < MOST_FILES:
+        if part.is_file:
             ending = _ENDINGS.get(part.kind, part.kind.partition("/")[2][:12] or "bin")
             # Three of four signs of base64 are bytes; its line ends are few.
             estimate = (part.end - part.start) * (3 if part.encoding == "base64" else 4) // 4
-            found.append(
-                Attachment(
-                    reference=f"{place}:{number}:{known}",
-                    name=part.name or f"part-{number + 1}.{ending}",
-                    media_type=part.kind,
-                    size_bytes=estimate if part.said_bytes is None else part.said_bytes,
-                )
+            yield Attachment(
+                reference=f"{place}:{number}:{known}",
+                name=part.name or f"part-{number + 1}.{ending}",
+                media_type=part.kind,
+                size_bytes=estimate if part.said_bytes is None else part.said_bytes,
             )
-    return found
 
 
 def read_reference(reference: str) -> tuple[int, int, int, str] | None:

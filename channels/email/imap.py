@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from aioimaplib import AioImapException
-from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response
+from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response, quoted
 
 from channels.email.decode import Fetched
 from channels.email.logins import Login
@@ -144,13 +144,12 @@ class Mailbox:
             ChannelUnauthorized: The server does not accept it.
         """
         await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
-        # The library quotes the password, and the name not.
-        name = login.username.replace("\\", "\\\\").replace('"', '\\"')
         try:
             if login.is_token:
                 call = self._protocol.xoauth2(login.username, login.secret)
             else:
-                call = self._protocol.login(f'"{name}"', login.secret)
+                # The library quotes the password, and the name not.
+                call = self._protocol.login(quoted(login.username), login.secret)
             response = await self._within(call, CONNECT_S)
         except ValueError as error:  # an end of a line in one of them, or what is not ASCII
             message = (
@@ -161,7 +160,7 @@ class Mailbox:
         if response.result == "OK":
             return
         message = f"`{self._channel}`: the mailbox does not accept the {login.called}"
-        if _REFUSED.search(bytes(response.lines[-1]) if response.lines else b""):
+        if _REFUSED.search(bytes(response.lines[-1])):
             raise ChannelUnauthorized(message)
         message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"
         raise ChannelUnavailable(message)
@@ -172,7 +171,7 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: There is none of this name.
         """
-        response = await self._within(self._protocol.select(f'"{mailbox}"'), CALL_S)
+        response = await self._within(self._protocol.select(quoted(mailbox)), CALL_S)
         if response.result != "OK":
             message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
             raise ChannelUnauthorized(message)
@@ -275,8 +274,8 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
 
 def _words(response: Response) -> str:
     """Return what a server said of a refusal, in short."""
-    last = bytes(response.lines[-1]) if response.lines else b""
-    return " ".join(last.decode("utf-8", "replace").split())[:120].lower()
+    last = bytes(response.lines[-1]).decode("utf-8", "replace")
+    return " ".join(last.split())[:120].lower()
 
 
 def _instant(text: str) -> datetime | None:

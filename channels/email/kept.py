@@ -12,29 +12,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 
-from zeroclaw import Value
+from zeroclaw import Struct, Value
 
 PROGRESS = "read-up-to"
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
-class Kept:
+class Kept(Struct, eq=False):
     """One text, replaced whole and readable by its owner alone; where there is no directory, none."""
 
-    def __init__(self, directory: Path | None, name: str) -> None:
-        """Hold where it stands."""
-        self._file = None if directory is None else directory / name
-        self._text: str | None = None
+    directory: Path | None = None
+    name: str = ""
+    _text: str | None = None
 
     async def read(self) -> str:
         """Return it, empty where nothing was kept that can be read."""
-        return "" if self._file is None else await asyncio.to_thread(_read, self._file)
+        place = self.directory
+        return "" if place is None else await asyncio.to_thread(_read, place / self.name)
 
     async def keep(self, text: str) -> None:
         """Put a text in its place."""
-        if self._file is not None and text != self._text:
+        if self.directory is not None and text != self._text:
             self._text = text
-            await asyncio.to_thread(_write, self._file, text)
+            await asyncio.to_thread(_write, self.directory / self.name, text)
 
 
 class Read(Value):
@@ -43,10 +43,6 @@ class Read(Value):
     validity: int
     uid: int
 
-    def cursor(self) -> str:
-        """Return it as a position has it."""
-        return f"{self.validity}:{self.uid}"
-
 
 def read_cursor(cursor: str) -> Read | None:
     """Return what a cursor says, None for what is none."""
@@ -54,36 +50,34 @@ def read_cursor(cursor: str) -> Read | None:
     return Read(validity=int(found[1]), uid=int(found[2])) if found else None
 
 
-class Progress:
-    """How far one mailbox was read: the newest of what the runtime and the note know."""
+class Progress(Struct, eq=False):
+    """How far one mailbox was read: the newest of what the runtime and the note know.
 
-    def __init__(self, mailbox: str, positions: Mapping[str, str], directory: Path | None) -> None:
-        """Hold where it stands.
+    Attributes:
+        mailbox: The scope of its position.
+        positions: As committed; grows.
+        kept: The note.
+    """
 
-        Args:
-            mailbox: The scope of its position.
-            positions: As committed; grows.
-            directory: Where the note is kept, None for nowhere.
-        """
-        self._mailbox = mailbox
-        self._positions = positions
-        self._note = Kept(directory, PROGRESS)
+    mailbox: str
+    positions: Mapping[str, str]
+    kept: Kept
 
     @property
     def stored(self) -> Read | None:
         """What was stored last, None where nothing was."""
-        return read_cursor(self._positions.get(self._mailbox, ""))
+        return read_cursor(self.positions.get(self.mailbox, ""))
 
     async def known(self) -> tuple[Read, ...]:
         """Return all that is known, of this numbering or of earlier ones."""
-        cursor, _, mailbox = (await self._note.read()).strip().partition(" ")
-        noted = read_cursor(cursor) if mailbox == self._mailbox else None
+        cursor, _, mailbox = (await self.kept.read()).strip().partition(" ")
+        noted = read_cursor(cursor) if mailbox == self.mailbox else None
         return tuple(filter(None, (self.stored, noted)))
 
     async def note(self, read: Read) -> None:
         """Keep how far was read, where the position does not say it already."""
         if read != self.stored:
-            await self._note.keep(f"{read.cursor()} {self._mailbox}\n")
+            await self.kept.keep(f"{read.validity}:{read.uid} {self.mailbox}\n")
 
 
 def _read(file: Path) -> str:

@@ -150,9 +150,7 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
     head = cards.head(shown)
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
     for call in shown.calls:
-        named, why = f"{call.number}. {call.tool}: {call.summary}", f"{call.why} · {call.hash8}"
-        lines = map(escape_invisible, filter(None, (named, call.arguments, why, call.scope)))
-        called, arguments, *more = lines
+        called, arguments, *more = cards.parts(call)
         links: list[tuple[str, str]] = []
         for choice in shown.choices:
             if choice != "deny_with_reason":  # what the denying mail says is the reason
@@ -179,8 +177,8 @@ def ended(outcome: Outcome) -> Words:
     words = CardWords(outcome.card.language)
     endings = {one.approval: one for one in outcome.endings}
     lines = [
-        escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        + f"\n{cards.ended(words, endings[call.approval], MOST_REASON_CHARS)}"
+        f"{cards.title(call)} · {call.hash8}\n"
+        f"{cards.ended(words, endings[call.approval], MOST_REASON_CHARS)}"
         for call in outcome.card.calls
         if call.approval in endings
     ]

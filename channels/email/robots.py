@@ -5,11 +5,12 @@ bounces and Microsoft's and Google's mail say of themselves, read 2026-11. None 
 to be there, so there is a cap for each sender as well, and one for the account that stops it.
 """
 
+import re
 from collections import deque
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
 
+from channels.email.mime import Mail
 from zeroclaw import Sentence
 
 HOUR_S = 3600.0
@@ -34,23 +35,22 @@ _MARKS = frozenset(
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
 _TOLD = "told"
-Headers = Mapping[str, tuple[str, ...]]
+_TIME = re.compile(r"\d+\.?\d*", re.ASCII)
 
 
-def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
+def why_none(mail: Mail, *, sender: str, own: str) -> str:
     """Return why a mail is not answered, empty for one that a person may have written.
 
     Args:
-        headers: By name in lower case.
-        kind: The media type of the whole.
+        mail: It, taken apart.
         sender: Who wrote it, normalised.
         own: The account's own address, normalised.
     """
 
     def first(name: str) -> str:
-        return next(iter(headers.get(name, ())), "").strip().lower()
+        return mail.header(name).strip().lower()
 
-    local = sender.partition("@")[0]
+    headers, local = mail.headers, sender.partition("@")[0]
     path = first("return-path").strip("<> ")
     suppressed = map(str.strip, first("x-auto-response-suppress").split(","))
     checks = (
@@ -59,7 +59,7 @@ def why_none(headers: Headers, *, kind: str, sender: str, own: str) -> str:
         ("precedence", first("precedence") in _MASS),
         ("a list", any(name.startswith("list-") for name in headers)),
         ("no return path", "return-path" in headers and not path),
-        ("a report", kind == "multipart/report"),
+        ("a report", mail.kind == "multipart/report"),
         ("from a robot", local in _ROBOTS or path.partition("@")[0] in _ROBOTS),
         ("wants no automatic answer", not _SUPPRESSES.isdisjoint(suppressed)),
         ("marked as automatic", not _MARKS.isdisjoint(headers)),
@@ -84,7 +84,7 @@ class Caps:
         """Count what an earlier process counted; a time that is yet to come counts as now."""
         found: list[tuple[float, str]] = []
         for who, *words in filter(None, map(str.split, kept.splitlines())):
-            found += [(min(float(one), at), who) for one in words if _is_time(one)]
+            found += [(min(float(one), at), who) for one in words if _TIME.fullmatch(one)]
             if _TOLD in words:
                 self._told.add(who)
         self._answered.extend(sorted(found))
@@ -121,7 +121,3 @@ class Caps:
 
 def _digest(sender: str) -> str:
     return blake2b(sender.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _is_time(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal() and text.isascii()

@@ -7,20 +7,10 @@ so it never changes.
 
 from collections.abc import Mapping
 
-from channels._remote.cards import ended, head, label, title, unmarked
+from channels._remote.cards import ended, head, label, parts, title, unmarked
 from channels._remote.cards import listed as calls
 from channels.slack import decode, render
-from zeroclaw import (
-    ApprovalId,
-    Card,
-    CardCall,
-    CardWords,
-    Choice,
-    Ending,
-    MessageRef,
-    Outcome,
-    escape_invisible,
-)
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Choice, Ending, MessageRef, Outcome
 
 MOST_CHARS = 11_000
 """Limit on the text of all blocks of a card; a little below Slack's own limits."""
@@ -50,12 +40,12 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
         return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
     shown = [render.text_block(head(card))]
     for call in card.calls:
-        shown.append(render.text_block(title(call)))
-        shown.append(render.text_block(escape_invisible(call.arguments), code=True))
-        below = [f"{unmarked(call.why)} · {call.hash8}", unmarked(call.scope)]
+        called, arguments, *below = parts(call)
+        shown.append(render.text_block(called))
+        shown.append(render.text_block(arguments, code=True))
         if (ending := endings.get(call.approval)) is not None:
             below.append(ended(words, ending, MOST_REASON))
-        shown.append(render.text_block("\n".join(filter(None, below))))
+        shown.append(render.text_block("\n".join(below)))
         if ending is None:
             shown.append(_buttons(card, call))
     return shown

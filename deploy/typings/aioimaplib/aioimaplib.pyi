@@ -4,6 +4,8 @@ import asyncio
 from asyncio import AbstractEventLoop, Transport
 from typing import Protocol
 
+def quoted(arg: str) -> str: ...
+
 class Response:
     result: str
     lines: list[bytes | bytearray]

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from channels.email.kept import PROGRESS, Progress, Read, read_cursor
+from channels.email.kept import PROGRESS, Kept, Progress, Read, read_cursor
 
 
 async def test_what_the_runtime_has_committed_is_not_noted_once_more(tmp_path: Path) -> None:
     """A mail that was admitted moves the position; the note is for those that it never sees."""
     positions: dict[str, str] = {}
-    progress = Progress("INBOX", positions, tmp_path)
+    progress = Progress("INBOX", positions, Kept(tmp_path, PROGRESS))
     await progress.note(Read(validity=7, uid=1))
     positions["INBOX"] = "7:2"
     await progress.note(Read(validity=7, uid=2))
@@ -21,8 +21,8 @@ async def test_what_the_runtime_has_committed_is_not_noted_once_more(tmp_path: P
 
 
 async def test_the_note_of_another_mailbox_is_none(tmp_path: Path) -> None:
-    await Progress("INBOX", {}, tmp_path).note(Read(validity=7, uid=1))
-    assert await Progress("Bot", {}, tmp_path).known() == ()
+    await Progress("INBOX", {}, Kept(tmp_path, PROGRESS)).note(Read(validity=7, uid=1))
+    assert await Progress("Bot", {}, Kept(tmp_path, PROGRESS)).known() == ()
 
 
 @pytest.mark.parametrize("cursor", ["", "7", "7:", ":1", "7:x", "-7:1", "\u0667:1"])

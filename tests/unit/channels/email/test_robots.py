@@ -2,6 +2,7 @@
 
 import pytest
 
+from channels.email.mime import Mail
 from channels.email.robots import HOUR_S, Caps, why_none
 
 ROBOTS = {
@@ -20,7 +21,8 @@ ROBOTS = {
 
 def why(headers: dict[str, str], *, kind: str = "text/plain", sender: str = "ann@a.example") -> str:
     found = {name.lower(): (value,) for name, value in headers.items()}
-    return why_none(found, kind=kind, sender=sender, own="bot@zero.test")
+    mail = Mail(headers=found, kind=kind, parts=(), raw=b"")
+    return why_none(mail, sender=sender, own="bot@zero.test")
 
 
 @pytest.mark.parametrize(("name", "value"), ROBOTS.items())
