@@ -26,12 +26,12 @@ class ShortAnswers:
         self._log, self._event = log, event
         self._under_way = asyncio.Semaphore(most)
 
-    def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[None]]) -> None:
+    def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[object]]) -> None:
         """Start to send an answer, or drop it if too many are being sent; never waits."""
         if not self._under_way.locked():
             group.create_task(self._sent(send))
 
-    async def _sent(self, send: Callable[[], Awaitable[None]]) -> None:
+    async def _sent(self, send: Callable[[], Awaitable[object]]) -> None:
         async with self._under_way:
             try:
                 await send()

@@ -3,7 +3,7 @@
 Platforms count text in UTF-16 units, of which an emoji takes two.
 """
 
-from zeroclaw import ChannelRejected, OutgoingFile
+from zeroclaw import ChannelRejected
 
 LONGEST_WAIT_S = 24 * 3600.0
 """Longest wait accepted from a server; anything beyond a day is a fault of the server."""
@@ -37,12 +37,12 @@ def wait_s(stated: object) -> float:
     return min(found, LONGEST_WAIT_S) if found > 0 else UNSTATED_WAIT_S
 
 
-def check_size(channel: str, file: OutgoingFile, most: int) -> None:
-    """Check a file's size against the channel's limit in bytes.
+def check_size(channel: str, size: int, most: int, unit: str = "bytes") -> None:
+    """Check the size of a file or a text against the channel's limit.
 
     Raises:
-        ChannelRejected: The file is larger.
+        ChannelRejected: It is larger.
     """
-    if len(file.content) > most:
-        message = f"`{channel}`: {len(file.content):,} bytes are more than {most:,}"
+    if size > most:
+        message = f"`{channel}`: {size:,} {unit} are more than {most:,}"
         raise ChannelRejected(message)

@@ -305,7 +305,7 @@ class DiscordChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file; in a server it is a reply to the message that it answers."""
-        check_size(self.name, file, CAPABILITIES.max_file_bytes)
+        check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
         body = {"content": render.plainly(file.caption)}
         sent = (file.name, file.content)
         return await self._post(to, body, key=file.key, reply_to=file.reply_to or "", file=sent)

@@ -107,9 +107,7 @@ class EmailSettings(BaseModel):
     @classmethod
     def _is_host(cls, host: str) -> str:
         if _HOST.fullmatch(host) is None:
-            message = (
-                "must be a host's name alone, such as mail.example.org; its port is another key"
-            )
+            message = "must be a host's name alone, such as mail.example.org, without its port"
             raise ValueError(message)
         return host
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import format_datetime
@@ -44,7 +44,6 @@ from zeroclaw import (
     Pressed,
     Recent,
     Rendered,
-    TranscriptItem,
     ZeroclawError,
     replace,
 )
@@ -158,49 +157,54 @@ class EmailChannel:
         Raises:
             ChannelUnauthorized: So many are answered that it must be a loop.
         """
-        log, me = self._context.log, await self._me_with_key()
-        decoded = partial(decode.decoded, fetched, me)
+        log = self._context.log
         try:
-            # However a mail is made, nobody waits for its reading.
-            is_quick = decode.is_quick(fetched.raw)
-            event = decoded() if is_quick else await asyncio.to_thread(decoded)
-            if isinstance(event, Taken) and event.may_quote:
-                known = await self._context.transcript(event.envelope.address, "")
-                event = await asyncio.to_thread(self._decoded_again, fetched, known)
-        except UNREADABLE as error:
-            log("mail_not_read", kind=type(error).__name__, uid=fetched.uid, level="warning")
-            return True
+            event = await self._decoded(fetched)
+            if isinstance(event, Passed):
+                log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
+                return True
+            sender = event.envelope.sender
+            counts = sender.verified and self._counts(event)
+            state = self._caps.state(sender.id, self._now()) if counts else "free"
+            if state == "capped":
+                log("sender_capped", uid=fetched.uid, level="warning")
+                await self._tell_of_cap(sender.id)
+                return True
+            admission = await admit(event.envelope) if state == "free" else None
         except ZeroclawError as error:
             log("event_not_admitted", why=str(error), level="warning")
             return False
-        if isinstance(event, Passed):
-            log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
-            return True
-        sender = event.envelope.sender
-        counts = sender.verified and self._counts(event)
-        state = self._caps.state(sender.id, self._now()) if counts else "free"
-        if state == "stopped":
+        if admission is None:
             message = (
                 f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
                 "a loop, so the channel has stopped for an hour; see who writes, then start it again"
             )
             raise ChannelUnauthorized(message)
-        try:
-            if state == "capped":
-                log("sender_capped", uid=fetched.uid, level="warning")
-                await self._tell_of_cap(sender.id)
-                return True
-            admission = await admit(event.envelope)
-        except ZeroclawError as error:
-            log("event_not_admitted", why=str(error), level="warning")
-            return False
         await self._follow(mailbox, fetched.uid, event, admission)
         return True
 
-    def _decoded_again(self, fetched: Fetched, known: Sequence[TranscriptItem]) -> Taken | Passed:
-        """Return what a mail means beside what the bot said in its thread, by either part of it."""
-        said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
-        return decode.decoded(fetched, self._me, [*said, *filter(None, map(render.unlike, said))])
+    async def _decoded(self, fetched: Fetched) -> Taken | Passed:
+        """Return what a mail means, also beside what the bot said in its thread."""
+        me = await self._me_with_key()
+
+        def again() -> Taken | Passed:
+            said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
+            # A mail program quotes either part of a mail.
+            return decode.decoded(fetched, me, [*said, *filter(None, map(render.unlike, said))])
+
+        try:
+            if decode.is_quick(fetched.raw):
+                event = decode.decoded(fetched, me)
+            else:  # however a mail is made, nobody waits for its reading
+                event = await asyncio.to_thread(decode.decoded, fetched, me)
+            if isinstance(event, Taken) and event.may_quote:
+                known = await self._context.transcript(event.envelope.address, "")
+                event = await asyncio.to_thread(again)
+        except UNREADABLE as error:
+            kind = type(error).__name__
+            self._context.log("mail_not_read", kind=kind, uid=fetched.uid, level="warning")
+            event = Passed(why="it can't be read")
+        return event
 
     async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
         """Tell the server that a mail was received, and the sender what came of it."""
@@ -212,10 +216,12 @@ class EmailChannel:
                 await self._answered.keep(self._caps.kept(self._now()))
             elif isinstance(body := event.envelope.body, Pressed):
                 self._pressed[carried(body.approval, body.choice)] = True
-        self._parents[event.envelope.address.key()] = event.parent
+        to = event.envelope.address
+        self._parents[to.key()] = event.parent
         await mailbox.flag(uid)
         if isinstance(admission, Answered) and self._group:
-            self._toasts.begin(self._group, partial(self._toast, event, admission.text))
+            words, key = render.letter_by_letter(admission.text), f"toast {event.envelope.message}"
+            self._toasts.begin(self._group, partial(self._post, to, key, words, event.parent))
 
     def _counts(self, event: Taken) -> bool:
         """Return whether a mail is one of so many; the first answer to a card by a code is not.
@@ -250,11 +256,6 @@ class EmailChannel:
     def _now(self) -> float:
         return self._context.clock.now().timestamp()
 
-    async def _toast(self, event: Taken, text: str) -> None:
-        """Answer a sender alone, with what may be lost."""
-        key, words = f"toast {event.envelope.message}", render.letter_by_letter(text)
-        await self._post(event.envelope.address, key, words, event.parent)
-
     # --- outward ---------------------------------------------------------------------------------
 
     def render(self, markdown: str) -> Rendered:
@@ -267,10 +268,8 @@ class EmailChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Send an answer."""
-        length, most = self.measure(outgoing.rendered), CAPABILITIES.max_length
-        if length > most:
-            message = f"`{self.name}`: {length:,} characters are more than {most:,}"
-            raise ChannelRejected(message)
+        length = self.measure(outgoing.rendered)
+        check_size(self.name, length, CAPABILITIES.max_length, "characters")
         is_folded = self._settings.receipts == "folded"
         answer = partial(render.answer, outgoing, is_folded=is_folded)
         words = answer() if length <= SHORT_CHARS else await asyncio.to_thread(answer)
@@ -278,7 +277,7 @@ class EmailChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with what stands with it."""
-        check_size(self.name, file, CAPABILITIES.max_file_bytes)
+        check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to)
         words = replace(render.letter_by_letter(file.caption), file=file)
         return await self._post(to, file.key, words, parent)
@@ -350,10 +349,8 @@ class EmailChannel:
         if identity.normalised(to.chat) != to.chat:
             message = f"`{self.name}` has no chat `{to.chat}`"
             raise ChannelRejected(message)
-        id_, at = self._id(to, key), self._context.clock.now()
-        mail = partial(
-            render.mail, words, parent, self._settings, message_id=id_, to=to.chat, at=at
-        )
+        id_, at, account = self._id(to, key), self._context.clock.now(), self._settings
+        mail = partial(render.mail, words, parent, account, message_id=id_, to=to.chat, at=at)
         is_long = words.file is not None or len(words.html) > SHORT_CHARS
         raw = await asyncio.to_thread(mail) if is_long else mail()
         await self._account.sender.send(raw, to.chat)

@@ -170,9 +170,8 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
         return Passed(why="it is our own")
-    verified = identity.is_vouched_for(
-        author.address, mail.headers.get("authentication-results", ()), settings.authserv_id
-    )
+    results = mail.headers.get("authentication-results", ())
+    verified = identity.is_vouched_for(author.address, results, settings.authserv_id)
     address = _chat(me, author.address, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
@@ -205,13 +204,8 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
 
 
 def _chat(me: Me, sender: str, thread: str | None) -> Address:
-    return Address(
-        channel=me.channel,
-        account=me.settings.address,
-        chat=sender,
-        thread=thread or None,
-        direct=True,
-    )
+    account, thread = me.settings.address, thread or None
+    return Address(channel=me.channel, account=account, chat=sender, thread=thread, direct=True)
 
 
 def parent_of(mail: Mail) -> Parent:
@@ -376,10 +370,8 @@ def _html(source: str) -> tuple[str, str]:
     source = source[:MOST_HTML_CHARS]
     quoted = _QUOTED_FROM.search(source)
     own = source[: quoted.start()] if quoted else source
-    return (
-        readable_page(source, leaves_out=_is_hidden).text,
-        readable_page(own, leaves_out=_is_quoted).text,
-    )
+    whole = readable_page(source, leaves_out=_is_hidden)
+    return whole.text, readable_page(own, leaves_out=_is_quoted).text
 
 
 def _is_hidden(_tag: str, attributes: Mapping[str, str]) -> bool:

@@ -101,10 +101,8 @@ def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bo
 def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
     dmarc = [(is_pass, facts) for method, is_pass, facts in results if method == "dmarc"]
     if dmarc:  # whatever else passed: this is the verdict over it
-        return all(
-            is_pass and _domain(facts.get("header.from", "")) in {"", domain}
-            for is_pass, facts in dmarc
-        )
+        domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
+        return all(is_pass for is_pass, _ in dmarc) and domains <= {"", domain}
     found = (_proven(method, facts) for method, is_pass, facts in results if is_pass)
     return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
 
@@ -153,10 +151,8 @@ def _results(statements: Iterable[str]) -> Iterator[_Result]:
     """
     for one in statements:
         before, *found = _NAME.split(one.strip())
-        pairs = [
-            (name.lower(), value.strip())
-            for name, value in zip(found[::2], found[1::2], strict=True)
-        ]
+        names, values = map(str.lower, found[::2]), map(str.strip, found[1::2])
+        pairs = list(zip(names, values, strict=True))
         if not before and pairs and pairs[0][1].lower() != "none":
             (method, result), *facts = pairs
             # Of facts with one name the first counts.

@@ -152,10 +152,8 @@ class Mailbox:
                 call = self._protocol.login(quoted(login.username), login.secret)
             response = await self._within(call, CONNECT_S)
         except ValueError as error:  # an end of a line in one of them, or what is not ASCII
-            message = (
-                f"`{self._channel}`: the {login.called} can't be sent, for a line break or another "
-                "sign in it"
-            )
+            why = f"a line break or another sign in the {login.called} can't be sent"
+            message = f"`{self._channel}`: {why}"
             raise ChannelUnauthorized(message) from error
         if response.result == "OK":
             return
@@ -176,18 +174,15 @@ class Mailbox:
             message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
             raise ChannelUnauthorized(message)
         told = dict(one for line in response.lines for one in _OPENED.findall(bytes(line)))
-        self.validity, self.next_uid = (
-            int(told.get(b"UIDVALIDITY", 0)),
-            int(told.get(b"UIDNEXT", 0)),
-        )
+        self.validity = int(told.get(b"UIDVALIDITY", 0))
+        self.next_uid = int(told.get(b"UIDNEXT", 0))
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
         call = self._protocol.search(*criteria, charset=None, by_uid=True)
         lines = await self._asked(call, CALL_S)
-        return sorted(
-            {int(one) for line in lines[:-1] for one in bytes(line).split() if one.isdigit()}
-        )
+        found = b" ".join(lines[:-1]).split()
+        return sorted({int(one) for one in found if one.isdigit()})
 
     async def fetch(self, uid: int, *, most: int) -> Fetched | None:
         """Return a mail, or as much of it as may be read; None where it is gone.

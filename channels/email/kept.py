@@ -18,23 +18,23 @@ PROGRESS = "read-up-to"
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
-class Kept(Struct, eq=False):
+class Kept:
     """One text, replaced whole and readable by its owner alone; where there is no directory, none."""
 
-    directory: Path | None = None
-    name: str = ""
-    _text: str | None = None
+    def __init__(self, directory: Path | None = None, name: str = "") -> None:
+        """Hold where it stands."""
+        self._file = None if directory is None else directory / name
+        self._text: str | None = None
 
     async def read(self) -> str:
         """Return it, empty where nothing was kept that can be read."""
-        place = self.directory
-        return "" if place is None else await asyncio.to_thread(_read, place / self.name)
+        return "" if self._file is None else await asyncio.to_thread(_read, self._file)
 
     async def keep(self, text: str) -> None:
         """Put a text in its place."""
-        if self.directory is not None and text != self._text:
+        if self._file is not None and text != self._text:
             self._text = text
-            await asyncio.to_thread(_write, self.directory / self.name, text)
+            await asyncio.to_thread(_write, self._file, text)
 
 
 class Read(Value):

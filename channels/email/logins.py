@@ -19,7 +19,7 @@ from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.kept import Kept
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Struct, Value, field
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 EARLY_S = 120.0
 """So long before its end a token is given up, that none ends within a login."""
@@ -48,31 +48,42 @@ class Login(Value):
         return "access token" if self.is_token else "user name and password"
 
 
-class Logins(Struct, eq=False):
-    """Those of one account; raises `ChannelUnauthorized` where the password is not set.
+class Logins:
+    """Those of one account.
 
     Attributes:
         channel: The name in the configuration.
         settings: Who logs in, and where.
-        secrets: The password; or the refresh token, and what proves the application.
-        kept: The newest refresh token.
-        now: Returns the time by which a token ends; a constant where none is used for long.
     """
 
-    channel: str
-    settings: EmailSettings
-    secrets: Mapping[str, str]
-    kept: Kept
-    now: Callable[[], float] = float
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _tls: SSLContext | None = None
-    _token: str = ""
-    _ends_at: float = 0.0
+    def __init__(
+        self,
+        channel: str,
+        settings: EmailSettings,
+        secrets: Mapping[str, str],
+        kept: Kept,
+        now: Callable[[], float] = float,
+    ) -> None:
+        """Ask for nothing yet.
 
-    def __post_init__(self) -> None:
-        if self.settings.password and not self.secrets.get("password"):
-            message = f"`{self.channel}`: the password is not set"
+        Args:
+            channel: See above.
+            settings: Likewise.
+            secrets: The password; or the refresh token, and what proves the application.
+            kept: The newest refresh token.
+            now: Returns the time by which a token ends; a constant where none is used for long.
+
+        Raises:
+            ChannelUnauthorized: The password is not set.
+        """
+        self.channel, self.settings, self._secrets = channel, settings, secrets
+        if settings.password and not secrets.get("password"):
+            message = f"`{channel}`: the password is not set"
             raise ChannelUnauthorized(message)
+        self._kept, self._now = kept, now
+        self._asking = asyncio.Lock()
+        self._tls: SSLContext | None = None
+        self._token, self._ends_at = "", 0.0
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[Login]:
@@ -83,11 +94,11 @@ class Logins(Struct, eq=False):
             ChannelUnavailable: None can be asked for now, or one is refused that was taken before.
         """
         tls, username = await self._trusted(), self.settings.username or self.settings.address
-        if password := self.secrets.get("password"):
+        if password := self._secrets.get("password"):
             yield Login(username=username, secret=password, tls=tls)
             return
         async with self._asking:
-            now = self.now()
+            now = self._now()
             is_new = not self._token or now >= self._ends_at
             if is_new:
                 await self._renew(tls, now)
@@ -103,13 +114,13 @@ class Logins(Struct, eq=False):
 
     async def _renew(self, tls: SSLContext, now: float) -> None:
         """Get a token; what is told of a refusal is its status and its code, never its words."""
-        settings, configured = self.settings, self.secrets.get("refresh_token", "")
-        digest, _, newest = (await self.kept.read()).partition(" ")
+        settings, configured = self.settings, self._secrets.get("refresh_token", "")
+        digest, _, newest = (await self._kept.read()).partition(" ")
         refresh = newest if configured and digest == _digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
             "client_id": settings.client_id,
-            "client_secret": self.secrets.get("client_secret", ""),
+            "client_secret": self._secrets.get("client_secret", ""),
             "refresh_token": refresh,
             "scope": settings.token_scope,
         }
@@ -118,17 +129,16 @@ class Logins(Struct, eq=False):
             with repeatable():
                 answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
         found, status = as_object(parsed(answer.content)), answer.status
-        token, newest, code = (
-            text(found, key) for key in ("access_token", "refresh_token", "error")
-        )
+        token, newest = text(found, "access_token"), text(found, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
+            code = text(found, "error")
             why = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
             message = f"`{self.channel}`: `token_url` gives no access token ({why})"
             if FIRST_FAILURE <= status < FAILED and status != TOO_MANY:
                 raise ChannelUnauthorized(message)
             raise ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
-            await self.kept.keep(f"{_digest(configured)} {newest}")
+            await self._kept.keep(f"{_digest(configured)} {newest}")
         self._token = token
         self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
 

@@ -130,10 +130,8 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
             yield _leaf(one, begins, ends, choice)
             continue
         inner = begins if one.get_content_subtype() == "alternative" else choice
-        below = [
-            (*_block(raw, first, last), last, level + 1, inner)
-            for first, last in _between(raw, begins, ends, boundary)
-        ]
+        places = _between(raw, begins, ends, boundary)
+        below = [(*_block(raw, first, last), last, level + 1, inner) for first, last in places]
         waiting += reversed(below)
 
 
@@ -225,9 +223,8 @@ def _decoded(body: bytes, encoding: str) -> bytes:
         # As mail programs read it: what is no sign of it is passed over, a cut end is left out.
         signs = _NOT_BASE64.sub(b"", body)
         left = len(signs) % 4
-        return binascii.a2b_base64(
-            signs + b"=" * (4 - left) if left > 1 else signs[: len(signs) - left]
-        )
+        whole = signs + b"=" * (4 - left) if left > 1 else signs[: len(signs) - left]
+        return binascii.a2b_base64(whole)
     return binascii.a2b_qp(body) if encoding == "quoted-printable" else body
 
 

@@ -151,23 +151,22 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
     for call in shown.calls:
         called, arguments, *more = cards.parts(call)
-        links: list[tuple[str, str]] = []
+        text += ["", called, arguments, *more]
+        links: list[str] = []
         for choice in shown.choices:
             if choice != "deny_with_reason":  # what the denying mail says is the reason
                 label = words.label(choice)
                 code = press_code(call, choice, card=id, to=to, key=me.key)
                 subject = quote(f"{label}: {call.number} {code}", safe="")
-                links.append((label, f"mailto:{quote(me.settings.address)}?subject={subject}"))
-        text += ["", called, arguments, *more, *(f"{label}: {link}" for label, link in links)]
+                link = f"mailto:{quote(me.settings.address)}?subject={subject}"
+                text.append(f"{label}: {link}")
+                links.append(f'<a href="{html.escape(link)}">{html.escape(label)}</a>')
         text.append(words.by_number(call.number))
-        linked = " · ".join(
-            f'<a href="{html.escape(link)}">{html.escape(label)}</a>' for label, link in links
-        )
         rich += [
             f"<h3>{html.escape(called)}</h3>",
             f'<pre style="{_WRAPPED}">{html.escape(arguments)}</pre>',
             *(f"<p>{html.escape(line)}</p>" for line in more),
-            f"<p>{linked}</p>",
+            f"<p>{' · '.join(links)}</p>",
         ]
     return Words(text="\n".join(text), html="\n".join(rich), subject=title(shown))
 
@@ -257,9 +256,8 @@ def _text(words: str, kind: str) -> Message:
 
 @cache
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_LEVELS}).enable(
-        ["table", "strikethrough"]
-    )
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_LEVELS})
+    return parser.enable(["table", "strikethrough"])
 
 
 def _storable(text: str) -> str:

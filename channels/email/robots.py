@@ -22,15 +22,12 @@ SENDER_CAPPED = Sentence(
     "werden.",
 )
 
-_ROBOTS = frozenset(
-    {"mailer-daemon", "postmaster", "bounce", "bounces", "no-reply", "noreply", "donotreply"}
-    | {"do-not-reply", "do_not_reply", "no_reply", "autoreply", "auto-reply", "listserv"}
-    | {"majordomo"}
+_ROBOT = re.compile(
+    r"mailer-daemon|postmaster|bounces?|(?:do[-_]?not|no)[-_]?reply|auto-?reply|listserv|majordomo"
 )
 _MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
-_MARKS = frozenset(
-    {"feedback-id", "x-loop", "x-autoreply", "x-autorespond", "x-auto-reply-from"}
-    | {"x-mail-autoreply", "x-mailer-daemon"}
+_MARK = re.compile(
+    r"feedback-id|x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon"
 )
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
@@ -60,9 +57,9 @@ def why_none(mail: Mail, *, sender: str, own: str) -> str:
         ("a list", any(name.startswith("list-") for name in headers)),
         ("no return path", "return-path" in headers and not path),
         ("a report", mail.kind == "multipart/report"),
-        ("from a robot", local in _ROBOTS or path.partition("@")[0] in _ROBOTS),
+        ("from a robot", _ROBOT.fullmatch(local) or _ROBOT.fullmatch(path.partition("@")[0])),
         ("wants no automatic answer", not _SUPPRESSES.isdisjoint(suppressed)),
-        ("marked as automatic", not _MARKS.isdisjoint(headers)),
+        ("marked as automatic", any(map(_MARK.fullmatch, headers))),
     )
     return next((why for why, holds in checks if holds), "")
 

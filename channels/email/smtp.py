@@ -164,12 +164,10 @@ class Sender:
         """Return what to raise of a failure before anything was sent."""
         name, host = self._channel, self._settings.smtp_host
         match error:
-            case SMTPAuthenticationError():
-                if error.code >= _PERMANENT and error.code != _NO_MECHANISM:
-                    return ChannelUnauthorized(
-                        f"`{name}`: `{host}` does not accept the {login.called}"
-                    )
+            case SMTPAuthenticationError(code=code) if code < _PERMANENT or code == _NO_MECHANISM:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
+            case SMTPAuthenticationError():
+                return ChannelUnauthorized(f"`{name}`: `{host}` does not accept the {login.called}")
             case SMTPResponseException(code=code) if code in _NEEDS_LOGIN:
                 return ChannelUnauthorized(f"`{name}`: `{host}` wants another login ({code})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:

@@ -351,7 +351,7 @@ class SlackChannel:
 
         So it is an ordinary message, which carries its key.
         """
-        check_size(self.name, file, CAPABILITIES.max_file_bytes)
+        check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
         link = await self._calls.upload(file.name, file.content, self._context.clock)
         said = render.escaped(file.caption or file.name)
         body = {"text": said, "blocks": render.filed(file.caption, link), "unfurl_media": True}

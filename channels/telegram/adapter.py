@@ -141,7 +141,7 @@ class TelegramChannel:
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file; in a group it is a reply to the message that it answers."""
-        check_size(self.name, file, CAPABILITIES.max_file_bytes)
+        check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
         reply_to = "" if to.direct else file.reply_to or ""
         return await self._post(to, from_outgoing(file), reply_to=reply_to)
 
