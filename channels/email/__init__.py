@@ -1,6 +1,6 @@
 """E-mail: one account, read by IMAP and answered by SMTP; an automatic responder that is safe to leave on.
 
-Nothing of the libraries of the extra `email` is imported before it is known to be there.
+The libraries of the extra `email` are imported only once they are known to be installed.
 """
 
 import re
@@ -12,16 +12,16 @@ from channels._remote.settings import is_safe
 from zeroclaw import Capabilities, ChannelManifest, SecretReference
 
 CAPABILITIES = Capabilities(
-    max_length=50_000,  # characters; Gmail hides what is beyond 102 KiB of HTML, read 2026-11
+    max_length=50_000,  # characters; Gmail hides HTML beyond 102 KiB, read 2026-11
     can_edit=False,
     can_delete=False,
-    has_buttons=True,  # links that write the mail which answers
+    has_buttons=True,  # links that open a draft of the answering mail
     has_threads=True,
     max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11
 )
 
 ADDRESS = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+"
-"""An address as addresses are compared: lower case, its domain in ASCII."""
+"""An address in the form in which addresses are compared: lower case, its domain in ASCII."""
 PlusTags = Literal["kept", "dropped"]
 _HOST = re.compile(r"[A-Za-z0-9.-]+|(?=.*:.*:)[0-9A-Fa-f:.]+")
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
@@ -29,60 +29,60 @@ _LINE = r"^[^\x00-\x1f\x7f]*$"
 
 
 class EmailSettings(BaseModel):
-    """The keys of `[channels.email]` beside the common ones."""
+    """The keys of `[channels.email]`, without the common ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     address: str = Field(max_length=254)
-    """The account's own address: what people write to, and what answers come from."""
+    """The account's own address: people write to it, and answers come from it."""
     name: str = Field(default="", max_length=100, pattern=_LINE)
-    """What stands beside the address in answers."""
+    """The display name of the address in answers."""
     username: str = Field(default="", max_length=254)
-    """For both logins; empty: the address."""
+    """The user name of both logins; empty: the address."""
     password: SecretReference | None = None
-    """For both logins; of Gmail and Fastmail an app password. In its place may stand the next five."""
+    """The password of both logins, for Gmail and Fastmail an app password; or set the next five."""
     token_url: str = Field(default="", max_length=1_000)
-    """Where access tokens are given, for a login by OAuth 2 (XOAUTH2)."""
+    """The endpoint that issues access tokens, for a login by OAuth 2 (XOAUTH2)."""
     client_id: str = Field(default="", max_length=1_000, pattern=_LINE)
-    """As which application the bot is known there."""
+    """The bot's application id there."""
     client_secret: SecretReference | None = None
-    """What proves that it is; not every application has one."""
+    """The secret of that application; not every application has one."""
     refresh_token: SecretReference | None = None
-    """By which the account's owner lets it in; without it the application is let in by itself."""
+    """The token from the account's owner; without it the application logs in on its own behalf."""
     token_scope: str = Field(default="", max_length=1_000, pattern=_LINE)
-    """What is asked for; empty: what the refresh token was given for."""
+    """The scope to request; empty: the scope of the refresh token."""
     imap_host: str = Field(max_length=253)
-    """Where the mailbox is; TLS from the first byte, with a certificate that is verified."""
+    """The host of the mailbox; TLS from the first byte, with a verified certificate."""
     imap_port: int = Field(default=993, ge=1, le=65_535)
     mailbox: str = Field(default="INBOX", min_length=1, max_length=200, pattern=_PRINTABLE)
-    """Which one is read."""
+    """The mailbox to read."""
     smtp_host: str = Field(max_length=253)
-    """Where answers are handed over."""
+    """The host that sends answers."""
     smtp_port: int = Field(default=587, ge=1, le=65_535)
     smtp_security: Literal["starttls", "tls"] = "starttls"
-    """How that connection is encrypted: port 587 begins in the clear, port 465 does not."""
+    """How that connection is encrypted: port 587 begins unencrypted, port 465 does not."""
     ca_file: str = Field(default="", max_length=1_000)
-    """Certificates that are trusted in place of the system's, for servers of one's own."""
+    """Certificates to trust instead of the system's, for servers of your own."""
     authserv_id: str = Field(default="", max_length=253, pattern=r"^[!-~]*$")
-    """The name under which the account's own server writes Authentication-Results, such as
-    mx.google.com; while it is empty every sender is a stranger."""
+    """The name in the Authentication-Results headers of the account's own server, such as
+    mx.google.com; while it is empty, every sender is a stranger."""
     plus_tags: PlusTags = "kept"
-    """Whether ann+x@ is somebody else than ann@."""
+    """Whether ann+x@ is another person than ann@."""
     threads: Literal["ids", "subject"] = "ids"
-    """What makes a thread: the ids that replies carry, or one person's mails with the same subject."""
+    """What defines a thread: the ids in replies, or one person's mails with the same subject."""
     receipts: Literal["shown", "folded"] = "shown"
-    """Whether what an answer proves stands below it, or a line of it does that unfolds to the rest."""
+    """Whether receipts are listed below an answer, or folded into one line that expands."""
     subject: str = Field(default="zeroclaw", min_length=1, max_length=100, pattern=_LINE)
-    """Of mails that answer none."""
+    """The subject of mails that answer none."""
     poll_s: float = Field(default=120.0, ge=5, le=1_500)
-    """Seconds after which is looked for mail even when the server has told of none; servers end a
-    wait that is longer than half an hour."""
+    """Seconds between checks for mail, in case the server announces none; servers end a wait of more
+    than half an hour."""
     max_mail_bytes: int = Field(default=20_000_000, ge=100_000, le=100_000_000)
-    """Of a larger mail the first part is read, and no files are taken."""
+    """Of a larger mail only the first part is read, and no files are taken."""
     sender_per_hour: int = Field(default=20, ge=1, le=1_000)
     """Mails of one sender that are answered within an hour; others stay unread."""
     account_per_hour: int = Field(default=200, ge=1, le=10_000)
-    """Mails that are answered within an hour; the next one stops the channel, for it is a loop."""
+    """Mails that are answered within an hour; one more counts as a loop and stops the channel."""
 
     @model_validator(mode="after")
     def _logs_in_one_way(self) -> "EmailSettings":
@@ -128,5 +128,5 @@ MANIFEST = ChannelManifest(
     needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it"),
     check="channels.email.account:check",
     sender=ADDRESS,
-    may_pair=False,  # an answer to whoever is not known goes to an address that may be forged
+    may_pair=False,  # a code for an unknown sender would go to an address that may be forged
 )

@@ -1,8 +1,8 @@
-"""One mail account: its logins, and what is looked up in its mailbox beside the reading of new mail.
+"""One mail account: its logins, and look-ups in its mailbox besides the reading of new mail.
 
-Reading waits in IDLE most of the time, which nothing else can use, so each look-up has a connection
-of its own. None is kept: they are seldom needed, and one that a router has forgotten meanwhile looks
-as if it stood, until a minute has passed without an answer.
+The reading connection waits in IDLE most of the time and can't do anything else, so each look-up has
+a connection of its own. None is kept open: they are seldom needed, and one that a router has
+forgotten looks alive until a minute has passed without an answer.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from channels.email.logins import Logins
 from zeroclaw import Address
 
 MOST_LOOKED_AT = 5
-"""Mails of a thread whose headers are read to find the newest of one person."""
+"""Mails of a thread whose headers are searched for the newest of one person."""
 MOST_LOOKING = 4
-"""Look-ups at once; Gmail takes 15 connections of an account, dovecot 10 (read 2026-11)."""
+"""Concurrent look-ups; Gmail allows 15 connections per account, dovecot 10 (read 2026-11)."""
 
 
 class Account:
@@ -31,7 +31,7 @@ class Account:
     """
 
     def __init__(self, logins: Logins) -> None:
-        """Open nothing yet."""
+        """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self.sender = smtp.Sender(logins)
         self._looking = asyncio.Semaphore(MOST_LOOKING)
@@ -39,7 +39,7 @@ class Account:
 
     @asynccontextmanager
     async def mailbox(self) -> AsyncGenerator[Mailbox]:
-        """Connect, log in, open the mailbox; and cut the connection at the end."""
+        """Connect, log in and open the mailbox; cut the connection at the end."""
         host, port = self._settings.imap_host, self._settings.imap_port
         async with AsyncExitStack() as stack:
             async with self._logins.lend() as login:
@@ -52,15 +52,15 @@ class Account:
             yield mailbox
 
     async def newest(self, to: Address, message: str) -> Parent:
-        """Return the newest mail of a person in a thread, an empty one where none is found.
+        """Return the newest mail of a person in a thread, an empty one if none is found.
 
         Args:
             to: The person's chat, and the thread.
-            message: The one mail that is meant; empty for the newest.
+            message: The id of a particular mail; empty for the newest.
         """
         if message and not is_plain_id(message):
             return Parent()
-        # A reply names the thread's first mail, or one of ours, which carries it.
+        # A reply refers to the thread's first mail, or to one of ours, whose id contains the thread.
         ours = own_prefix(to.thread)
         named = [("References", ours), ("In-Reply-To", ours)]
         if to.thread and is_plain_id(to.thread):
@@ -76,15 +76,15 @@ class Account:
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
                 said = mail.headers.get("authentication-results", ())
                 is_theirs = wrote is not None and wrote.address == to.chat
-                # Else an answer would bear the subject, and go on in the thread, of whoever forged it.
+                # A forged mail would decide the subject and the thread of our answer.
                 if is_theirs and is_vouched_for(to.chat, said, self._settings.authserv_id):
                     return parent_of(mail)
         return Parent()
 
     async def read(self, validity: int, uid: int, message: str) -> Fetched | None:
-        """Return a mail whose file is wanted, None for one that is gone."""
+        """Return the mail of a requested file, None if the mail is gone."""
         async with self._looking, self.mailbox() as mailbox:
-            if mailbox.validity != validity:  # its number is another one's by now
+            if mailbox.validity != validity:  # its number may now be another mail's
                 named = f'HEADER Message-ID "<{message}>"'
                 uid = next(iter(await mailbox.search(named) if is_plain_id(message) else ()), 0)
             most = self._settings.max_mail_bytes

@@ -1,4 +1,4 @@
-"""One mail account as a channel: new mail in its order, and what is sent."""
+"""One mail account as a channel: reads new mail in order, and sends."""
 
 import asyncio
 import re
@@ -49,29 +49,29 @@ from zeroclaw import (
 )
 
 AGAIN_S = 1.0
-"""Seconds until what could not be stored is fetched again."""
+"""Seconds before retrying a mail that could not be stored."""
 RENUMBERED = timedelta(days=2)
-"""How far back is read of a mailbox whose numbers mean other mails than before."""
+"""How far back to read again if the mailbox's numbers have changed."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What the standard library's parsers raise of mails that nobody thought of. Such a mail is left to
-people, unread: one that ended the channel would end it again at each start."""
+"""Errors that the standard library's parsers raise on odd mails. Such a mail stays unread, for people:
+if it ended the channel, it would end it again at each start."""
 MOST_PARENTS = 500
-"""Threads of which is remembered what an answer needs; of others the mailbox is asked."""
+"""Threads whose parent mail is remembered for an answer; for others the mailbox is searched."""
 MOST_KNOWN = 20
-"""Of the bot's last texts in a thread is looked whether a mail repeats them."""
+"""The bot's last texts in a thread that a mail is compared with, in case it repeats them."""
 MOST_CARDS = 500
-"""Cards of which is remembered what was told of them."""
+"""Cards whose reported endings are remembered."""
 SHORT_CHARS = 10_000
-"""A mail of no more is written while others wait; to hand it to a thread takes as long."""
+"""Longest mail that is rendered on the event loop; a thread hop would cost as much."""
 MOST_TOASTS = 16
-"""Short answers sent at the same time; one more is dropped, but never the effect it tells of."""
+"""Short answers being sent at once; further ones are dropped, but never the effect they report."""
 
 
 class EmailChannel:
     """One mail account."""
 
     def __init__(self, context: ChannelContext) -> None:
-        """Open nothing yet.
+        """Connect to nothing yet.
 
         Raises:
             ChannelUnauthorized: The password is not set.
@@ -110,26 +110,26 @@ class EmailChannel:
                 while True:
                     read = await self._read_on(mailbox, read, admit)
                     await progress.note(read)
-                    if not await mailbox.idle(poll_s):  # what came meanwhile ends it at once
+                    if not await mailbox.idle(poll_s):  # recent news ends it at once
                         await context.clock.sleep(poll_s)
         except* ChannelUnavailable:
-            if not self._is_closed:  # closing cuts the connection
+            if not self._is_closed:  # `aclose` cuts the connection
                 raise
 
     async def _begun(self, mailbox: Mailbox, progress: Progress) -> Read:
-        """Return how far the mailbox was read before; what was there before the first start is."""
+        """Return how far the mailbox has been read; mail from before the first start counts as read."""
         known, validity = await progress.known(), mailbox.validity
         mine = [one.uid for one in known if one.validity == validity]
         if mine:
             stored = progress.stored
             if stored is not None and stored.uid and stored.validity == validity:
-                await mailbox.flag(stored.uid)  # a kill or a cut may have come before that
+                await mailbox.flag(stored.uid)  # in case a kill or a lost connection prevented it
             return Read(validity=validity, uid=max(mine))
         newest = mailbox.next_uid - 1
-        if newest < 0:  # the server does not say
+        if newest < 0:  # the server does not report it
             newest = max(await mailbox.search("ALL"), default=0)
         if known:
-            # The numbers mean other mails now. What was answered is known by its Message-ID.
+            # The numbers mean other mails now. Answered mails are recognised by their Message-ID.
             since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
             recent = await mailbox.search(f"SINCE {since.replace(' ', '-')}")
             newest = min(recent, default=newest + 1) - 1
@@ -139,9 +139,9 @@ class EmailChannel:
         return read
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
-        """Read what is new, one mail at a time; return how far that is."""
+        """Read the new mails, one at a time; return how far it got."""
         mailbox.look()
-        # `*` is the newest mail, so that one that was read may be found again.
+        # `*` is the newest mail, so the search may return one that was already read.
         for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
             if uid <= read.uid:
                 continue
@@ -152,10 +152,10 @@ class EmailChannel:
         return read
 
     async def _take(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:
-        """Show a mail to the ingress; False when it could not be stored, and must be shown again.
+        """Decode a mail and pass it to the ingress; False if it could not be stored, for a retry.
 
         Raises:
-            ChannelUnauthorized: So many are answered that it must be a loop.
+            ChannelUnauthorized: So many mails are answered that it must be a loop.
         """
         log = self._context.log
         try:
@@ -184,18 +184,18 @@ class EmailChannel:
         return True
 
     async def _decoded(self, fetched: Fetched) -> Taken | Passed:
-        """Return what a mail means, also beside what the bot said in its thread."""
+        """Decode a mail, comparing it with what the bot said in its thread if necessary."""
         me = await self._me_with_key()
 
         def again() -> Taken | Passed:
             said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
-            # A mail program quotes either part of a mail.
+            # A mail program may quote either part of a mail.
             return decode.decoded(fetched, me, [*said, *filter(None, map(render.unlike, said))])
 
         try:
             if decode.is_quick(fetched.raw):
                 event = decode.decoded(fetched, me)
-            else:  # however a mail is made, nobody waits for its reading
+            else:  # a mail that is slow to read must not block the event loop
                 event = await asyncio.to_thread(decode.decoded, fetched, me)
             if isinstance(event, Taken) and event.may_quote:
                 known = await self._context.transcript(event.envelope.address, "")
@@ -207,7 +207,7 @@ class EmailChannel:
         return event
 
     async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
-        """Tell the server that a mail was received, and the sender what came of it."""
+        """Mark a mail as seen on the server, and send its sender a short answer if there is one."""
         if isinstance(admission, Ignored):
             return
         if isinstance(admission, Accepted | Answered):
@@ -224,17 +224,17 @@ class EmailChannel:
             self._toasts.begin(self._group, partial(self._post, to, key, words, event.parent))
 
     def _counts(self, event: Taken) -> bool:
-        """Return whether a mail is one of so many; the first answer to a card by a code is not.
+        """Return whether a mail counts towards the caps; the first answer to a card does not.
 
-        Nobody has more codes than the bot gave them, and no brake may hold an approval up. A robot that
-        answers what an answer came to would bring the same one again.
+        People have only the codes that the bot gave them, and no cap may delay an approval. A robot
+        that replies to the result would send the same code again, which counts.
         """
         body = event.envelope.body
         is_press = isinstance(body, Pressed)
         return not is_press or carried(body.approval, body.choice) in self._pressed
 
     async def _tell_of_cap(self, sender: str) -> None:
-        """Tell operators once that a sender is capped, until they are answered again."""
+        """Tell operators that a sender is capped, once until the sender is answered again."""
         if not self._caps.is_told(sender):
             count = self._settings.sender_per_hour
             says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
@@ -243,7 +243,7 @@ class EmailChannel:
             await self._answered.keep(self._caps.kept(self._now()))
 
     async def _me_with_key(self) -> Me:
-        """Return who reads, with what is kept beside the positions: the codes' key, made once."""
+        """Return the decoding context with the key of the codes; creates the key once and keeps it."""
         async with self._keying:
             if not self._me.key:
                 self._caps.remember(await self._answered.read(), self._now())
@@ -259,7 +259,7 @@ class EmailChannel:
     # --- outward ---------------------------------------------------------------------------------
 
     def render(self, markdown: str) -> Rendered:
-        """Return a text as it stands in a mail."""
+        """Return a text as rendered in a mail."""
         return render.markdown(markdown)
 
     def measure(self, rendered: Rendered) -> int:
@@ -276,20 +276,20 @@ class EmailChannel:
         return await self._post(to, outgoing.key, words, await self._parent(to, outgoing.reply_to))
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Send a file with what stands with it."""
+        """Send a file with its caption."""
         check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
         parent = await self._parent(to, file.reply_to)
         words = replace(render.letter_by_letter(file.caption), file=file)
         return await self._post(to, file.key, words, parent)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
-        """Send a card with the links that answer it."""
+        """Send a card with the links to answer it."""
         id_, me = self._id(to, card.key), await self._me_with_key()
         words = render.card(card, id=id_, to=to.chat, me=me)
         return await self._post(to, card.key, words, _of_thread(to))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        """Send how a card ended, below the card."""
+        """Send how a card ended, as a reply to the card."""
         ended = frozenset(one.approval for one in outcome.endings)
         if ended <= self._told.get(ref.message, frozenset()):
             return
@@ -299,9 +299,9 @@ class EmailChannel:
         self._told[ref.message] = ended
 
     def _refuse(self, *_what: object, **_more: object) -> NoReturn:
-        """Refuse what no mail allows: a server that has taken one shows it to nobody but its reader.
+        """Refuse what mail does not allow: only the recipient sees a mail that a server has accepted.
 
-        So none can be looked for, changed or taken back, and nobody looks on while one is written.
+        So a mail can't be looked up, changed or deleted, and nobody watches while it is written.
         """
         message = f"`{self.name}` sends mails, and can do nothing else with them"
         raise NotSupported(message)
@@ -309,13 +309,13 @@ class EmailChannel:
     mark = lookup = edit = delete = preview = typing = _refuse
 
     def direct_address(self, sender: str) -> Address | None:
-        """Return a person's chat, which is no thread; anybody can be written to."""
+        """Return a person's chat, without a thread; any valid address can be written to."""
         if identity.normalised(sender) != sender or sender == self._settings.address:
             return None
         return Address(channel=self.name, account=self._settings.address, chat=sender, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get the bytes of a file, from the mail that it came with."""
+        """Return the bytes of a file from the mail that it came with."""
         content = None
         if place := decode.read_reference(attachment.reference):
             validity, uid, number, message_id = place
@@ -335,11 +335,11 @@ class EmailChannel:
     # --- one mail --------------------------------------------------------------------------------
 
     async def _parent(self, to: Address, reply_to: str | None) -> Parent:
-        """Return what is answered: as it came, else as the mailbox has it, else the thread alone."""
+        """Return the mail to answer: remembered, else found in the mailbox, else the thread alone."""
         known = self._parents.get(to.key())
         if known is not None and reply_to in {None, "", known.id}:
             return known
-        with suppress(ChannelUnavailable):  # an answer matters more than its subject
+        with suppress(ChannelUnavailable):  # an answer is worth more than its subject
             found = await self._account.newest(to, reply_to or "")
             if found.id:
                 return found
@@ -361,7 +361,7 @@ class EmailChannel:
 
 
 def _of_thread(to: Address) -> Parent:
-    """Return what is known of a thread without its mails: the id of the first one."""
+    """Return what is known of a thread without its mails: the id of the first mail."""
     thread = to.thread or ""
     return Parent(id=thread if decode.is_plain_id(thread) else "")
 

@@ -1,13 +1,13 @@
-"""Turn a mail into an envelope, or into the reason why it is passed over; pure.
+"""Decodes a mail into an envelope, or into the reason to pass it over; pure.
 
 A conversation is a thread: `Address.thread` is the id of the mail that began it, which every reply
-carries in References. So an answer finds its thread again after a restart, with nothing kept. What
-the bot began itself, such as a card or a notice, belongs to the chat itself, which is no thread; its
-Message-IDs say so, and those of its answers carry their thread, for a reply that has In-Reply-To
-alone.
+lists in References. So an answer finds its thread again after a restart, with nothing stored. Mails
+that the bot began itself, such as a card or a notice, belong to the chat, without a thread; their
+Message-IDs say so. The ids of the bot's answers contain their thread, for replies that have only
+In-Reply-To.
 
-A mail begins a thread with its subject as its first words, because people write half of what they
-want there. In a reply it says nothing new.
+In a mail that begins a thread, the subject counts as the first words, because people write half of
+their request there. In a reply the subject says nothing new.
 """
 
 import base64
@@ -41,17 +41,17 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 100_000
-"""Of a mail's words; what is beyond is left out."""
+"""Limit of a mail's text; the rest is dropped."""
 MOST_HTML_CHARS = 500_000
 MOST_QUICK = 12_000
-"""Letters of a mail that is read on the event loop; what is slow to read counts as many."""
+"""Limit of a mail that is read on the event loop, in letters; slow constructs count as many."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
-"""Of a Message-ID that is used as it is; a longer one is known by its hash. Exchange's have 80."""
+"""Longest Message-ID that is used as it is, else its hash is used. Exchange's have 80."""
 _ENDINGS = {"message/rfc822": "eml"}
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
-# Visible signs but for those that end a quotation or an id: it is searched for by IMAP.
+# Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.([A-Za-z0-9_-]*)\.[^.@]*@([^@]*)")
 _HASHED = re.compile("#[0-9a-f]{20}")
@@ -63,31 +63,31 @@ _PRESS = re.compile(
 _REPLY = re.compile(
     r"\A(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
 )
-# How the subject of a forwarded mail begins, where programs write no `Fwd`; and of any mail that has a
-# word before it, for there are more languages than these.
+# How subjects of forwarded mails begin in programs that do not write `Fwd`, also after another prefix
+# of one word, because there are more languages than these.
 _FORWARDED = re.compile(
     r"\A(?:\s*\[[^\]]{0,30}\])*(?:[^:]{1,10}:)*?\s*(?:fwd?|wg|tr|rv|enc|i|vb|vl|pd|doorst|ilt|πρθ|пер|转发|轉寄|転送|전달)\s*[:：]",  # noqa: RUF001  wide colon
     re.IGNORECASE,
 )
 _LED_IN = re.compile("\\A[^:：]{1,30}[:：](?!//)")  # noqa: RUF001  as above
-# What mails say invisibly beyond what web pages do: only machines are to read it.
+# Ways to hide text in a mail that web pages do not use; only machines would read it.
 _HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
 _QUOTED = frozenset(
     {"gmail_quote", "moz-cite-prefix", "yahoo_quoted", "protonmail_quote", "zmail_extra"}
     | {"mail-editor-reference-message-container", "moz-signature", "gmail_signature"}
 )
-"""Classes and ids."""
-# Outlook's, with all that follows.
+"""Classes and ids of quoted parts."""
+# Outlook's marks; everything after them is quoted.
 _QUOTED_FROM = re.compile(r"<[^<>]{0,500}\bid\s*=\s*[\"']?(?:divRplyFwdMsg|appendonsend)\b")
 
 
 class Me(Value):
-    """Who reads.
+    """The context of decoding.
 
     Attributes:
-        channel: The name in the configuration.
+        channel: The channel's name in the configuration.
         settings: The account.
-        key: By which codes of cards are proven; empty while there is none, and no code counts.
+        key: Proves the codes of cards; without a key no code is accepted.
     """
 
     channel: str
@@ -96,7 +96,7 @@ class Me(Value):
 
     @property
     def domain(self) -> str:
-        """The domain of the account, under which its Message-IDs are given."""
+        """The domain of the account, used in its Message-IDs."""
         return self.settings.address.rpartition("@")[2]
 
 
@@ -106,9 +106,9 @@ class Fetched(Value):
     Attributes:
         validity: The mailbox's UIDVALIDITY.
         uid: Its UID.
-        raw: The mail, or as much of it as is read.
-        size_bytes: Of all of it.
-        at: When the server took it in.
+        raw: The mail, or the part of it that was read.
+        size_bytes: The size of the whole mail.
+        at: When the server received it.
     """
 
     validity: int
@@ -119,11 +119,11 @@ class Fetched(Value):
 
 
 class Parent(Value):
-    """What an answer needs to know of the mail that it answers.
+    """The facts that an answer needs about the mail that it answers.
 
     Attributes:
-        id: Its Message-ID, without brackets; empty for none.
-        subject: Its own, in one line.
+        id: Its Message-ID, without brackets, or empty.
+        subject: Its subject, as one line.
         references: The ids of the thread before it, in order.
     """
 
@@ -139,10 +139,10 @@ class Taken(Value):
     """A mail for the runtime, and what an answer to it needs.
 
     Attributes:
-        envelope: For the runtime.
+        envelope: The envelope for the runtime.
         parent: What an answer needs.
-        may_quote: Of what seems to be its sender's own words some may be the bot's, quoted without
-            a mark; to be decoded once more with these.
+        may_quote: What looks like the sender's own words may contain the bot's, quoted without a
+            mark; the mail has to be decoded again with the bot's texts.
     """
 
     envelope: Envelope
@@ -151,14 +151,14 @@ class Taken(Value):
 
 
 def is_quick(raw: bytes) -> bool:
-    """Tell whether a mail is read within a few ms, whatever stands in it, as most are."""
-    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # letters that each counts as
-    left = MOST_QUICK - len(raw)  # a long one is not even looked through
+    """Tell whether a mail can be read within a few ms in the worst case, as most can."""
+    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # each counts as so many letters
+    left = MOST_QUICK - len(raw)  # a long mail is not even searched
     return left >= 0 and sum(raw.count(sign) * cost for sign, cost in costs) <= left
 
 
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
-    """Return what a mail means; `known` are texts of the bot's that it may repeat."""
+    """Return the meaning of a mail; `known` are texts of the bot's that it may repeat."""
     mail = mime.taken_apart(fetched.raw)
     settings = me.settings
     author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
@@ -209,7 +209,7 @@ def _chat(me: Me, sender: str, thread: str | None) -> Address:
 
 
 def parent_of(mail: Mail) -> Parent:
-    """Return what an answer needs to know of a mail."""
+    """Return the facts that an answer needs about a mail."""
     # Some programs encode ids that are longer than a line.
     named = mime.plain(mail.header("references") or mail.header("in-reply-to"))
     return Parent(
@@ -223,7 +223,7 @@ def parent_of(mail: Mail) -> Parent:
 
 
 def _thread(parent: Parent, me: Me) -> str | None:
-    """Return the thread of a mail, None for the chat itself."""
+    """Return the thread of a mail, None if it belongs to the chat itself."""
     root = next(iter(parent.references), parent.id)
     for one in (root, *parent.references[-1:]):
         ours = own_thread(one, me.domain)
@@ -235,7 +235,7 @@ def _thread(parent: Parent, me: Me) -> str | None:
 
 
 def thread_of(root: str) -> str:
-    """Return the name of the thread that a mail began: its id, or the hash of an odd one."""
+    """Return the name of the thread that a mail began: its id, or the hash of an unusual one."""
     return root if is_plain_id(root) else f"#{_hash(root)}"
 
 
@@ -248,23 +248,23 @@ def own_id(thread: str | None, key: str, domain: str) -> str:
     """Return the Message-ID of a mail of ours; the same for every attempt to send it.
 
     Args:
-        thread: Where it stands, which the id carries.
-        key: What is sent, and to whom.
-        domain: The account's.
+        thread: The mail's thread, which the id contains.
+        key: Identifies the message and its recipient.
+        domain: The account's domain.
     """
     return f"{own_prefix(thread)}{_hash(key)}@{domain}"
 
 
 def own_prefix(thread: str | None) -> str:
-    """Return how every Message-ID of ours begins that stands in a thread."""
+    """Return the prefix of all our Message-IDs in a thread."""
     carried = base64.urlsafe_b64encode((thread or "").encode()).decode().rstrip("=")
     return f"zc.{carried}."
 
 
 def own_thread(message_id: str, domain: str) -> str | None:
-    """Return the thread that an id of ours carries, empty for the chat itself; None if not ours.
+    """Return the thread in an id of ours, empty for the chat itself; None if it is not ours.
 
-    Anybody can write such an id. It names a thread of their own chat and nothing else.
+    Anybody can forge such an id, but it only selects a thread of their own chat.
     """
     found = _OURS.fullmatch(message_id)
     if found is None or found[2].lower() != domain:
@@ -285,14 +285,14 @@ def _hash(*parts: str) -> str:
 
 
 def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
-    """Return what a mail says: a command, or words.
+    """Return the content of a mail: a command, or text.
 
-    The subject of a mail that answers or passes on another one is that one's: its words are not the
-    sender's own, and no command.
+    The subject of a reply or a forwarded mail comes from the other mail: it does not count as the
+    sender's own words or as a command.
     """
     is_theirs = own == text and _LED_IN.match(subject) is None
     if own == text and _FORWARDED.match(subject):
-        own = ""  # where the other mail begins is not known
+        own = ""  # it is unknown where the forwarded mail begins
     if command := command_of(own):
         return command
     if is_first and (title := _REPLY.sub("", subject, count=1) if subject else ""):
@@ -307,17 +307,17 @@ def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
 
 
 def press_code(call: CardCall, choice: Choice, *, card: str, to: str, key: bytes) -> str:
-    """Return what the subject of a mail says that answers a card.
+    """Return the code in the subject of a mail that answers a card.
 
-    It is good for one answer to one call, whose hash it holds, from one person; nobody makes one without
-    the key. The runtime takes one answer, and none once the call's question has ended.
+    It is valid for one answer to one call, whose hash it contains, by one person; nobody can make one
+    without the key. The runtime accepts one answer, and none after the approval has ended.
 
     Args:
         call: The call.
-        choice: What is answered.
+        choice: The answer.
         card: The card's Message-ID.
-        to: Who got the card.
-        key: This bot's.
+        to: The recipient of the card.
+        key: This bot's key.
     """
     _, thread, number = card.partition("@")[0].split(".")
     pressed = carried(call.approval, "deny" if choice == "deny_with_reason" else choice)
@@ -330,7 +330,7 @@ def _proof(said: str, key: bytes, to: str) -> str:
 
 
 def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None:
-    """Return the answer that a code stands for, None for one that its sender was not given."""
+    """Return the answer that a code means, None if its sender was not given this code."""
     said, found, number, thread, proof = press.groups()
     answer = read_carried(found)
     if not (answer and me.key and hmac.compare_digest(proof, _proof(said, me.key, sender))):
@@ -349,9 +349,9 @@ def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None
 
 
 def _words(mail: Mail) -> tuple[str, str]:
-    """Return all the words of a mail, and those that its sender wrote.
+    """Return all the text of a mail, and the text that its sender wrote.
 
-    Of parts that say the same the plain one is read, if it says anything.
+    Of alternative parts the plain one is read, unless it is empty.
     """
     parts = [(one, mail.text(one)) for one in mail.parts if not one.is_file]
     plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
@@ -366,7 +366,7 @@ def _words(mail: Mail) -> tuple[str, str]:
 
 
 def _html(source: str) -> tuple[str, str]:
-    """Return the words of HTML, and those without what it marks as quoted."""
+    """Return the text of HTML, and the same without what is marked as quoted."""
     source = source[:MOST_HTML_CHARS]
     quoted = _QUOTED_FROM.search(source)
     own = source[: quoted.start()] if quoted else source
@@ -391,7 +391,7 @@ def _files(mail: Mail, place: str, message_id: str) -> Iterator[Attachment]:
     for number, part in enumerate(mail.parts):
         if part.is_file:
             ending = _ENDINGS.get(part.kind, part.kind.partition("/")[2][:12] or "bin")
-            # Three of four signs of base64 are bytes; its line ends are few.
+            # Four characters of base64 are three bytes; line ends are ignored.
             estimate = (part.end - part.start) * (3 if part.encoding == "base64" else 4) // 4
             yield Attachment(
                 reference=f"{place}:{number}:{known}",
@@ -402,6 +402,6 @@ def _files(mail: Mail, place: str, message_id: str) -> Iterator[Attachment]:
 
 
 def read_reference(reference: str) -> tuple[int, int, int, str] | None:
-    """Return the UIDVALIDITY, UID, part and Message-ID of a file, None for what is none of ours."""
+    """Return the UIDVALIDITY, UID, part and Message-ID in a file reference, None if it is not ours."""
     found = _REFERENCE.fullmatch(reference)
     return (int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None

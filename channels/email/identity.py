@@ -1,13 +1,13 @@
 """Who wrote a mail: the one address in From, and whether our own server vouches for it.
 
-A From header says what its writer likes. It counts only where the server that took the mail in has
-checked it and says so in an Authentication-Results header (RFC 8601) under its own name, which is
-configured. A server takes out what others wrote there under its name (section 5); of what is left
-the topmost counts, for headers are put on top of what came.
+A sender can write anything into From. It counts only if the server that received the mail has
+checked it and says so in an Authentication-Results header (RFC 8601) under its own configured name.
+A server removes headers that others wrote under its name (section 5). Of the remaining ones the
+topmost counts, because a server adds its headers on top.
 
-Aligned means: the domain of From is the domain that was proven, or lies below it. A domain below
-that of From proves nothing here, because without the list of public suffixes it can't be told from
-somebody else's, as `attacker.hosting.example` is under `hosting.example`.
+Aligned means: the domain of From is the proven domain, or a subdomain of it. A subdomain of From's
+domain proves nothing here: without the list of public suffixes it might belong to somebody else, as
+`attacker.hosting.example` under `hosting.example`.
 """
 
 import re
@@ -28,24 +28,24 @@ _SIGNS = re.compile(r"[\s=;]")
 _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
 Piece = tuple[str, bool]
-"""What stands in a header, and whether it stands in quotes."""
+"""A piece of a header, and whether it is quoted."""
 _Result = tuple[str, bool, Mapping[str, str]]
-"""A method, whether it passed, and what it says beside that."""
+"""A method, whether it passed, and its other properties."""
 
 
 class Author(Value):
-    """The one mailbox of a From header; `display` is what its owner calls themselves."""
+    """The one mailbox of a From header; `display` is the name that its owner chose."""
 
     address: str
     display: str
 
 
 def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Author | None:
-    """Return who a mail says that it is from; None where that is not one plain address.
+    """Return the author that a mail claims; None if From is not one plain address.
 
     Args:
         values: Every From header of the mail.
-        plus_tags: Whether `ann+x@` is somebody else than `ann@`.
+        plus_tags: Whether `ann+x@` is another person than `ann@`.
     """
     if len(values) != 1:
         return None
@@ -64,7 +64,7 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Author | No
 
 
 def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
-    """Return an address as it is compared: lower case, its domain in ASCII; empty for none."""
+    """Return an address in comparable form: lower case, its domain in ASCII; empty if invalid."""
     local, _, domain = address.strip().rpartition("@")
     if len(address) > MOST_ADDRESS_CHARS:
         return ""
@@ -79,28 +79,28 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
 
 
 def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bool:
-    """Tell whether our own server has found that a mail is from where its address says.
+    """Tell whether our own server has verified that a mail comes from its address.
 
     Args:
         address: As `author` returns it.
-        results: Every Authentication-Results header, the topmost first.
-        authserv_id: The name under which our own server writes; empty for none, and then nobody is.
+        results: Every Authentication-Results header, topmost first.
+        authserv_id: Our own server's name in them; if empty, nobody is vouched for.
     """
     for value in results if authserv_id else ():
         if not (pieces := _pieces(value)):
-            return False  # it may be our own server's, and is not to be read
+            return False  # it may be our own server's, but can't be parsed
         first, *methods = _statements(pieces)
         name = first.lower().split()[:1]
         if name == [authserv_id.lower()]:
             return _is_proven(address.rpartition("@")[2], [*_results(methods)])
         if not name or "=" in first:
-            return False  # Exchange Online writes no name, so this may be our own server's as well
+            return False  # Exchange Online writes no name, so this may also be our own server's
     return False
 
 
 def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
     dmarc = [(is_pass, facts) for method, is_pass, facts in results if method == "dmarc"]
-    if dmarc:  # whatever else passed: this is the verdict over it
+    if dmarc:  # overrides the other methods
         domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
         return all(is_pass for is_pass, _ in dmarc) and domains <= {"", domain}
     found = (_proven(method, facts) for method, is_pass, facts in results if is_pass)
@@ -108,7 +108,7 @@ def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
 
 
 def _proven(method: str, facts: Mapping[str, str]) -> str:
-    """Return the domain that a method other than DMARC has proven, empty for none."""
+    """Return the domain that a method other than DMARC has proven, or empty."""
     if method == "dkim":
         return _domain(facts.get("header.d") or facts.get("header.i", ""))
     return _domain(facts.get("smtp.mailfrom", "")) if method == "spf" else ""
@@ -118,11 +118,11 @@ def _domain(value: str) -> str:
     return value.rpartition("@")[2].lower().rstrip(".")
 
 
-# --- the grammar, read once from left to right -----------------------------------------------------
+# --- the grammar, parsed once from left to right ---------------------------------------------------
 
 
 def _pieces(value: str) -> list[Piece]:
-    """Return a header in pieces, with a blank for each comment; none where one does not end."""
+    """Split a header into pieces, with a space for each comment; empty if a comment is not closed."""
     found: list[Piece] = []
     depth = at = 0
     while piece := (_COMMENT if depth else _OUTSIDE).match(value, at):
@@ -138,16 +138,16 @@ def _pieces(value: str) -> list[Piece]:
 
 
 def _statements(pieces: Iterable[Piece]) -> list[str]:
-    """Return the statements of a header; what stands in quotes is part of the word around it."""
+    """Return the statements of a header; quoted text becomes part of the word around it."""
     said = (_SIGNS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
     return "".join(said).split(";")
 
 
 def _results(statements: Iterable[str]) -> Iterator[_Result]:
-    """Yield what came of each method; `none` is as good as no such method.
+    """Yield the result of each method; `none` counts as no method.
 
-    A value goes on to the next name, whatever signs are in it: what stands before the @ of an address
-    is its owner's choice, as in `smtp.mailfrom=a.example=x@b.example`, and must not be read alone.
+    A value continues to the next name, whatever characters it contains: its owner chooses the part of
+    an address before the @, as in `smtp.mailfrom=a.example=x@b.example`, so it must not be read alone.
     """
     for one in statements:
         before, *found = _NAME.split(one.strip())
@@ -155,5 +155,5 @@ def _results(statements: Iterable[str]) -> Iterator[_Result]:
         pairs = list(zip(names, values, strict=True))
         if not before and pairs and pairs[0][1].lower() != "none":
             (method, result), *facts = pairs
-            # Of facts with one name the first counts.
+            # Of properties with the same name the first counts.
             yield method.partition("/")[0], result.lower() == "pass", dict(reversed(facts))

@@ -1,11 +1,12 @@
-"""One connection to a mailbox, of which every wait ends when the connection does.
+"""One connection to a mailbox; when it is lost, every pending wait ends.
 
-aioimaplib leaves waits open for ever when a connection is lost (2.0.3: `connection_lost` only calls
-a callback, which `IMAP4_SSL` does not even take; read 2026-11). So each call runs under a time limit
-that the callback moves to now. Where the library starts tasks that nobody owns, this goes below it:
-to connect, and for IDLE. Its own log shows mails and tokens at DEBUG, so it is kept at WARNING.
+aioimaplib lets waits hang for ever when a connection is lost (2.0.3: `connection_lost` only calls
+a callback, which `IMAP4_SSL` does not even accept; read 2026-11). So each call runs under a timeout
+that `connection_lost` reschedules to now. Where the library starts tasks without an owner, this
+module uses its lower level: to connect, and for IDLE. Its log contains mails and tokens at DEBUG, so
+its level is set to WARNING.
 
-Errors of the server are values there (`Response.result`), here they are this house's errors.
+The library returns server errors as values (`Response.result`); here they are raised as our errors.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from zeroclaw import ChannelUnauthorized, ChannelUnavailable
 
 CALL_S = 60.0
 MAIL_S = 3_600.0
-"""For the whole of a mail, of which some has to come within each `CALL_S`."""
+"""Limit for a whole mail; some of it has to arrive within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
 _UID = re.compile(rb"[( ]UID (\d+)")
@@ -34,7 +35,7 @@ _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
 _OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
 _NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
-# RFC 5530: what says that the operator must act; without a code it is a refusal as well.
+# RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal.
 _REFUSED = re.compile(
     rb"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
 )
@@ -44,19 +45,19 @@ logging.getLogger("aioimaplib").setLevel(logging.WARNING)
 
 
 class Protocol(IMAP4ClientProtocol):
-    """The library's, which also hears of new mail in the answers to other commands.
+    """The library's protocol, which also notices new mail in the answers to other commands.
 
-    A server tells of each mail once, within whatever it says next. The library drops that unless it
-    is idle, and the mail would lie there until the next one comes.
+    A server announces each mail once, within its next response. The library drops that unless it is
+    idle, and the mail would go unnoticed until the next one.
 
-    A server that refuses an access token asks for one line more before it says so (Google, "XOAUTH2
+    A server that refuses an access token expects one more line before it says so (Google, "XOAUTH2
     Mechanism", read 2026-11). The library sends none, and both would wait.
 
     Attributes:
-        news: Set when the server tells of new mail; its user clears it.
-        idling: Set when the server has begun to wait; the library's own stays set for ever.
+        news: Set when the server announces new mail; the user clears it.
+        idling: Set when the server has begun to idle; the library's own event stays set for ever.
         lost: Set when the connection has ended.
-        limits: Of the waits under way, which end with the connection.
+        limits: The timeouts of pending waits, which end with the connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -68,7 +69,7 @@ class Protocol(IMAP4ClientProtocol):
         """End all waits; called by the transport, once."""
         self.lost.set()
         for one in self.limits:
-            if not one.expired():  # else it ends by itself, and can't be set anew
+            if not one.expired():  # an expired timeout can't be rescheduled
                 one.reschedule(0)
         super().connection_lost(exc)
 
@@ -87,31 +88,31 @@ class Protocol(IMAP4ClientProtocol):
 
 
 class _NoQueue:
-    """Keeps nothing of what a server says while it is idle; the library's own queue has no bound."""
+    """Discards what a server says while idle; the library's own queue is unbounded."""
 
     def put_nowait(self, _lines: list[bytes]) -> None:
-        """Drop it: what matters was heard already."""
+        """Discard the lines: the protocol has already noticed what matters."""
 
 
 class Mailbox:
     """One connection, for one user at a time.
 
     Attributes:
-        validity: The UIDVALIDITY of what is open.
-        next_uid: The UID of the next mail, 0 where the server does not tell it.
+        validity: The UIDVALIDITY of the open mailbox.
+        next_uid: The UID of the next mail, 0 if the server does not report it.
     """
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
-        """Hold a connection that `connected` has made."""
+        """Use a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
         self.validity = self.next_uid = 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
-        """Wait for a call, while the connection holds, and no longer than it may take.
+        """Wait for a call, at most as long as the limit and the connection last.
 
         Raises:
-            ChannelUnavailable: It is lost, or does not answer; it is of no use then.
+            ChannelUnavailable: The connection is lost or does not answer; it can't be used again.
         """
         lost, limits = self._protocol.lost, self._protocol.limits
         try:
@@ -130,7 +131,7 @@ class Mailbox:
             raise ChannelUnavailable(message) from error
 
     async def _asked(self, call: Awaitable[Response], limit_s: float) -> list[bytes | bytearray]:
-        """Return the lines of an answer that must be `OK`."""
+        """Return the lines of a response that must be `OK`."""
         response = await self._within(call, limit_s)
         if response.result != "OK":
             message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
@@ -138,20 +139,20 @@ class Mailbox:
         return response.lines
 
     async def login(self, login: Login) -> None:
-        """Log in, once the server is ready for it.
+        """Log in, once the server is ready.
 
         Raises:
-            ChannelUnauthorized: The server does not accept it.
+            ChannelUnauthorized: The server does not accept the login.
         """
         await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
         try:
             if login.is_token:
                 call = self._protocol.xoauth2(login.username, login.secret)
             else:
-                # The library quotes the password, and the name not.
+                # The library quotes the password, but not the name.
                 call = self._protocol.login(quoted(login.username), login.secret)
             response = await self._within(call, CONNECT_S)
-        except ValueError as error:  # an end of a line in one of them, or what is not ASCII
+        except ValueError as error:  # one of them contains a line break, or is not ASCII
             why = f"a line break or another sign in the {login.called} can't be sent"
             message = f"`{self._channel}`: {why}"
             raise ChannelUnauthorized(message) from error
@@ -167,7 +168,7 @@ class Mailbox:
         """Open a mailbox.
 
         Raises:
-            ChannelUnauthorized: There is none of this name.
+            ChannelUnauthorized: There is no mailbox of this name.
         """
         response = await self._within(self._protocol.select(quoted(mailbox)), CALL_S)
         if response.result != "OK":
@@ -185,15 +186,15 @@ class Mailbox:
         return sorted({int(one) for one in found if one.isdigit()})
 
     async def fetch(self, uid: int, *, most: int) -> Fetched | None:
-        """Return a mail, or as much of it as may be read; None where it is gone.
+        """Return a mail, or at most `most` bytes of it; None if it is gone.
 
-        `BODY.PEEK` sets no flag. With one limit for the whole, a large mail on a slow line would be begun
-        again and again.
+        `BODY.PEEK` sets no flag. The time limit per piece lets a large mail arrive on a slow line; with
+        one limit for the whole, it would be started again and again.
         """
         parts = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[]<0.{most}>)"
         call = self._protocol.fetch(str(uid), parts, by_uid=True, timeout=CALL_S)
         lines = await self._asked(call, MAIL_S)
-        # Another client's changes come in between; only the answer about this mail has its bytes.
+        # Another client's changes may come in between; only the response for this mail has bytes.
         raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
         about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
         known = {int(one) for one in _UID.findall(about)}
@@ -214,19 +215,19 @@ class Mailbox:
         await self._asked(call, CALL_S)
 
     def look(self) -> None:
-        """Say that from now on new mail is news again; said before a search."""
+        """Forget earlier news, before a search; later new mail is news again."""
         self._protocol.news.clear()
 
     async def idle(self, limit_s: float) -> bool:
-        """Wait until there is news since the last look, at most for a while.
+        """Wait for news since the last `look`, at most for `limit_s`.
 
         Returns:
-            Whether the server tells of new mail by itself; else nothing was waited for.
+            Whether the server announces new mail by itself; if not, it returns without waiting.
         """
         protocol = self._protocol
         if protocol.news.is_set() or "IDLE" not in protocol.capabilities:
             return protocol.news.is_set()
-        # As `IMAP4.idle_start` does, without the three tasks that it leaves to nobody.
+        # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner.
         command = IdleCommand(protocol.new_tag(), _NoQueue())
         protocol.pending_sync_command = command
         protocol.idling.clear()
@@ -240,7 +241,7 @@ class Mailbox:
         return True
 
     async def aclose(self) -> None:
-        """Cut the connection, and see it gone; safe twice."""
+        """Cut the connection, and wait until it is closed; may be called twice."""
         if self._protocol.transport is not None:
             self._protocol.transport.abort()
         with suppress(TimeoutError):
@@ -249,10 +250,10 @@ class Mailbox:
 
 
 async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:
-    """Connect by TLS from the first byte; the server's certificate is verified.
+    """Connect with TLS from the first byte; the server's certificate is verified.
 
     Raises:
-        ChannelUnavailable: Nothing answers there, or it can't prove its name.
+        ChannelUnavailable: Nothing answers there, or the server can't prove its name.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -268,7 +269,7 @@ async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) 
 
 
 def _words(response: Response) -> str:
-    """Return what a server said of a refusal, in short."""
+    """Return what a server said when it refused, shortened."""
     last = bytes(response.lines[-1]).decode("utf-8", "replace")
     return " ".join(last.split())[:120].lower()
 

@@ -1,9 +1,9 @@
-"""What outlives the process in the channel's own directory: short texts, and how far was read.
+"""State in the channel's own directory that outlives the process: short texts, and reading progress.
 
-The runtime commits a position with each event that it takes. What it never sees, such as mail of
-robots, moves no position, and of a mailbox that nobody has written to yet there is none. So a note
-says how far reading came without it, and where it began. It is only ever behind: what is lost of it
-is read again, and known by its keys.
+The runtime commits a position with each event that it takes. Mail that the runtime never sees, such
+as mail from robots, moves no position, and a mailbox that nobody has written to has none. So a note
+records the progress without positions, and where it began. The note may only be behind: mails after
+it are read again, and recognised by their keys.
 """
 
 import asyncio
@@ -19,43 +19,43 @@ _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
 class Kept:
-    """One text, replaced whole and readable by its owner alone; where there is no directory, none."""
+    """One text, replaced as a whole and readable only by its owner; not kept without a directory."""
 
     def __init__(self, directory: Path | None = None, name: str = "") -> None:
-        """Hold where it stands."""
+        """Remember the file."""
         self._file = None if directory is None else directory / name
         self._text: str | None = None
 
     async def read(self) -> str:
-        """Return it, empty where nothing was kept that can be read."""
+        """Return the text, empty if there is none that can be read."""
         return "" if self._file is None else await asyncio.to_thread(_read, self._file)
 
     async def keep(self, text: str) -> None:
-        """Put a text in its place."""
+        """Replace the text."""
         if self._file is not None and text != self._text:
             self._text = text
             await asyncio.to_thread(_write, self._file, text)
 
 
 class Read(Value):
-    """How far one numbering of a mailbox was read; RFC 3501, 2.3.1.1."""
+    """How far a mailbox was read under one UIDVALIDITY; RFC 3501, 2.3.1.1."""
 
     validity: int
     uid: int
 
 
 def read_cursor(cursor: str) -> Read | None:
-    """Return what a cursor says, None for what is none."""
+    """Return the progress that a cursor says, None if it is not one."""
     found = _CURSOR.fullmatch(cursor)
     return Read(validity=int(found[1]), uid=int(found[2])) if found else None
 
 
 class Progress(Struct, eq=False):
-    """How far one mailbox was read: the newest of what the runtime and the note know.
+    """How far one mailbox was read: the newer of the runtime's position and the note.
 
     Attributes:
         mailbox: The scope of its position.
-        positions: As committed; grows.
+        positions: The committed positions; grows.
         kept: The note.
     """
 
@@ -65,17 +65,17 @@ class Progress(Struct, eq=False):
 
     @property
     def stored(self) -> Read | None:
-        """What was stored last, None where nothing was."""
+        """The position that was last committed, None if there is none."""
         return read_cursor(self.positions.get(self.mailbox, ""))
 
     async def known(self) -> tuple[Read, ...]:
-        """Return all that is known, of this numbering or of earlier ones."""
+        """Return all known progress, under this UIDVALIDITY or earlier ones."""
         cursor, _, mailbox = (await self.kept.read()).strip().partition(" ")
         noted = read_cursor(cursor) if mailbox == self.mailbox else None
         return tuple(filter(None, (self.stored, noted)))
 
     async def note(self, read: Read) -> None:
-        """Keep how far was read, where the position does not say it already."""
+        """Write the progress to the note, unless the position already has it."""
         if read != self.stored:
             await self.kept.keep(f"{read.validity}:{read.uid} {self.mailbox}\n")
 
@@ -96,4 +96,4 @@ def _write(file: Path, text: str) -> None:
 
 
 _writing = Lock()
-"""An adapter that has ended may still write when the next one does: a thread ends in its own time."""
+"""An adapter that has ended may still be writing when the next one does, since threads finish late."""

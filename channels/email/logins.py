@@ -1,10 +1,10 @@
-"""What proves who logs in: a password, or an access token of OAuth 2, kept until shortly before its end.
+"""Credentials: a password, or an OAuth 2 access token that is reused until shortly before it expires.
 
-Two ways of RFC 6749 lead to a token without a person: by a refresh token that somebody got for this
-account (section 6; Google, Microsoft), or as the application itself, where an administrator has let
-it in (section 4.4; Exchange Online). Microsoft gives a new refresh token with each answer and takes
-the one before for 90 days (read 2026-11), others take each once; so the newest is kept in the
-channel's directory, for its owner alone, beside a digest of the one that was configured.
+Two flows of RFC 6749 yield a token without a person: a refresh token that somebody got for this
+account (section 6; Google, Microsoft), or the application's own credentials, if an administrator has
+permitted it (section 4.4; Exchange Online). Microsoft returns a new refresh token with each answer
+and accepts the previous one for 90 days (read 2026-11); others accept each only once. So the newest
+is kept in the channel's directory, readable only by its owner, with a digest of the configured one.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from channels.email.kept import Kept
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 EARLY_S = 120.0
-"""So long before its end a token is given up, that none ends within a login."""
+"""Seconds before its expiry that a token is dropped, so that none expires during a login."""
 UNSTATED_S = 1_200.0
 MOST_BYTES = 65_536
 _TOKEN = re.compile(r"[!-~]{1,20000}")
@@ -30,11 +30,11 @@ _CODE = re.compile(r"[a-z_]{1,40}")
 
 
 class Login(Value):
-    """What one login takes.
+    """The credentials of one login.
 
     Attributes:
         secret: A password, or an access token.
-        tls: What the server is verified with.
+        tls: The context that verifies the server.
     """
 
     username: str
@@ -44,16 +44,16 @@ class Login(Value):
 
     @property
     def called(self) -> str:
-        """What a server does not accept that refuses it."""
+        """The name of the credentials, for the error when a server refuses them."""
         return "access token" if self.is_token else "user name and password"
 
 
 class Logins:
-    """Those of one account.
+    """The logins of one account.
 
     Attributes:
         channel: The name in the configuration.
-        settings: Who logs in, and where.
+        settings: The user and the servers.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Logins:
         kept: Kept,
         now: Callable[[], float] = float,
     ) -> None:
-        """Ask for nothing yet.
+        """Request nothing yet.
 
         Args:
             channel: See above.
-            settings: Likewise.
-            secrets: The password; or the refresh token, and what proves the application.
-            kept: The newest refresh token.
-            now: Returns the time by which a token ends; a constant where none is used for long.
+            settings: See above.
+            secrets: The password; or the refresh token and the application's secret.
+            kept: Stores the newest refresh token.
+            now: Returns the time, to expire tokens; a constant if none is used for long.
 
         Raises:
             ChannelUnauthorized: The password is not set.
@@ -87,11 +87,11 @@ class Logins:
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[Login]:
-        """Lend what a login takes; a token that a server refuses is not lent again.
+        """Lend credentials; a token that a server refuses is not lent again.
 
         Raises:
-            ChannelUnauthorized: No token is given for what is configured, or a new one is refused.
-            ChannelUnavailable: None can be asked for now, or one is refused that was taken before.
+            ChannelUnauthorized: No token is issued, or a new one is refused.
+            ChannelUnavailable: None can be requested now, or one is refused that was accepted before.
         """
         tls, username = await self._trusted(), self.settings.username or self.settings.address
         if password := self._secrets.get("password"):
@@ -113,7 +113,7 @@ class Logins:
             raise ChannelUnavailable(message) from error
 
     async def _renew(self, tls: SSLContext, now: float) -> None:
-        """Get a token; what is told of a refusal is its status and its code, never its words."""
+        """Request a token; an error names only the status and the code of a refusal, not its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
         digest, _, newest = (await self._kept.read()).partition(" ")
         refresh = newest if configured and digest == _digest(configured) else configured
@@ -143,7 +143,7 @@ class Logins:
         self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
 
     async def _trusted(self) -> SSLContext:
-        """Return what servers are verified with; reading certificates takes a while."""
+        """Return the context that verifies servers; reading certificates takes a while."""
         if self._tls is None:
             ca_file = self.settings.ca_file or None
             try:

@@ -1,12 +1,12 @@
-"""Take a mail apart within bounds: its headers, the words in it, and where its files lie.
+"""Parses a mail within bounds: its headers, its text, and the positions of its files.
 
-Whatever a mail looks like, this reads it in time that grows with its size alone: a part is looked at
-once for each container that it lies in, of which there are at most `MOST_LEVELS`. The parser of the
-standard library asks every open container about every line and calls itself for each level, so that
-a mail of some kilobytes holds it up for seconds or ends it (`email.feedparser`, read 2026-11); here
-it reads header blocks of a bounded size and nothing else.
+Whatever a mail looks like, the time to read it grows only with its size: a part is searched once for
+each container around it, of which there are at most `MOST_LEVELS`. The parser of the standard library
+asks every open container about every line and recurses for each level, so that a mail of some
+kilobytes can block it for seconds or crash it (`email.feedparser`, read 2026-11). Here it parses only
+header blocks of a bounded size.
 
-Nothing raises: what can't be read is left out, or stands as it is.
+Nothing raises: what can't be read is left out, or kept as it is.
 """
 
 import binascii
@@ -22,17 +22,17 @@ from email.utils import collapse_rfc2231_value
 from zeroclaw import Hidden, Value
 
 MOST_HEADER_BYTES = 65_536
-"""Of one block of headers; Postfix takes 102,400 of a whole mail (header_size_limit, read 2026-11)."""
+"""Limit of one header block; Postfix takes 102,400 per mail (header_size_limit, read 2026-11)."""
 MOST_VALUE_CHARS = 8_000
-"""Of one header, unfolded; one that is longer reads as empty, so that none is believed in part."""
+"""Limit of one header, unfolded; a longer one reads as empty, so that no part of it is believed."""
 MOST_LEVELS = 20
 MOST_PARTS = 100
 MOST_NAME_CHARS = 200
 
-# Whose decoders take time that grows with the square of the text, or read what is no text.
+# Codecs that take quadratic time, or decode something that is not text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _AFTER_BOUNDARY = frozenset({b"", b"-", b"\r", b"\n", b" ", b"\t"})
-# Both repeat what begins with a sign that the other can't, so that nothing is tried twice.
+# In both, the alternatives begin with different characters, so nothing is tried twice.
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z))*")
 _BEFORE_COLON = re.compile(rb"^([!-9;-~]+)[ \t]+(?=:)", re.MULTILINE)
 _EMPTY = re.compile(rb"\r?\n")
@@ -44,15 +44,15 @@ class Part(Value):
     """One leaf of a mail.
 
     Attributes:
-        kind: Its media type, lower case, as it claims.
-        charset: As it claims, empty for none.
-        encoding: How its bytes travel, lower case.
-        name: What it calls its file; untrusted.
-        is_file: It stands for itself, and is not read as words of the mail.
-        choice: The container of which one part is read and the others say the same; 0 for none.
-        said_bytes: The size that it claims, None for none.
+        kind: Its claimed media type, lower case.
+        charset: Its claimed charset, or empty.
+        encoding: Its transfer encoding, lower case.
+        name: Its claimed file name; untrusted.
+        is_file: It is a file, and not read as text of the mail.
+        choice: The number of the container of alternatives that it belongs to; 0 for none.
+        said_bytes: Its claimed size, or None.
         start: Where its body begins in the mail.
-        end: Where it ends.
+        end: Where its body ends.
     """
 
     kind: str
@@ -67,13 +67,13 @@ class Part(Value):
 
 
 class Mail(Value):
-    """A mail that was taken apart.
+    """A parsed mail.
 
     Attributes:
         headers: Each value of a header in order, unfolded, by name in lower case.
-        kind: The media type of the whole.
-        parts: Its leaves, in order, as many as are looked at.
-        raw: All of it.
+        kind: The media type of the whole mail.
+        parts: Its leaves, in order, up to the limits.
+        raw: The whole mail.
     """
 
     headers: Mapping[str, tuple[str, ...]]
@@ -82,15 +82,15 @@ class Mail(Value):
     raw: Hidden[bytes]
 
     def header(self, name: str) -> str:
-        """Return the first value of a header, empty for none."""
+        """Return the first value of a header, or empty."""
         return next(iter(self.headers.get(name, ())), "")
 
     def content(self, part: Part) -> bytes:
-        """Return the bytes of a part as they were before they travelled."""
+        """Return the decoded bytes of a part."""
         return _decoded(self.raw[part.start : part.end], part.encoding)
 
     def text(self, part: Part) -> str:
-        """Return the words of a part; what its charset does not know is marked."""
+        """Return the text of a part; undecodable bytes are marked."""
         return _text(self.content(part), part.charset).replace("\r\n", "\n")
 
 
@@ -106,7 +106,7 @@ def taken_apart(raw: bytes) -> Mail:
 
 
 def plain(value: str) -> str:
-    """Return a header's text with its encoded words read, as one line."""
+    """Return a header's text as one line, with its encoded words decoded."""
     try:
         pieces = decode_header(value[:MOST_VALUE_CHARS]) if "=?" in value else [(value, None)]
     except (HeaderParseError, binascii.Error, ValueError):
@@ -119,7 +119,7 @@ def plain(value: str) -> str:
 
 
 def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
-    """Yield the leaves below a part in order, the outermost first where there are too many."""
+    """Yield the leaves of a part in order; if there are too many, the first ones."""
     waiting = [(message, start, len(raw), 0, 0)]
     leaves = 0
     while waiting and leaves < MOST_PARTS:
@@ -136,7 +136,7 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
 
 
 def _between(raw: bytes, start: int, end: int, boundary: str) -> Iterator[tuple[int, int]]:
-    """Yield where each part of a container begins and ends; RFC 2046, 5.1.1."""
+    """Yield the start and end of each part of a container; RFC 2046, 5.1.1."""
     line = b"\n--" + boundary.encode("ascii", "replace")
     at = _boundary(raw, line, max(0, start - 1), end)
     for _ in range(MOST_PARTS):
@@ -149,9 +149,9 @@ def _between(raw: bytes, start: int, end: int, boundary: str) -> Iterator[tuple[
 
 
 def _boundary(raw: bytes, line: bytes, start: int, end: int) -> int:
-    """Return where the next line is that divides parts, -1 for none.
+    """Return the position of the next boundary line, -1 if there is none.
 
-    The boundary of a container may begin as that of another one does.
+    The boundary of one container may be a prefix of another one's.
     """
     at = raw.find(line, start, end)
     while at >= 0 and raw[at + len(line) : at + len(line) + 1] not in _AFTER_BOUNDARY:
@@ -160,16 +160,16 @@ def _boundary(raw: bytes, line: bytes, start: int, end: int) -> int:
 
 
 def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
-    """Return the headers that begin somewhere, and where what they are about begins.
+    """Return the header block at a position, and where its body begins.
 
-    They end at the first line that is none, empty or not, as they do for Postfix. A lone CR ends no
-    line: the server that took the mail in saw one header there, and left all of it to its writer.
+    The headers end at the first line that is not a header, empty or not, as for Postfix. A lone CR
+    does not end a line: the receiving server saw one header there, and left all of it as it was.
     """
     found = _HEADERS.match(raw, start, min(end, start + MOST_HEADER_BYTES))
     block, body = (found[0], found.end()) if found else (b"", start)
     empty = _EMPTY.match(raw, body, end)
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-    # There the parser would end, and all below it, such as a second sender, would be unseen.
+    # The parser would end the headers there and miss those below, such as a second sender.
     lines = _BEFORE_COLON.sub(rb"\1", lines)
     return BytesHeaderParser().parsebytes(lines), empty.end() if empty else body
 
@@ -194,11 +194,11 @@ def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
 
 
 def _parameter(message: Message, name: str, header: str) -> str:
-    """Return a parameter of a header, empty for none, and where the header is too long.
+    """Return a parameter of a header, or empty; also empty if the header is too long.
 
-    What RFC 2231 makes of them may name any codec or leave pieces out, and then the standard
-    library raises, of which `filename*=idna''a` is the shortest. Its time grows with the square of
-    a header's length.
+    With RFC 2231 a parameter may name any codec or omit pieces, and then the standard library
+    raises; the shortest example is `filename*=idna''a`. Its time grows quadratically with the length
+    of a header.
     """
     if len(str(message.get(header, ""))) > MOST_VALUE_CHARS:
         return ""
@@ -209,7 +209,7 @@ def _parameter(message: Message, name: str, header: str) -> str:
 
 
 def _line(value: str) -> str:
-    """Return a header's value unfolded; bytes beyond ASCII are read as UTF-8 (RFC 6532)."""
+    """Return a header's value unfolded; non-ASCII bytes are read as UTF-8 (RFC 6532)."""
     line = value.replace("\r", "").replace("\n", "").strip()
     line = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return line if len(line) <= MOST_VALUE_CHARS else ""
@@ -220,7 +220,7 @@ def _line(value: str) -> str:
 
 def _decoded(body: bytes, encoding: str) -> bytes:
     if encoding == "base64":
-        # As mail programs read it: what is no sign of it is passed over, a cut end is left out.
+        # Like mail programs: other characters are skipped, an incomplete end is dropped.
         signs = _NOT_BASE64.sub(b"", body)
         left = len(signs) % 4
         whole = signs + b"=" * (4 - left) if left > 1 else signs[: len(signs) - left]
@@ -229,12 +229,12 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def _text(content: bytes, charset: str) -> str:
-    """Return text in a charset, or in those that mail without one is written in."""
+    """Return text in a charset, or in the usual ones of mail that names none."""
     for name in (charset or "utf-8", "utf-8", "windows-1252"):
         try:
             known = codecs.lookup(name).name
             if known not in _NO_CHARSETS:
-                # Of a charset that was named, what it does not know is marked, and the rest is read.
+                # If the charset was named, undecodable bytes are marked and the rest is read.
                 text = content.decode(known, "replace" if name == charset else "strict")
                 return _UNSTORABLE.sub("\ufffd", text)
         except (LookupError, ValueError):

@@ -1,38 +1,37 @@
-"""Find the words of a mail that its sender wrote: without what it quotes, forwards, and the signature.
+"""Finds the words of a mail that its sender wrote, without quotes, forwarded mails and the signature.
 
-One pass over the lines, each looked at by its beginning and its end: the time grows with the length
-of the mail, whatever stands in it. Mail programs mark a quotation in one of four ways, in the
-language of whoever replies:
+One pass over the lines, each checked only at its beginning and its end: the time grows linearly with
+the length of the mail. Mail programs mark a quote in one of four ways, in the language of the person
+who replies:
 
-    > a line                                the line is left out, and the line that leads it in
-    On Monday, Ann <ann@a.example> wrote:   where no `>` follows, all that comes after is quoted
-    -----Original Message-----              all that comes after
-    From: … Sent: … To: …                   Outlook's block of headers, all that comes after
+    > a line                                the line is left out, and the line that introduces it
+    On Monday, Ann <ann@a.example> wrote:   if no `>` follows, everything after it is quoted
+    -----Original Message-----              everything after it is quoted
+    From: … Sent: … To: …                   Outlook's header block; everything after it is quoted
 
-The last two are known in other languages too, by their form: words between two rows of dashes, and
-three lines with a label, the first with an address in it.
+The last two are recognised by their form in other languages, too: words between two rows of dashes,
+and three lines with labels, the first with an address.
 
-Answers between quoted lines are kept. Where nothing is found, everything is the sender's, but for what
-is known to be somebody else's: some programs quote and mark nothing, and of that the bot knows what it
-wrote itself.
+Answers between quoted lines are kept. If nothing is found, all of the text is the sender's, except
+lines known to be the bot's: some programs quote without any mark, and the bot knows its own texts.
 """
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 MOST_LINES = 20_000
-"""What comes after is nobody's own words."""
+"""Lines after these do not count as the sender's own words."""
 MOST_LINE_CHARS = 1_000
-"""A longer one leads nothing in."""
+"""A longer line does not introduce a quote."""
 RUN_WORDS = 8
-"""Of so many in a row two people do not happen to write the same."""
-_WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # where words are not parted, each sign is one
-_LEAD_LINES = 3  # over which a long "On … wrote:" is wrapped
+"""Two people do not write this many words in a row alike by chance."""
+_WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # in scripts without spaces, each character is one
+_LEAD_LINES = 3  # a long "On … wrote:" is wrapped over up to this many
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
-# A row for each language of the programs that people use: what ends "… wrote:" and what begins it, the
-# labels of Outlook's block (from, sent, to, subject), what stands between dashes, what a telephone adds.
+# A row for each language of common mail programs: the end and the beginning of "… wrote:", the labels
+# of Outlook's block (from, sent, to, subject), the text between dashes, the line that a telephone adds.
 _LANGUAGES = (
     "wrote|on|from|sent,date|to|subject|original message,forwarded message,reply message|sent from my,sent from outlook,get outlook for",
     "schrieb,geschrieben|am|von|gesendet,datum|an|betreff|original-nachricht,ursprüngliche nachricht,weitergeleitete nachricht|von meinem,gesendet von,diese nachricht wurde von",
@@ -63,7 +62,7 @@ _LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s
 
 
 def own_words(text: str) -> str:
-    """Return what its sender wrote themselves; empty where all of it is quoted."""
+    """Return what the sender wrote themselves; empty if all of it is quoted."""
     lines = text.split("\n")[:MOST_LINES]
     kept: list[str] = []
     at = 0
@@ -79,15 +78,15 @@ def own_words(text: str) -> str:
 
 
 def is_long(own: str) -> bool:
-    """Tell whether words are so many that some of them may be known to be somebody else's."""
+    """Tell whether a text is long enough to be compared with texts of others."""
     return len(_WORD.findall(own)) >= RUN_WORDS
 
 
 def without_known(own: str, known: Iterable[str]) -> str:
-    """Return words without the lines that repeat what stands in other texts.
+    """Return a text without the lines that repeat other texts.
 
-    A line is somebody else's that has a part in a run of words which stand in another text just so,
-    whatever lines it was wrapped into, and with whatever markup.
+    A line is removed if any part of it belongs to a run of `RUN_WORDS` words that also occurs in
+    another text, however the lines are wrapped or marked up.
     """
     lines = own.split("\n")
     words = [(word, at) for at, line in enumerate(lines) for word in _words(line)]
@@ -107,7 +106,7 @@ def _words(text: str) -> list[str]:
 
 
 def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]:
-    """Yield each run of words that are all among `of`, and where it ends; few texts share many."""
+    """Yield each run of words that are all in `of`, and its end; few texts share many."""
     length = 0
     for end, word in enumerate(words, 1):
         length = length + 1 if word in of else 0
@@ -116,7 +115,7 @@ def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]
 
 
 def _ends_all(lines: Sequence[str], at: int) -> bool:
-    """Tell whether all from this line on is a signature or somebody else's mail."""
+    """Tell whether everything from this line on is a signature or another mail."""
     raw, line = lines[at], lines[at].strip()[:MOST_LINE_CHARS]
     if raw.rstrip("\r") == "-- ":
         return True
@@ -127,7 +126,7 @@ def _ends_all(lines: Sequence[str], at: int) -> bool:
         return True
     if _BETWEEN_DASHES.fullmatch(line):
         return True
-    # Outlook draws a line over its headers.
+    # Outlook draws a line above its headers.
     first = at + (line.startswith("____") and not line.strip("_"))
     return line.lower() in _FORWARDED or _is_header_block(lines, first)
 
@@ -143,20 +142,20 @@ def _is_header_block(lines: Sequence[str], at: int) -> bool:
 
 
 def _label(line: str) -> str:
-    """Return the words before a line's first colon, without what makes them bold; empty for none."""
+    """Return the label before a line's first colon, without bold marks, or empty."""
     label, colon, _ = line[:80].replace("*", "").replace("\xa0", " ").partition(":")
     return label.strip().lower() if colon else ""
 
 
 def _after_lead(lines: Sequence[str], at: int) -> int:
-    """Return where a line that leads a quotation in is over, 0 for any other line."""
+    """Return where a line that introduces a quote ends, 0 for any other line."""
     first = lines[at].strip()
     if not first or len(first) > MOST_LINE_CHARS:
         return 0
     said = ""
     for after in range(at + 1, min(at + 1 + _LEAD_LINES, len(lines) + 1)):
         said = f"{said} {lines[after - 1].strip()[:MOST_LINE_CHARS]}".strip().lower()
-        # The wide colon is that of Chinese and Japanese.
+        # The wide colon is used in Chinese and Japanese.
         if said.endswith((":", "：")) and _leads(said[:-1].rstrip()):  # noqa: RUF001
             return after
         if not lines[after - 1].strip():
@@ -174,14 +173,14 @@ def _leads(said: str) -> bool:
 
 
 def _quoted_below(lines: Sequence[str], at: int) -> int:
-    """Return where the marked lines begin that are led in here; the end where none is marked."""
+    """Return where the marked lines of an introduced quote begin; the end if none are marked."""
     below = (line for line in range(at, min(at + _LEAD_LINES, len(lines))) if lines[line].strip())
     first = next(below, len(lines))
     return first if first < len(lines) and lines[first].lstrip().startswith(">") else len(lines)
 
 
 def _without_device(text: str) -> str:
-    """Return a text without what a telephone puts under it."""
+    """Return a text without the line that a telephone adds."""
     before, _, last = text.rstrip().rpartition("\n")
     line = last.strip()
     return before if len(line) <= 80 and f"{line} ".lower().startswith(_SENT_FROM) else text  # noqa: PLR2004  a line

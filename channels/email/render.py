@@ -1,15 +1,14 @@
-"""Turn what the bot says into a mail: the words as they are, and as clean HTML; pure.
+"""Renders the bot's text as a mail: the text as it is, and as sanitised HTML; pure.
 
-The plain text is the Markdown as it was written, which people read without effort, and so nothing of
-it is ever lost to an HTML that a mail program cuts. The HTML says the same: nh3 lets neither images
-through, whose fetching would tell that a mail was read, nor links to anything but the web and mail,
-nor any style, so that nothing in an answer looks like what this file adds below it. A mail program
-shows one of the two, so both are screened: the words of the HTML as a text's plain form, the
-Markdown as its body.
+The plain text is the Markdown as it was written, which is easy to read, so nothing is ever lost when
+a mail program cuts the HTML. The HTML says the same. nh3 removes images, which would reveal that a mail
+was read, links to anything but the web and mail, and all styles, so that nothing in an answer looks
+like the box that this module adds below it. A mail program shows one of the two, so both are screened:
+the words of the HTML as a text's plain form, the Markdown as its body.
 
-What the text can't have is a line that is `-- ` and nothing else, which every mail program takes for
-the beginning of a signature (RFC 3676, 4.3), and a box with a colour: there stands what an answer
-proves. In plain text, where no box is, it has not the signs either that a true mark begins with.
+The text can't contain a line of only `-- `, which every mail program takes for the beginning of a
+signature (RFC 3676, 4.3), or a coloured box, which is kept for receipts. Plain text has no boxes, so
+there the signs that begin a true mark are removed from the text as well.
 """
 
 import html
@@ -49,42 +48,42 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 50_000
-"""Of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
+"""Limit of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
-# A header is folded late: an id that is cut is none. The newer policies of `email` parse each header
-# and each line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
+# Lines are long, because folding would break an id. The newer policies of `email` parse each header and
+# each line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
 _AS_SENT = compat32.clone(linesep="\r\n", mangle_from_=False, max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _KIND = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
 _BLANKS = re.compile(r"\s+")
-# The parser's time grows with the square of some beginnings; no answer that people read has so many.
+# The parser takes quadratic time for some openers; no answer for people has so many.
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
 MOST_LEVELS = 12
-# Of what is written so, other words may be read than stand there.
+# Markup after which the words of the HTML may differ from the Markdown.
 _UNLIKE = re.compile(r"[\[<&\\_|]|`{3}|~{3}|\d[.)](?!\S)|\w[*~`]+\w")
 MOST_READ = 16
-"""Texts whose HTML is kept from when they are rendered, which may be in a thread, until they are sent."""
+"""Texts whose HTML is cached between rendering, which may be in a thread, and sending."""
 _TAGS = frozenset(
     {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
     | {"ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
 )
 _STYLE = "<style>pre{background:#f4f4f4;padding:8px}td,th{border:1px solid #ccc;padding:4px 8px}table{border-collapse:collapse}</style>"
-# Within their tags, for some programs drop what stands in the head. A line that runs out of a window
+# Inline styles, since some programs drop the head. Lines wrap, since one that runs out of the window
 # would hide the end of a command.
 _PROOF = "margin-top:2em;padding:8px;border-left:4px solid #2e7d32;background:#e8f5e9;color:#1b5e20"
 _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-word"
 
 
 class Words(Value):
-    """What a mail says.
+    """The content of a mail.
 
     Attributes:
-        text: As plain text.
-        html: The same as HTML; empty for a mail of plain text alone.
-        subject: Its own; empty where it follows from the mail that it answers.
-        file: What comes with it.
+        text: The plain text.
+        html: The same as HTML; empty for a mail of plain text only.
+        subject: Its own subject; empty to derive it from the mail that it answers.
+        file: The attached file.
     """
 
     text: str
@@ -94,24 +93,24 @@ class Words(Value):
 
 
 def markdown(text: str) -> Rendered:
-    """Return a text as it stands in the plain part of a mail; its plain form is what its HTML says."""
+    """Return a text for the plain part of a mail; its `plain` form is the words of its HTML."""
     body = _unsigned(_storable(text))
     return Rendered(body=body, plain=_unsigned(_read(body)[0]))
 
 
 def unlike(text: str) -> str:
-    """Return a text as people read it, empty where that is word by word what was written."""
+    """Return a text as people read its HTML, empty if that equals the Markdown word by word."""
     is_read = len(_RISKY.findall(text)) <= MOST_RISKY and _UNLIKE.search(text)
     return _words(_parser().parse(text)) if is_read else ""
 
 
 def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
-    """Return what an answer says, with what it proves below it.
+    """Return the content of an answer, with its receipts below.
 
     Args:
         outgoing: The answer.
-        is_folded: Of what it proves the HTML shows a line, which unfolds to all of it where a mail
-            program can do that.
+        is_folded: The HTML shows the receipts as one line, which expands in mail programs that
+            support it.
     """
     rendered, receipts = outgoing.rendered, outgoing.receipts
     said = _unmarked(rendered.plain if outgoing.plain else rendered.body)
@@ -130,7 +129,7 @@ def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
 
 
 def letter_by_letter(text: str) -> Words:
-    """Return a text that is no markup."""
+    """Return a text without markup."""
     return Words(text=_unmarked(_storable(text)))
 
 
@@ -138,13 +137,13 @@ def letter_by_letter(text: str) -> Words:
 
 
 def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as it is called
-    """Return a card, with the links by which it is answered.
+    """Return a card, with the links that answer it.
 
     Args:
         shown: The card.
         id: Its Message-ID.
-        to: Who gets it.
-        me: Where the answers go, and what proves them.
+        to: The recipient.
+        me: The account that answers go to, and the key of the codes.
     """
     words = CardWords(shown.language)
     head = cards.head(shown)
@@ -154,7 +153,7 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
         text += ["", called, arguments, *more]
         links: list[str] = []
         for choice in shown.choices:
-            if choice != "deny_with_reason":  # what the denying mail says is the reason
+            if choice != "deny_with_reason":  # the text of the denying mail is the reason
                 label = words.label(choice)
                 code = press_code(call, choice, card=id, to=to, key=me.key)
                 subject = quote(f"{label}: {call.number} {code}", safe="")
@@ -202,22 +201,22 @@ def replying(subject: str, fallback: str) -> str:
 def mail(
     words: Words, parent: Parent, settings: EmailSettings, *, message_id: str, to: str, at: datetime
 ) -> bytes:
-    """Return a mail as it travels.
+    """Return a mail as bytes to send.
 
-    RFC 3834, 3.1: an answer says that it is one, so that no other automat answers it.
+    RFC 3834, 3.1: an automatic answer says that it is one, so that no other robot answers it.
 
     Args:
-        words: What it says.
-        parent: The mail that it answers; none where the bot begins.
-        settings: Of the account that sends it.
+        words: Its content.
+        parent: The mail that it answers; empty if the bot begins.
+        settings: The settings of the sending account.
         message_id: Without brackets.
-        to: Who gets it.
-        at: When it is sent.
+        to: The recipient.
+        at: The sending time.
     """
     subject = words.subject or settings.subject
     if parent.id and not words.subject:
         subject = replying(parent.subject, settings.subject)
-    # The same again is the same bytes, so boundaries come from the id.
+    # A repeat has to be the same bytes, so boundaries are derived from the id.
     boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
     message: Message = _text(words.text, "plain")
     if words.html:
@@ -249,7 +248,7 @@ def mail(
 
 def _text(words: str, kind: str) -> Message:
     part = MIMEBase("text", kind, charset="utf-8")
-    part["Content-Transfer-Encoding"] = "quoted-printable"  # no server has to carry more than ASCII
+    part["Content-Transfer-Encoding"] = "quoted-printable"  # a server need not take more than ASCII
     part.set_payload(b2a_qp(words.encode()).decode("ascii"))
     return part
 
@@ -265,19 +264,19 @@ def _storable(text: str) -> str:
 
 
 def _unsigned(text: str) -> str:
-    """Return a text without the line that begins a signature."""
+    """Return a text without lines that begin a signature."""
     return _SIGNATURE.sub("--", text)
 
 
 def _unmarked(text: str) -> str:
-    """Return a text without what tells a true mark from one, where both are plain text."""
+    """Return a text without the signs of a true mark, for a part where both are plain text."""
     return _unsigned(without_mark_signs(text))
 
 
 def _words(tokens: Sequence[Token]) -> str:
-    """Return what a reader of the HTML reads: its words, and a line for each block.
+    """Return the text of the HTML as a reader sees it, with a line for each block.
 
-    HTML shows any run of blanks as one, but in a block of code.
+    Outside code blocks, HTML shows any run of spaces as one.
     """
     said: list[str] = []
     for token in tokens:
@@ -293,14 +292,14 @@ def _words(tokens: Sequence[Token]) -> str:
 
 
 def _unfilled(_: str, name: str, value: str) -> str:
-    """Return an attribute; a link that writes a mail fills in none of it, such as a command to the bot."""
+    """Filter an attribute: a mail link fills in nothing, such as a command to the bot."""
     is_mail = name == "href" and value.lower().startswith("mailto:")
     return value.partition("?")[0] if is_mail else value
 
 
 @lru_cache(maxsize=MOST_READ)
 def _read(source: str) -> tuple[str, str]:
-    """Return the words of Markdown, and its HTML; what would take long to read stands as it is written."""
+    """Return the words of Markdown, and its HTML; text that is slow to parse is kept as written."""
     if len(_RISKY.findall(source)) > MOST_RISKY:
         return source, f"<pre>{html.escape(source)}</pre>"
     parser = _parser()

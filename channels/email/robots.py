@@ -1,8 +1,8 @@
-"""Never a loop: which mails a machine wrote, and how many are answered in an hour.
+"""Prevents mail loops: recognises automatic mails, and caps the answers in an hour.
 
-RFC 3834, section 2, says whom an automatic responder does not answer; the rest is what lists,
-bounces and Microsoft's and Google's mail say of themselves, read 2026-11. None of it can be trusted
-to be there, so there is a cap for each sender as well, and one for the account that stops it.
+RFC 3834, section 2, says which mails an automatic responder does not answer; the other signs are
+those of lists, bounces, and Microsoft's and Google's mail, read 2026-11. None of them is reliable, so
+there is also a cap for each sender, and one for the account that stops the channel.
 """
 
 import re
@@ -36,11 +36,11 @@ _TIME = re.compile(r"\d+\.?\d*", re.ASCII)
 
 
 def why_none(mail: Mail, *, sender: str, own: str) -> str:
-    """Return why a mail is not answered, empty for one that a person may have written.
+    """Return why a mail is not answered, empty if a person may have written it.
 
     Args:
-        mail: It, taken apart.
-        sender: Who wrote it, normalised.
+        mail: The parsed mail.
+        sender: The sender's address, normalised.
         own: The account's own address, normalised.
     """
 
@@ -65,20 +65,20 @@ def why_none(mail: Mail, *, sender: str, own: str) -> str:
 
 
 class Caps:
-    """Counts the mails that are answered, of each sender and of all, within an hour.
+    """Counts the mails answered within an hour, for each sender and in all.
 
-    Times are POSIX ones. What was counted is kept over a restart as lines, so that a daemon that is
-    started again and again gives a loop no new hour; senders are known by a digest alone.
+    Times are POSIX times. The counts are kept as lines over a restart, so that restarting the daemon
+    again and again gives a loop no new hour. Senders are stored only as digests.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:
-        """Count nothing yet."""
+        """Start with nothing counted."""
         self._of_sender = of_sender
         self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
         self._told: set[str] = set()
 
     def remember(self, kept: str, at: float) -> None:
-        """Count what an earlier process counted; a time that is yet to come counts as now."""
+        """Add the counts of an earlier process; a time in the future counts as now."""
         found: list[tuple[float, str]] = []
         for who, *words in filter(None, map(str.split, kept.splitlines())):
             found += [(min(float(one), at), who) for one in words if _TIME.fullmatch(one)]
@@ -87,7 +87,7 @@ class Caps:
         self._answered.extend(sorted(found))
 
     def kept(self, at: float) -> str:
-        """Return what still counts, a line an answer: the sender's digest, when, whether it is told."""
+        """Return the current counts, one line per answer: sender's digest, time, whether told."""
         return "".join(
             f"{who} {time}{f' {_TOLD}' * (who in self._told)}\n"
             for time, who in self._answered
@@ -95,23 +95,23 @@ class Caps:
         )
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
-        """Return whether one more of a sender may be answered now."""
+        """Return whether one more mail of a sender may be answered now."""
         within = [who for time, who in self._answered if at - time < HOUR_S]
         if len(within) == self._answered.maxlen:
             return "stopped"
         return "free" if within.count(_digest(sender)) < self._of_sender else "capped"
 
     def count(self, sender: str, at: float) -> None:
-        """Take note of one that will be answered."""
+        """Count a mail that will be answered."""
         self._told.discard(_digest(sender))
         self._answered.append((at, _digest(sender)))
 
     def is_told(self, sender: str) -> bool:
-        """Return whether operators know that a sender is capped, since they were last answered."""
+        """Return whether operators were told of a sender's cap since the sender's last answer."""
         return _digest(sender) in self._told
 
     def note_told(self, sender: str) -> None:
-        """Take note that they know."""
+        """Note that operators were told."""
         self._told &= {who for _, who in self._answered}
         self._told.add(_digest(sender))
 

@@ -1,12 +1,12 @@
-"""Hand mails to the server that sends them, by a few connections that wait a while for the next one.
+"""Passes mails to the sending server, over a few connections that stay open a while for the next.
 
-To connect costs more than to send: two handshakes, a login, eight answers; and servers count who
-connects. What waited may have been ended meanwhile, so where it does not take the next mail, which
-it has not seen then, a new connection is made, and its word counts.
+Connecting costs more than sending: two handshakes, a login, eight responses; and servers limit
+connections. An idle connection may have been ended meanwhile. If it does not accept the next mail, it
+has not seen the mail; so a new connection is made, whose answer counts.
 
 Up to the final dot of DATA nothing has been sent, and a failure can be repeated. From there until
-the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`; the repeat bears
-the same Message-ID, by which mail programs and servers that compare them show it once.
+the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`. The repeat has
+the same Message-ID, so mail programs and servers that compare ids show it once.
 """
 
 import asyncio
@@ -25,22 +25,23 @@ from zeroclaw import (
 MOST_AT_ONCE = 4
 CALL_S = 60.0
 WAITS_S = 30.0
-"""For the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), with a process for each."""
+"""Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
+process for each connection."""
 _NO_MECHANISM = 504
 _NEEDS_LOGIN = frozenset({530, 534, 535, 538})
 _PERMANENT = 500
-_CLOSING_ROUNDS = 3  # of the loop: TLS, then the socket below it, are told one after the other
+_CLOSING_ROUNDS = 3  # of the event loop: TLS, then its socket are notified one after the other
 
 
 class _Client(SMTP):
-    """The library's, whose connection is cut: what was taken was answered for.
+    """The library's client, with a connection that is cut: accepted mails were already confirmed.
 
-    It closes by handshake, for which nobody waits, and says nowhere when it is over; also by itself,
-    when a login is refused.
+    The library closes by a handshake that nobody awaits, and does not report when it is over; it also
+    does so by itself when a login is refused.
 
     Attributes:
-        proof: The login by which it stands.
-        end: Closes it, while it waits.
+        proof: The credentials of its login.
+        end: Closes it after idling.
     """
 
     proof: Login
@@ -52,7 +53,7 @@ class _Client(SMTP):
         super().close()
 
     async def aclose(self) -> None:
-        """Cut the connection, and see it gone."""
+        """Cut the connection, and wait until it is closed."""
         self.close()
         for _ in range(_CLOSING_ROUNDS):
             await asyncio.sleep(0)
@@ -62,7 +63,7 @@ class Sender:
     """Sends for one account."""
 
     def __init__(self, logins: Logins) -> None:
-        """Open nothing yet."""
+        """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
         self._waiting: list[_Client] = []
@@ -73,13 +74,13 @@ class Sender:
 
         Raises:
             ChannelUnavailable: It was not sent, and may be sent again.
-            ChannelRejected: The server takes no such mail.
+            ChannelRejected: The server does not accept this mail.
             ChannelUnauthorized: The server does not accept the login.
             DeliveryUnknown: It may be on its way.
         """
         async with self._logins.lend() as login, self._sending:
             while not await self._is_sent(self._client(login), mail, to):
-                pass  # what waited was ended meanwhile; a new one is made at last
+                pass  # an idle connection had been ended; finally a new one is made
 
     async def try_login(self) -> None:
         """Log in, and send nothing."""
@@ -93,7 +94,7 @@ class Sender:
                 await client.aclose()
 
     async def aclose(self) -> None:
-        """End what waits, and let nothing wait any more; safe twice."""
+        """Close idle connections, and keep none from now on; may be called twice."""
         self._is_closed = True
         while self._waiting:
             client = self._waiting.pop()
@@ -101,7 +102,7 @@ class Sender:
             await client.aclose()
 
     def _client(self, login: Login) -> _Client:
-        """Return what waited least and stands by this login, else a new one."""
+        """Return the most recently used idle client with this login, else a new one."""
         while self._waiting:
             client = self._waiting.pop()
             client.end.cancel()
@@ -123,22 +124,22 @@ class Sender:
             password=None if login.is_token else login.secret,
             oauth_token_generator=token if login.is_token else None,
             use_tls=is_direct,
-            start_tls=None if is_direct else True,  # and never without
+            start_tls=None if is_direct else True,  # never without TLS
             tls_context=login.tls,
             timeout=CALL_S,
-            local_hostname=domain,  # without one the library looks its own name up, blocking
+            local_hostname=domain,  # otherwise the library looks up its own name, which blocks
         )
         client.proof = login
         return client
 
     async def _is_sent(self, client: _Client, mail: bytes, to: str) -> bool:
-        """Send a mail; False where a connection that waited takes no more, and has not seen it."""
+        """Send a mail; False if an idle connection has ended, without having seen the mail."""
         has_waited, step = client.is_connected, "greeting"
         try:
             if not has_waited:
                 await client.connect()
-            # Own address, not the empty one that RFC 3834 prefers: servers that take mail with a
-            # login take it from the login's address alone. Bounces are known by their own looks.
+            # Our own address, not the empty one that RFC 3834 prefers: servers with a login accept mail
+            # only from the login's address. Bounces are recognised by their own features.
             await client.mail(self._settings.address)
             step = "addressing"
             await client.rcpt(to)
@@ -161,7 +162,7 @@ class Sender:
         return True
 
     def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
-        """Return what to raise of a failure before anything was sent."""
+        """Return the error to raise for a failure before anything was sent."""
         name, host = self._channel, self._settings.smtp_host
         match error:
             case SMTPAuthenticationError(code=code) if code < _PERMANENT or code == _NO_MECHANISM:
@@ -176,7 +177,7 @@ class Sender:
                 return ChannelUnavailable(f"`{name}`: `{host}` takes no mail now ({_said(error)})")
             case ValueError():
                 return ChannelRejected(f"`{name}`: an address that can't be sent to")
-            case OSError():  # what the library raises of lost and silent connections is one too
+            case OSError():  # includes the library's errors for lost and silent connections
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
             case _:
                 return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")

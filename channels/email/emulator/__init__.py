@@ -1,6 +1,6 @@
-"""Mail on this machine, to try and to test a bot without an account; it needs dovecot, postfix and root.
+"""Mail on this machine, to try and test a bot without an account; needs dovecot, postfix and root.
 
-servers          the two servers, brought up for this process
+servers          the two servers, started for this process
 letters          mails as people's programs write and show them
-control stage    what `zeroclaw try email` acts by
+control stage    the page of `zeroclaw try email`
 """

@@ -1,11 +1,11 @@
-"""What the page shows of two mailboxes, and what it lets their owners do.
+"""What the page shows of the people's mailboxes, and what it lets their owners do.
 
 POST do    {"do": "say", "person": "ann@zero.test", "text": "hello"}
-say     person, text; reply_to       an answer to the bot's newest mail, where none is named
+say     person, text; reply_to       answers the named mail, else the bot's newest
 file    person, name, base64; caption
 press   person, data                 a card's link: the subject of the mail that it writes
 
-Mail tells nobody anything, so the mailboxes are looked at again and again.
+Mail servers announce nothing to us, so the mailboxes are polled.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from zeroclaw import Clock
 
 LOOKS_S = 0.2
 SHOWN = 60
-"""The newest mails of each person."""
+"""The number of each person's newest mails on the page."""
 FIRST = "hello"
 """The subject of a mail that begins a thread."""
 
@@ -32,7 +32,7 @@ class Control:
     def __init__(
         self, mail: Servers, bot: str, names: Mapping[str, str], of_page: Cast, clock: Clock
     ) -> None:
-        """Hold who writes to the bot, by their addresses."""
+        """Start with the people who write to the bot, by their addresses."""
         self._mail = mail
         self._clock = clock
         self._bot = bot
@@ -48,10 +48,10 @@ class Control:
             "press": self._pressed,
         }
 
-    # --- what is seen ----------------------------------------------------------------------------
+    # --- what the page shows -------------------------------------------------------------------------
 
     def state(self) -> Json:
-        """Return all that the page shows."""
+        """Return the state that the page shows."""
         return {
             "platform": "E-mail",
             **self._cast.shown(),
@@ -93,7 +93,7 @@ class Control:
         }
 
     def file(self, path: str) -> bytes | None:
-        """Return what came with a mail, by the mail's id and its number there."""
+        """Return an attachment, by the mail's id and the attachment's number."""
         id_, _, number = path.rpartition("/")
         every = (one for some in self._mails.values() for one in some if _id(one) == id_)
         files = [one for mail in every for one in mail.iter_attachments()]
@@ -102,19 +102,19 @@ class Control:
         return content if isinstance(content, bytes) else None
 
     def next_change(self) -> asyncio.Event:
-        """Return what is set when anything changes."""
+        """Return an event that is set at the next change."""
         return self._changed
 
     def _is_from_bot(self, mail: EmailMessage) -> bool:
         return self._bot in str(mail["from"])
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- what people do ------------------------------------------------------------------------------
 
     def do(self, asked: Mapping[str, object]) -> None:
-        """Carry out one deed.
+        """Carry out one action of the page.
 
         Raises:
-            Unusable: It names something that is not there.
+            Unusable: It names something that does not exist.
         """
         deed = asked_of(asked)
         write = self._deeds.get(deed.do)
@@ -144,7 +144,7 @@ class Control:
         return self._written(asked, "", subject=asked.data)
 
     def _written(self, asked: Asked, text: str, *, subject: str = "") -> EmailMessage:
-        """Write a mail; it answers the one that is named, else the newest that is no card."""
+        """Write a mail in answer to the named one, else to the newest that is not a card."""
         mails = self._mails[asked.person]
         named = [one for one in mails if _id(one) == asked.reply_to]
         newest = [one for one in mails if self._is_from_bot(one) and not letters.links(one)]
@@ -163,10 +163,10 @@ class Control:
         mail["Date"] = format_datetime(self._clock.now())
         return mail
 
-    # --- what goes on meanwhile ------------------------------------------------------------------
+    # --- in the background ---------------------------------------------------------------------------
 
     async def deliver(self) -> None:
-        """Take what people write to the bot's mailbox, until cancelled."""
+        """Deliver people's mails to the bot's mailbox, until cancelled."""
         while True:
             sender, mail = await self._letters.get()
             await self._mail.deliver(self._bot, mail.as_bytes(), sender=sender)
@@ -174,7 +174,7 @@ class Control:
             self._change()
 
     async def watch(self) -> None:
-        """Look for what came, until cancelled."""
+        """Poll for new mails, until cancelled."""
         read = dict.fromkeys(self._names, 0)
         while True:
             is_read = bool(await asyncio.to_thread(self._mail.sessions, self._bot))

@@ -24,7 +24,7 @@ def mail_from(
     vouched: str = VOUCHED,
     name: str = "Ann",
 ) -> EmailMessage:
-    """Write a mail, as an answer to what the bot began unless it is said to be none."""
+    """Write a mail; by default it answers a mail that the bot began."""
     mail = EmailMessage(policy=LONG_LINES)
     if vouched:
         mail["Authentication-Results"] = vouched
@@ -40,19 +40,19 @@ def mail_from(
 
 
 def body(mail: EmailMessage) -> str:
-    """Return what a mail says in plain text."""
+    """Return the plain text of a mail."""
     part = mail.get_body(("plain",))
     said = "" if part is None else str(part.get_content())
     return said.replace("\r\n", "\n").removesuffix("\n")
 
 
 def links(mail: EmailMessage) -> Sequence[str]:
-    """Return the subjects of the mails that the links of a card write."""
+    """Return the subjects of the mails that a card's links write."""
     return [_subject(link) for link in _LINK.findall(body(mail))]
 
 
 def buttons(mail: EmailMessage) -> Sequence[tuple[str, str]]:
-    """Return the links of a card: what each is called, and the subject that it writes."""
+    """Return the links of a card: the label, and the subject of the mail that it writes."""
     return [(label, _subject(link)) for label, link in _LABELLED.findall(body(mail))]
 
 

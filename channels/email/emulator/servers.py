@@ -1,9 +1,9 @@
-"""Dovecot and postfix, brought up once for each process that tests, in a directory of their own.
+"""Dovecot and postfix, started once for each process, in a directory of their own.
 
-They are outside processes because they are what people's mail goes through; nothing written here
-would be as odd. Starting both takes two seconds, so tests share them, and each takes mailboxes of
-its own: every name at `DOMAIN` is one but those that begin with `gone`, and every password is right. Nothing of /etc is
-read or changed, and no mail leaves: what is for another domain bounces at once.
+They are real servers because people's mail goes through them; a fake would not be as quirky. Starting
+both takes two seconds, so tests share them, and each test uses its own mailboxes: every name at
+`DOMAIN` is a mailbox, except those that begin with `gone`, and the password is the same for all.
+Nothing in /etc is read or changed, and no mail leaves: mail for another domain bounces at once.
 """
 
 import asyncio
@@ -173,15 +173,15 @@ postlog unix-dgram n - n - 1 postlogd
 
 @dataclass(kw_only=True)
 class Servers:
-    """Both, running.
+    """Both servers, running.
 
     Attributes:
-        home: All that they write.
-        imaps: Where mailboxes are read, by TLS.
-        submission: Where mail is handed over, by STARTTLS and with a login.
-        mx: Where the world outside hands mail over; what came that way bears what the milter says.
-        milter: Where postfix asks about it; see `tests.emulators.mail.milter`.
-        tokens: Where dovecot asks whose an access token is; see `tests.emulators.mail.tokens`.
+        home: The directory of all their files.
+        imaps: The port for reading mailboxes, with TLS.
+        submission: The port for sending mail, with STARTTLS and a login.
+        mx: The port for mail from outside; such mail gets the headers that the milter adds.
+        milter: The port where postfix asks the milter; see `tests.emulators.mail.milter`.
+        tokens: The port where dovecot checks access tokens; see `tests.emulators.mail.tokens`.
     """
 
     home: Path
@@ -197,17 +197,17 @@ class Servers:
 
     @property
     def ca_file(self) -> str:
-        """What both are trusted by."""
+        """The certificate by which to trust both."""
         return str(self.home / "cert.pem")
 
     def new_address(self, name: str) -> str:
-        """Return an address that nobody has had."""
+        """Return an address that was not used before."""
         return f"{name}-{next(self.numbers)}@{DOMAIN}"
 
     async def deliver(self, to: str, mail: bytes, *, sender: str = "") -> None:
-        """Deliver a mail as it is, with any headers, to a mailbox of ours; returns when it has a number.
+        """Deliver a mail unchanged, with any headers, to a mailbox; returns when it has a UID.
 
-        By a socket that is open to this user and to postfix alone: whoever may deliver says who wrote.
+        Uses a socket that only this user and postfix can open, since its user decides the sender.
         """
         reader, writer = await asyncio.open_unix_connection(self.home / "lmtp")
         lines = (f"LHLO {DOMAIN}", f"MAIL FROM:<{sender}>", f"RCPT TO:<{to}>", "DATA")
@@ -223,10 +223,10 @@ class Servers:
         await asyncio.to_thread(self._number, to)
 
     def _number(self, address: str) -> None:
-        """Let dovecot number what came to a mailbox.
+        """Let dovecot assign UIDs to the new mails of a mailbox.
 
-        It leaves that for its next look where the list is in use, and by then another mail may have
-        come and gone before (2.3, a maildir, read 2026-11): of 600 beside one reader 12 did.
+        It postpones that if the list is in use, and by then another mail may have arrived and been
+        numbered first (2.3, a maildir, read 2026-11): with one concurrent reader, 12 of 600 were.
         """
         numbered = self._listed(address)
         if not all(_name(one) in numbered for one in self._files(address)):
@@ -236,7 +236,7 @@ class Servers:
             )
 
     async def has_seen(self, address: str, mails: int) -> None:
-        """Wait until so many mails of a mailbox are marked as seen."""
+        """Wait until a number of mails of a mailbox are marked as seen."""
 
         def are_seen() -> bool:
             return len([one for one in self._files(address) if "S" in _flags(one)]) >= mails
@@ -244,21 +244,21 @@ class Servers:
         await asyncio.to_thread(_until, are_seen)
 
     async def all_delivered(self) -> None:
-        """Wait until all that postfix has taken is where it goes."""
+        """Wait until postfix has delivered everything that it has taken."""
         await asyncio.to_thread(_until, self._is_all_delivered)
 
     def sessions(self, address: str) -> Sequence[int]:
-        """Return dovecot's processes that have a mailbox open for somebody; asks dovecot."""
+        """Return the ids of dovecot's processes that have a mailbox open; asks dovecot."""
         asked = ["doveadm", "-c", f"{self.home}/dovecot.conf", "who", "-1", address]
         found = subprocess.run(asked, check=False, capture_output=True, text=True)
         return [int(pid) for pid in _SESSION.findall(found.stdout)]
 
     async def count(self, address: str) -> int:
-        """Return how many mails came to a mailbox so far."""
+        """Return how many mails a mailbox has received so far."""
         return len(await asyncio.to_thread(self._files, address))
 
     async def mails(self, address: str) -> list[EmailMessage]:
-        """Return what came to a mailbox, in the order in which postfix took it in."""
+        """Return the mails of a mailbox, in the order in which postfix received them."""
         await self.all_delivered()
 
         def read() -> list[EmailMessage]:
@@ -271,9 +271,9 @@ class Servers:
         return await asyncio.to_thread(read)
 
     async def renumber(self, address: str) -> None:
-        """Give a mailbox another UIDVALIDITY, as when it is restored from elsewhere.
+        """Give a mailbox another UIDVALIDITY, as if it were restored from elsewhere.
 
-        Dovecot takes the second of the clock for it, which within one second is the same again.
+        Dovecot would use the current second, which may be the same again.
         """
 
         def forget() -> None:
@@ -288,12 +288,12 @@ class Servers:
         await asyncio.to_thread(forget)
 
     def numbering(self, address: str) -> int:
-        """Return the UIDVALIDITY of a mailbox that a mail has come to."""
+        """Return the UIDVALIDITY of a mailbox that has received a mail."""
         numbered = _VALIDITY.match((self.home / "mail" / address / "dovecot-uidlist").read_text())
         return int(numbered[1]) if numbered else 0
 
     def uids(self, address: str) -> Mapping[str, int]:
-        """Return the UID of each mail in a mailbox, by its Message-ID; the first of one that came twice."""
+        """Return the UIDs of a mailbox by Message-ID; the lower one if a mail arrived twice."""
         uids = self._listed(address)
         parser = BytesParser(policy=default)
         known: dict[str, int] = {}
@@ -309,7 +309,7 @@ class Servers:
         return {name: int(uid) for uid, name in found}
 
     async def cut(self, address: str) -> None:
-        """End every session of one mailbox, as a server does that is restarted."""
+        """End every session of one mailbox, as when a server restarts."""
         await asyncio.to_thread(
             subprocess.run,
             ["doveadm", "-c", f"{self.home}/dovecot.conf", "kick", address],
@@ -333,7 +333,7 @@ class Servers:
         return not any(one.is_file() for queue in queues for one in queue.rglob("*"))
 
     def start(self) -> None:
-        """Bring both up; returns when they answer."""
+        """Start both servers; returns when they answer."""
         names = {**vars(self), "domain": DOMAIN}
         etc = self.home / "etc"
         for one in ("run", "mail", "spool", "data", "etc"):
@@ -342,7 +342,7 @@ class Servers:
         shutil.chown(self.home / "mail", "nobody")
         shutil.chown(self.home / "data", "postfix")
         certify(self.home)
-        (self.home / "dovecot.conf").touch(mode=0o600)  # the password stands there
+        (self.home / "dovecot.conf").touch(mode=0o600)  # it contains the password
         (self.home / "dovecot.conf").write_text(DOVECOT.format(**names))
         (self.home / "oauth2.conf").write_text(OAUTH2.format(**names))
         (etc / "main.cf").write_text(MAIN.format(**names))
@@ -362,8 +362,8 @@ class Servers:
             _until(lambda port=port: _answers(port))
 
     def stop(self) -> None:
-        """End both, and leave nothing behind; safe twice."""
-        # Postfix's own process leads a session of its own, and outlives what started it.
+        """Stop both servers and remove their files; may be called twice."""
+        # Postfix's main process leads its own session, and outlives its parent.
         subprocess.run(
             ["postfix", "-c", str(self.home / "etc"), "stop"], check=False, capture_output=True
         )
@@ -381,10 +381,10 @@ def servers() -> Servers:
 
 
 def started(password: str) -> Servers:
-    """Return servers of one's own, with a password for every mailbox; blocks while they start.
+    """Return new servers, with one password for every mailbox; blocks while they start.
 
     Raises:
-        ConfigError: The servers, which run as users of their own, may not enter the place for it.
+        ConfigError: The servers run as other users, who may not enter the temporary directory.
     """
     place = Path(tempfile.gettempdir())
     if not all(one.stat().st_mode & stat.S_IXOTH for one in (place, *place.parents)):
@@ -405,7 +405,7 @@ def started(password: str) -> Servers:
 
 
 def free_port() -> int:
-    """Return one that nobody has right now."""
+    """Return a port that is free right now."""
     with socket.socket() as tried:
         tried.bind(("127.0.0.1", 0))
         return int(tried.getsockname()[1])
@@ -439,7 +439,7 @@ def _answers(port: int) -> bool:
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    """Look again and again, for these servers tell nobody; in a thread."""
+    """Poll until it holds, since the servers announce nothing; runs in a thread."""
     beat = Event()
     for _ in range(int(START_S / 0.005)):
         if holds():

@@ -1,7 +1,4 @@
-"""Mail with somebody who writes to the bot, an operator, and a page to act by.
-
-What `zeroclaw try email` opens.
-"""
+"""Opens the emulated mail for `zeroclaw try email`: a person, an operator, and a page for both."""
 
 import asyncio
 import os
@@ -18,15 +15,15 @@ from zeroclaw import ConfigError, Emulated, EmulatorContext
 
 PASSWORD_VARIABLE = "EMULATED_MAIL_PASSWORD"  # noqa: S105  the name of a variable
 POLL_S = 5.0
-"""The least that the channel takes; dovecot tells of mail by itself, so it seldom counts."""
+"""The shortest interval that the channel allows; seldom matters, since dovecot announces new mail."""
 
 
 @asynccontextmanager
 async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
-    """Open it; the page answers at the port that was asked for, the servers at ports of their own.
+    """Start the emulator; the page is at the requested port, the servers at ports of their own.
 
     Raises:
-        ConfigError: The servers are not installed, or they may not be started.
+        ConfigError: The servers are not installed, or may not be started.
         OSError: The port is taken.
     """
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # which `su` leaves out
