@@ -76,7 +76,7 @@ class Account:
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
                 said = mail.headers.get("authentication-results", ())
                 is_theirs = wrote is not None and wrote.address == to.chat
-                # A forged mail would decide the subject and the thread of our answer.
+                # Otherwise a forged mail could set the subject and the thread of our answer.
                 if is_theirs and is_vouched_for(to.chat, said, self._settings.authserv_id):
                     return parent_of(mail)
         return Parent()
@@ -84,7 +84,7 @@ class Account:
     async def read(self, validity: int, uid: int, message: str) -> Fetched | None:
         """Return the mail of a requested file, None if the mail is gone."""
         async with self._looking, self.mailbox() as mailbox:
-            if mailbox.validity != validity:  # its number may now be another mail's
+            if mailbox.validity != validity:  # the UID may now be another mail's
                 named = f'HEADER Message-ID "<{message}>"'
                 uid = next(iter(await mailbox.search(named) if is_plain_id(message) else ()), 0)
             most = self._settings.max_mail_bytes

@@ -51,7 +51,7 @@ from zeroclaw import (
 AGAIN_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
 RENUMBERED = timedelta(days=2)
-"""How far back to read again if the mailbox's numbers have changed."""
+"""How far back to read again if the mailbox's UIDs have changed."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors that the standard library's parsers raise on odd mails. Such a mail stays unread, for people:
 if it ended the channel, it would end it again at each start."""
@@ -129,7 +129,7 @@ class EmailChannel:
         if newest < 0:  # the server does not report it
             newest = max(await mailbox.search("ALL"), default=0)
         if known:
-            # The numbers mean other mails now. Answered mails are recognised by their Message-ID.
+            # The UIDs mean other mails now. Answered mails are recognised by their Message-ID.
             since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
             recent = await mailbox.search(f"SINCE {since.replace(' ', '-')}")
             newest = min(recent, default=newest + 1) - 1

@@ -44,7 +44,7 @@ MOST_CHARS = 100_000
 """Limit of a mail's text; the rest is dropped."""
 MOST_HTML_CHARS = 500_000
 MOST_QUICK = 12_000
-"""Limit of a mail that is read on the event loop, in letters; slow constructs count as many."""
+"""Longest mail that is read on the event loop, in letters; slow constructs count as more."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
@@ -152,7 +152,7 @@ class Taken(Value):
 
 def is_quick(raw: bytes) -> bool:
     """Tell whether a mail can be read within a few ms in the worst case, as most can."""
-    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # each counts as so many letters
+    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # letters that each one counts as
     left = MOST_QUICK - len(raw)  # a long mail is not even searched
     return left >= 0 and sum(raw.count(sign) * cost for sign, cost in costs) <= left
 

@@ -49,7 +49,7 @@ class Part(Value):
         encoding: Its transfer encoding, lower case.
         name: Its claimed file name; untrusted.
         is_file: It is a file, and not read as text of the mail.
-        choice: The number of the container of alternatives that it belongs to; 0 for none.
+        choice: Where its container of alternatives begins; 0 for none.
         said_bytes: Its claimed size, or None.
         start: Where its body begins in the mail.
         end: Where its body ends.

@@ -1,10 +1,10 @@
 """Renders the bot's text as a mail: the text as it is, and as sanitised HTML; pure.
 
-The plain text is the Markdown as it was written, which is easy to read, so nothing is ever lost when
-a mail program cuts the HTML. The HTML says the same. nh3 removes images, which would reveal that a mail
-was read, links to anything but the web and mail, and all styles, so that nothing in an answer looks
-like the box that this module adds below it. A mail program shows one of the two, so both are screened:
-the words of the HTML as a text's plain form, the Markdown as its body.
+The plain text is the Markdown as it was written, which is easy to read, so nothing is ever lost
+when a mail program cuts the HTML. The HTML says the same. nh3 removes images, which would reveal that
+a mail was read, links to anything but the web and mail, and all styles, so that nothing in an answer
+looks like the box that this module adds below it. A mail program shows one of the two, so both are
+screened: the words of the HTML as a text's plain form, the Markdown as its body.
 
 The text can't contain a line of only `-- `, which every mail program takes for the beginning of a
 signature (RFC 3676, 4.3), or a coloured box, which is kept for receipts. Plain text has no boxes, so
@@ -50,14 +50,14 @@ from zeroclaw import (
 MOST_CHARS = 50_000
 """Limit of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
-# Lines are long, because folding would break an id. The newer policies of `email` parse each header and
-# each line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
+# Lines are long, because folding would break an id. The newer policies of `email` parse each header
+# and line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
 _AS_SENT = compat32.clone(linesep="\r\n", mangle_from_=False, max_line_length=990)
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _KIND = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
 _BLANKS = re.compile(r"\s+")
-# The parser takes quadratic time for some openers; no answer for people has so many.
+# The parser takes quadratic time for some openers; an answer for people never has that many.
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
 MOST_LEVELS = 12

@@ -30,7 +30,7 @@ process for each connection."""
 _NO_MECHANISM = 504
 _NEEDS_LOGIN = frozenset({530, 534, 535, 538})
 _PERMANENT = 500
-_CLOSING_ROUNDS = 3  # of the event loop: TLS, then its socket are notified one after the other
+_CLOSING_ROUNDS = 3  # of the event loop: TLS and its socket are notified in turn
 
 
 class _Client(SMTP):
@@ -41,7 +41,7 @@ class _Client(SMTP):
 
     Attributes:
         proof: The credentials of its login.
-        end: Closes it after idling.
+        end: The timer that closes it after idling.
     """
 
     proof: Login

@@ -237,7 +237,7 @@ class ToolCalls:
         facts, own = facts_of(verdict.tool.spec), verdict.in_message
         after = files_after(facts, setting.taint, is_in_message=own)
         marks = _marks(self._session.conversation, setting.context.workspace, after)
-        # A shared place is marked even if the own workspace is: it may have become a link since.
+        # A shared place is marked even if this workspace is: it may have become a link since.
         if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
             marks = ()
         # The context stays valid if no other call runs before, and none marks the workspace.

@@ -207,7 +207,7 @@ class Servers:
     async def deliver(self, to: str, mail: bytes, *, sender: str = "") -> None:
         """Deliver a mail unchanged, with any headers, to a mailbox; returns when it has a UID.
 
-        Uses a socket that only this user and postfix can open, since its user decides the sender.
+        Uses a socket that only this user and postfix can open: whoever delivers decides the sender.
         """
         reader, writer = await asyncio.open_unix_connection(self.home / "lmtp")
         lines = (f"LHLO {DOMAIN}", f"MAIL FROM:<{sender}>", f"RCPT TO:<{to}>", "DATA")
