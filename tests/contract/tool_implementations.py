@@ -7,11 +7,16 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.config.model import FetchSettings, NotesSettings
+from zeroclaw.config.model import (
+    AttachmentToolSettings,
+    FetchSettings,
+    NotesSettings,
+    ShellSettings,
+)
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
-from zeroclaw.host.sandbox import Broken, System, detect
+from zeroclaw.host.sandbox import Broken, Limits, System, detect
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, loading, notes, results, shell
 from zeroclaw.tools.loading.skill import Skill
@@ -48,13 +53,13 @@ def _file_tool(name: str) -> Callable[[], Tool]:
 def _boxed_shell() -> Tool:
     found = detect()
     system = NO_SYSTEM if isinstance(found, Broken) else found
-    [tool] = shell.tools(shell.ShellSettings(sandbox=system))
+    [tool] = shell.tools(ShellSettings(), system, Limits())
     return tool
 
 
 def _bare_shell() -> Tool:
-    settings = shell.ShellSettings(sandbox=Broken(reason="none"), without_sandbox="ask")
-    [tool] = shell.tools(settings)
+    settings = ShellSettings(without_sandbox="ask")
+    [tool] = shell.tools(settings, Broken(reason="none"), Limits())
     return tool
 
 
@@ -93,7 +98,7 @@ class _OneFile:
 
 def _read_attachment() -> Tool:
     [tool] = attachments.tools(
-        attachments.AttachmentsSettings(store=_OneFile(), sandbox=Broken(reason="text needs none"))
+        AttachmentToolSettings(), _OneFile(), Broken(reason="text needs none"), lambda: 20_000
     )
     return tool
 

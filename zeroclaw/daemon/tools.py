@@ -64,17 +64,7 @@ async def open_tools(
     if wanted.shell.enabled or wanted.attachments.enabled:
         tested = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
     if wanted.shell.enabled:
-        found["shell"] = shell.tools(
-            shell.ShellSettings(
-                sandbox=tested,
-                network=wanted.shell.network,
-                timeout_s=wanted.shell.timeout_s,
-                limits=limits,
-                hidden=hidden,
-                without_sandbox=wanted.shell.without_sandbox,
-                subtree=subtree,
-            )
-        )
+        found["shell"] = shell.tools(wanted.shell, tested, limits, hidden=hidden, subtree=subtree)
     found |= stored_tools(settings, store, redact, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
@@ -117,15 +107,8 @@ def stored_tools(
         return settings.config.runtime.result_chars
 
     if wanted.attachments.enabled:
-        found["attachments"] = attachments.tools(
-            attachments.AttachmentsSettings(
-                store=AttachedFiles(store),
-                sandbox=boxed,
-                answer_chars=answer_chars,
-                timeout_s=wanted.attachments.timeout_s,
-                memory_bytes=wanted.attachments.memory_bytes,
-            )
-        )
+        files_of = AttachedFiles(store)
+        found["attachments"] = attachments.tools(wanted.attachments, files_of, boxed, answer_chars)
     if wanted.notes.enabled:
         found["notes"] = notes.tools(wanted.notes, Notes(store), redact)
     if wanted.results.enabled:

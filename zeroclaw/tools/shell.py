@@ -9,10 +9,10 @@ only resource is then `sandbox:none`, which no statement about `sandbox:workspac
 import asyncio
 import re
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
+from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
@@ -31,7 +31,7 @@ from zeroclaw.tools import (
     readable,
     without_controls,
 )
-from zeroclaw.value import Value, field
+from zeroclaw.value import Struct
 
 # For starting, killing and cleaning up, on top of the command's own time.
 _AROUND_S = 20.0
@@ -42,32 +42,9 @@ _CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 _SIGNALS = range(1, 65)
 
 
-class ShellSettings(Value):
-    """How commands are run.
-
-    Attributes:
-        sandbox: The result of `sandbox.self_test`, with the same limits and network.
-        network: Whether the sandbox has the network of this machine.
-        timeout_s: Default time-out of a command, in seconds.
-        most_timeout_s: Longest time-out that a command may ask for, in seconds.
-        limits: Resource limits of a command.
-        caps: How much of its output is kept.
-        hidden: Paths anywhere on this machine that no command sees. A path that doesn't exist when
-            a command starts is not protected: the command can create it.
-        without_sandbox: `off` offers no shell without a sandbox; `ask` runs commands as the
-            daemon's own user and asks about each one.
-        subtree: Where a command without a sandbox gets its cgroup; None for no cgroup.
-    """
-
-    sandbox: System | Broken
-    network: bool = False
-    timeout_s: float = 60.0
-    most_timeout_s: float = 600.0
-    limits: Limits = field(default_factory=Limits)
-    caps: OutputCaps = field(default_factory=OutputCaps)
-    hidden: tuple[Path, ...] = ()
-    without_sandbox: Literal["off", "ask"] = "off"
-    subtree: Path | None = None
+MOST_TIMEOUT_S = 600.0
+"""Seconds that a command may ask for."""
+CAPS = OutputCaps()
 
 
 class ShellArguments(ToolArguments):
@@ -77,12 +54,30 @@ class ShellArguments(ToolArguments):
     timeout_s: float = Field(default=0, ge=0, description="0 for the usual time.")
 
 
-def tools(settings: ShellSettings) -> tuple[Tool, ...]:
-    """Return the shell, or nothing if it must not be offered."""
-    system = None if isinstance(settings.sandbox, Broken) else settings.sandbox
+def tools(
+    settings: ShellSettings,
+    boxed: System | Broken,
+    limits: Limits,
+    *,
+    hidden: tuple[Path, ...] = (),
+    subtree: Path | None = None,
+    caps: OutputCaps = CAPS,
+) -> tuple[Tool, ...]:
+    """Return the shell, or nothing where it must not be offered.
+
+    Args:
+        settings: How commands are run.
+        boxed: The result of `sandbox.self_test`, with the same limits and network.
+        limits: The limits of each command.
+        hidden: Places anywhere on this machine that no command sees. A place that doesn't exist
+            when a command starts is not protected from being created by it.
+        subtree: Where a command without a sandbox gets a cgroup; None for nowhere.
+        caps: How much of the output is kept.
+    """
+    system = None if isinstance(boxed, Broken) else boxed
     if system is None and settings.without_sandbox == "off":
         return ()
-    shell = _Shell(settings, system)
+    shell = _Shell(settings, system, limits, hidden, subtree, caps)
     return (
         ModelTool(
             spec=shell.spec(),
@@ -95,19 +90,22 @@ def tools(settings: ShellSettings) -> tuple[Tool, ...]:
     )
 
 
-class _Shell:
-    """Runs commands: in a sandbox if there is a `system`, otherwise without one."""
+class _Shell(Struct, eq=False):
+    """Runs one command at a time; without a system to build a sandbox of, without one."""
 
-    def __init__(self, settings: ShellSettings, system: System | None) -> None:
-        self._settings = settings
-        self._system = system
+    settings: ShellSettings
+    system: System | None
+    limits: Limits
+    hidden: tuple[Path, ...]
+    subtree: Path | None
+    caps: OutputCaps
 
     def spec(self) -> ToolSpec:
         """Return the declaration of the tool."""
-        settings, effects = self._settings, set[Effect]()
-        if self._system is not None:
+        settings, effects = self.settings, set[Effect]()
+        if self.system is not None:
             effects |= {"exec", "read", "write"}
-        if self._system is not None and settings.network:
+        if self.system is not None and settings.network:
             effects.add("network")
         boxed = "an isolated sandbox"
         place = boxed if effects else "this machine, where every command is asked about"
@@ -122,74 +120,69 @@ class _Shell:
             parameters=ModelSchema(ShellArguments),
             effects=frozenset(effects),
             risk="high",
-            timeout_s=settings.most_timeout_s + _AROUND_S,
+            timeout_s=MOST_TIMEOUT_S + _AROUND_S,
             # Commands of one batch share a workspace, and the model may rely on their order.
             execution="sequential",
         )
 
     def apply_settings(self, asked: ShellArguments) -> ShellArguments:
         """Fill in the default time-out, and refuse one beyond the maximum."""
-        usual, most = self._settings.timeout_s, self._settings.most_timeout_s
-        if asked.timeout_s > most:
-            raise ToolArgumentsInvalid((f"timeout_s: must be at most {most:g}",))
-        return asked.model_copy(update={"timeout_s": asked.timeout_s or min(usual, most)})
+        if asked.timeout_s > MOST_TIMEOUT_S:
+            raise ToolArgumentsInvalid((f"timeout_s: must be at most {MOST_TIMEOUT_S:g}",))
+        usual_s = min(self.settings.timeout_s, MOST_TIMEOUT_S)
+        return asked.model_copy(update={"timeout_s": asked.timeout_s or usual_s})
 
     def summary(self, asked: ShellArguments) -> Localized:
         """Return the beginning of the command and where it would run."""
         command = quoted(asked.command)
-        if self._system is None:
+        if self.system is None:
             return catalogue.WOULD_RUN_UNBOXED.about(command=command)
-        if self._settings.network:
+        if self.settings.network:
             return catalogue.WOULD_RUN_ONLINE.about(command=command)
         return catalogue.WOULD_RUN_OFFLINE.about(command=command)
 
     async def resources(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
         """Return what the sandbox grants; the same for every command."""
         del asked
-        if self._system is None:
+        if self.system is None:
             return ("sandbox:none",)
         skills = (f"skill:{name}" for name, _ in context.skills)
-        return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()), *skills)
+        return ("sandbox:workspace", *(("host:*",) if self.settings.network else ()), *skills)
 
     async def run(self, asked: ShellArguments, context: ToolContext) -> ToolOutput:
         """Run the command; everything it started has ended on return."""
-        shown, faults = await asyncio.to_thread(_skills, context if self._system else None)
+        shown, faults = await asyncio.to_thread(_skills, context if self.system else None)
         ended = await self._run(asked, context, shown)
-        lines = (
-            _ending(ended, asked.timeout_s, self._settings.caps),
-            *faults,
-            _shown(ended.output),
-        )
+        lines = (_ending(ended, asked.timeout_s, self.caps), *faults, _shown(ended.output))
         return ToolOutput(text="\n".join(lines), is_error=ended.ending != "exited")
 
     async def _run(
         self, asked: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
     ) -> Ended:
-        settings = self._settings
         workspace = await asyncio.to_thread(context.workspace.resolve)
         system: System | Bare
         found: tuple[Found, ...] = ()
-        if self._system is None:
+        if self.system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
-            system = Bare(prlimit=prlimit or "", subtree=settings.subtree)
+            system = Bare(prlimit=prlimit or "", subtree=self.subtree)
         else:
-            by = rules(settings.hidden, workspace)
+            by = rules(self.hidden, workspace)
             if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
                 message = "the whole workspace is protected, so no command can run in it"
                 raise ToolFailed(message)
-            system, found = self._system, await asyncio.to_thread(find, workspace, by)
+            system, found = self.system, await asyncio.to_thread(find, workspace, by)
         return await sandbox.run(
             system,
             Box(
                 workspace=workspace,
-                network=settings.network,
+                network=self.settings.network,
                 found=found,
                 folders=skills,
-                limits=settings.limits,
+                limits=self.limits,
             ),
             ("/bin/sh", "-c", asked.command),
             timeout_s=asked.timeout_s,
-            caps=settings.caps,
+            caps=self.caps,
             spawned=context.spawned,
         )
 

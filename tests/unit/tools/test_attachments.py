@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import ManualClock
+from zeroclaw.config.model import AttachmentToolSettings
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
@@ -18,7 +19,7 @@ from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.sandbox import Broken, Limits, System, detect
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
-from zeroclaw.tools.attachments import AttachmentsSettings, File, tools, try_reader
+from zeroclaw.tools.attachments import File, tools, try_reader
 from zeroclaw.value import replace
 
 
@@ -60,8 +61,8 @@ FOUND = SYSTEM
 
 
 def tool(kept: Kept, boxed: System | Broken | None = None, **bounds: float) -> Tool:
-    made = AttachmentsSettings(store=kept, sandbox=boxed or FOUND, answer_chars=lambda: 2_000)
-    [one] = tools(replace(made, **bounds))
+    settings = AttachmentToolSettings().model_copy(update=bounds)
+    [one] = tools(settings, kept, boxed or FOUND, lambda: 2_000)
     return one
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tool_calls import Records, tool_context
+from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import OutputCaps
@@ -19,7 +20,7 @@ from zeroclaw.host.protected import MOST_ENTRIES
 from zeroclaw.host.sandbox import Broken, Limits, System
 from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput, line_of
-from zeroclaw.tools.shell import ShellSettings, tools
+from zeroclaw.tools.shell import tools
 from zeroclaw.value import replace
 
 BROKEN = Broken(reason="no sandbox today")
@@ -41,23 +42,20 @@ async def call(
     """Check and run in a real sandbox."""
     system = await asyncio.to_thread(sandbox.detect)
     assert isinstance(system, System)
-    settings = ShellSettings(
-        sandbox=system,
-        network=network,
+    [shell] = tools(
+        ShellSettings(network=network),
+        system,
+        limits or Limits(),
         hidden=tuple(workspace / name for name in hidden),
         caps=caps or OutputCaps(),
-        limits=limits or Limits(),
     )
-    [shell] = tools(settings)
     arguments = shell.check({"command": command, "timeout_s": timeout_s})
     return await shell.run(arguments, tool_context(workspace, records))
 
 
 def unboxed(limits: Limits | None = None, caps: OutputCaps = SMALL) -> Tool:
-    settings = ShellSettings(
-        sandbox=BROKEN, without_sandbox="ask", caps=caps, limits=limits or Limits()
-    )
-    [shell] = tools(settings)
+    settings = ShellSettings(without_sandbox="ask")
+    [shell] = tools(settings, BROKEN, limits or Limits(), caps=caps)
     return shell
 
 
@@ -66,7 +64,7 @@ def unboxed(limits: Limits | None = None, caps: OutputCaps = SMALL) -> Tool:
 
 def test_without_a_sandbox_there_is_no_shell() -> None:
     """Unless the settings say otherwise it isn't offered at all (design §6, Shell)."""
-    assert tools(ShellSettings(sandbox=BROKEN)) == ()
+    assert tools(ShellSettings(), BROKEN, Limits()) == ()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ async def test_it_declares_what_the_sandbox_grants(
     network: bool, effects: set[str], resources: tuple[str, ...]
 ) -> None:
     """Its resources never depend on the text of a command."""
-    [shell] = tools(ShellSettings(sandbox=SYSTEM, network=network))
+    [shell] = tools(ShellSettings(network=network), SYSTEM, Limits())
     arguments = shell.check({"command": "cat /etc/passwd > sandbox:other"})
     assert shell.spec.effects == effects
     assert await shell.resources(arguments, tool_context(Path("/w"))) == resources
@@ -105,7 +103,7 @@ async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
 )
 def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> None:
     """The frozen call says how long it may take."""
-    [shell] = tools(ShellSettings(sandbox=SYSTEM))
+    [shell] = tools(ShellSettings(), SYSTEM, Limits())
     checked = shell.check({"command": "true", **asked})
     assert checked == {"command": "true", "timeout_s": given}
     assert shell.spec.timeout_s > given
@@ -114,7 +112,7 @@ def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> 
 @pytest.mark.parametrize("timeout_s", [601, -1, float("nan"), float("inf")])
 def test_a_timeout_beyond_the_cap_is_refused(timeout_s: float) -> None:
     """The model reads the bound."""
-    [shell] = tools(ShellSettings(sandbox=SYSTEM))
+    [shell] = tools(ShellSettings(), SYSTEM, Limits())
     with pytest.raises(ToolArgumentsInvalid, match="timeout_s: "):
         shell.check({"command": "true", "timeout_s": timeout_s})
 
@@ -789,7 +787,7 @@ async def with_skill(workspace: Path, folder: Path, command: str) -> str:
     """Run a command of a conversation that has loaded the skill."""
     system = await asyncio.to_thread(sandbox.detect)
     assert isinstance(system, System)
-    [shell] = tools(ShellSettings(sandbox=system))
+    [shell] = tools(ShellSettings(), system, Limits())
     context = replace(tool_context(workspace), skills=(("tides", folder),))
     arguments = shell.check({"command": command})
     assert await shell.resources(arguments, context) == ("sandbox:workspace", "skill:tides")

@@ -22,6 +22,7 @@ from typing import Protocol
 from pydantic import Field
 
 import zeroclaw
+from zeroclaw.config.model import AttachmentToolSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
@@ -34,9 +35,9 @@ from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted, without_controls
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Struct, Value, field, replace
 
-__all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools", "try_reader"]
+__all__ = ["NAME", "AttachmentsStore", "File", "tools", "try_reader"]
 
 NAME = "read_attachment"
 """Name of the tool; the model is told about it when files arrive."""
@@ -86,24 +87,6 @@ class AttachmentsStore(Protocol):
         ...
 
 
-class AttachmentsSettings(Value):
-    """The store, and the limits of reading a file.
-
-    Attributes:
-        store: Stores the files.
-        sandbox: The result of `sandbox.self_test`.
-        answer_chars: Returns the longest answer that the runtime does not cut.
-        timeout_s: Seconds for one call, of wall time and of CPU time.
-        memory_bytes: Address space of the reader process.
-    """
-
-    store: AttachmentsStore
-    sandbox: System | Broken
-    answer_chars: Callable[[], int] = lambda: 20_000
-    timeout_s: float = 20.0
-    memory_bytes: int = 536_870_912
-
-
 class ReadArguments(ToolArguments):
     """Arguments of `read_attachment`."""
 
@@ -115,9 +98,21 @@ class ReadArguments(ToolArguments):
     limit: int = Field(default=0, ge=0, le=1_000_000_000, description="Likewise; 0 for the most.")
 
 
-def tools(settings: AttachmentsSettings) -> tuple[Tool, ...]:
-    """Return the tool."""
-    files = _Files(settings)
+def tools(
+    settings: AttachmentToolSettings,
+    store: AttachmentsStore,
+    boxed: System | Broken,
+    answer_chars: Callable[[], int],
+) -> tuple[Tool, ...]:
+    """Return the tool.
+
+    Args:
+        settings: The limits of reading a file.
+        store: Where files are stored.
+        boxed: The result of `sandbox.self_test`.
+        answer_chars: Returns the current cap on an answer; the runtime cuts longer ones again.
+    """
+    files = _Files(settings, store, boxed, answer_chars)
     spec = ToolSpec(
         name=NAME,
         description=(
@@ -146,18 +141,24 @@ async def _resources(asked: ReadArguments, context: ToolContext) -> tuple[str, .
     return (f"attachment:{context.conversation}/{asked.id}",)
 
 
-class _Files:
+class _Files(Struct, eq=False):
     """Reads pieces of files that came with messages of the same conversation."""
 
-    def __init__(self, settings: AttachmentsSettings) -> None:
-        self._settings = settings
-        self._share = FairShare("files that came", at_once=READ_AT_ONCE)
-        self._sandbox: System | Broken | None = None
-        self._answers: Recent[tuple[bytes, ReadRequest], Reply] = Recent(KEPT_ANSWERS)
+    settings: AttachmentToolSettings
+    store: AttachmentsStore
+    boxed: System | Broken
+    answer_chars: Callable[[], int]
+    _share: FairShare = field(
+        default_factory=lambda: FairShare("files that came", at_once=READ_AT_ONCE)
+    )
+    _tested: System | Broken | None = None
+    _answers: Recent[tuple[bytes, ReadRequest], Reply] = field(
+        default_factory=lambda: Recent(KEPT_ANSWERS)
+    )
 
     @property
     def _most_chars(self) -> int:
-        return self._settings.answer_chars() - _HEAD_CHARS
+        return self.answer_chars() - _HEAD_CHARS
 
     def apply_settings(self, asked: ReadArguments) -> ReadArguments:
         """Refuse a limit that the runtime would cut again."""
@@ -167,8 +168,7 @@ class _Files:
 
     async def read(self, asked: ReadArguments, context: ToolContext) -> ToolOutput:
         """Read a piece."""
-        store, here = self._settings.store, context.conversation
-        file = await store.find(here, asked.id)
+        file = await self.store.find(context.conversation, asked.id)
         if file is None:
             told = f"there is no attachment {asked.id} here; a message lists its files by number"
             return ToolOutput(text=told, is_error=True)
@@ -184,7 +184,7 @@ class _Files:
     async def _read_file(
         self, which: str, file: File, asked: ReadArguments, context: ToolContext
     ) -> ToolOutput:
-        content = await self._settings.store.content(context.conversation, asked.id)
+        content = await self.store.content(context.conversation, asked.id)
         if content is None:
             told = f"{which} is no longer kept: ask for it to be sent again"
             return ToolOutput(text=told, is_error=True)
@@ -194,10 +194,10 @@ class _Files:
             what = "transcriber" if is_audio_or_video(found.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
         # Tested with the first file, so that a start doesn't wait for it.
-        self._sandbox = self._sandbox or await try_reader(self._settings.sandbox)
-        if isinstance(self._sandbox, Broken) and found.reader in _BOXED:
+        self._tested = self._tested or await try_reader(self.boxed)
+        if isinstance(self._tested, Broken) and found.reader in _BOXED:
             told = f"{head}: it is read in a sandbox only, and there is none: "
-            return ToolOutput(text=told + self._sandbox.reason, is_error=True)
+            return ToolOutput(text=told + self._tested.reason, is_error=True)
         # For a table the limit counts rows; the longest answer bounds its characters too.
         chars = 0 if found.reader == "table" else asked.limit
         question = ReadRequest(
@@ -223,13 +223,13 @@ class _Files:
 
     async def _read(self, asked: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Have a child process read the file; fail with the reason if it gives no reply."""
-        settings = self._settings
+        settings = self.settings
         cpu_s = int(settings.timeout_s) + 1  # it may compute all the time
         line = request_line(asked) + content
-        if isinstance(self._sandbox, System):
+        if isinstance(self._tested, System):
             limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
             ended = await _run_boxed(
-                self._sandbox, line, limits, timeout_s=settings.timeout_s, spawned=context.spawned
+                self._tested, line, limits, timeout_s=settings.timeout_s, spawned=context.spawned
             )
         else:
             ended = await processes.run(
