@@ -474,7 +474,7 @@ TRIES = 8
 """How often a plan is tried when other writers keep getting in first."""
 
 
-async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
+async def transact(store: Store, plan: Plan[T]) -> T:
     """Run a plan and commit its result; run it again if other writers changed what it read.
 
         async def rename(reads: Reads) -> tuple[Commit | None, bool]:
@@ -489,7 +489,6 @@ async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
     Args:
         store: The store to read from and write to.
         plan: Called at least once; see `Plan`.
-        tries: The maximum number of calls.
 
     Returns:
         The result of the plan that was committed.
@@ -499,7 +498,7 @@ async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
         AlreadyClaimed: See `Store.commit`; so `Fenced`, `StoreRefused` and `StoreUnusable`.
     """
     conflict: Conflict | None = None
-    for _ in range(tries):
+    for _ in range(TRIES):
         reads = Reads(store)
         commit, result = await plan(reads)
         if commit is None:
@@ -510,5 +509,5 @@ async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
             conflict = error
         else:
             return result
-    message = f"others kept changing what this depends on, {tries} times: try again"
+    message = f"others kept changing what this depends on, {TRIES} times: try again"
     raise Conflict(message) from conflict

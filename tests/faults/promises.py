@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TypeGuard
 
+from tests.fakes.journals import fold
 from tests.faults.scene import DENIED, Scene
 from tests.faults.stage import answers
 from zeroclaw.envelope import ConversationId
@@ -15,7 +16,6 @@ from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.store import LogKind, RowKind
 from zeroclaw.turn import entries
-from zeroclaw.turn.journal import fold
 from zeroclaw.value import Value
 
 REPEAT = "\n\n(possible repeat)"

@@ -94,10 +94,6 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for row in found for ref in TURNS.of(row).refs])
 
 
-TRIES = 8
-"""How often a change of a turn's row is tried when other writers get in first."""
-
-
 async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
     """Return a turn's row, its version and its state.
 
@@ -153,7 +149,7 @@ async def _change(
         writes: tuple[Write, ...] = (put, *await _final(reads, changed))
         return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
 
-    await transact(store, plan, tries=TRIES)
+    await transact(store, plan)
 
 
 async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:

@@ -88,12 +88,6 @@ class Screen(Protocol):
         ...
 
 
-def as_it_is(text: str, *, growing: bool = False) -> str:
-    """Mask nothing."""
-    del growing
-    return text
-
-
 async def off_loop(work: Callable[[], T], *, text: str) -> T:
     """Process a text; a long one in a thread, so that others do not wait."""
     return await asyncio.to_thread(work) if is_much(text) else work()
@@ -154,7 +148,7 @@ class Account:
         group: asyncio.TaskGroup,
         call_timeout_s: float,
         calls_at_once: int,
-        screen: Screen = as_it_is,
+        screen: Screen,
     ) -> None:
         """Start pacing.
 

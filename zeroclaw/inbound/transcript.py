@@ -4,7 +4,7 @@ from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.conversation.inbox import INBOX, Ask, Obeyed, Opening, TooOld, words_of
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.account import Screen, as_it_is
+from zeroclaw.delivery.account import Screen
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
@@ -40,7 +40,7 @@ class Transcript(Struct, eq=False):
 
     store: Store
     live: Live
-    screen: Screen = as_it_is
+    screen: Screen
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
         """Return the contents of a chat after a cursor; for an empty one the newest."""

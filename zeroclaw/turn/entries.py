@@ -1,6 +1,6 @@
 """The entries of a conversation's journal: one for each thing that must not be lost.
 
-Most entries are events of the turn, plus what people and audits need; `journal.fold` rebuilds the
+Most entries are events of the turn, plus what people and audits need; `journal.folded` rebuilds the
 history and the machine's state from them. Classes and fields are a stored form: renaming one
 needs a new version and a reader of the old one.
 """

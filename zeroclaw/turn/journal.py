@@ -100,12 +100,6 @@ AT_ONCE = 64
 """Entries that are folded in one step, which takes about a millisecond."""
 
 
-def fold(journal: Iterable[Entry]) -> History:
-    """Return the history after all entries of a conversation."""
-    *_, history = folded(tuple(journal))
-    return history
-
-
 def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> Iterator[History]:
     """Yield the history after more and more entries; the last includes all of them."""
     yield history

@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import EPOCH, LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
-from zeroclaw.delivery.account import Account, Screen, as_it_is
+from zeroclaw.delivery.account import Account, Screen
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Ask, Item
@@ -95,6 +95,11 @@ async def commit(
     conversation = puts[0].conversation
     fence = None if conversation is None else await store.lease(conversation)
     await store.commit(Commit(point=point, writes=puts, conversation=conversation, fence=fence))
+
+
+def as_it_is(text: str, *, growing: bool = False) -> str:
+    """Mask nothing."""
+    return text
 
 
 @asynccontextmanager

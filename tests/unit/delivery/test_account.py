@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.scripted_calls import Hang
-from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
+from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, as_it_is, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown, is_much
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
@@ -96,7 +96,12 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
     async with running(channel) as rig:
         async with asyncio.TaskGroup() as owner:
             account = Account(
-                channel=channel, clock=rig.clock, group=owner, call_timeout_s=1, calls_at_once=1
+                channel=channel,
+                clock=rig.clock,
+                group=owner,
+                call_timeout_s=1,
+                calls_at_once=1,
+                screen=as_it_is,
             )
         account.want(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")

@@ -16,6 +16,7 @@ from tests.unit.delivery.rig import (
     PLAIN_SENDS,
     TURN,
     Rig,
+    as_it_is,
     platform,
     refused_late,
     running,
@@ -361,6 +362,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
             group=group,
             call_timeout_s=CALL_TIMEOUT_S,
             calls_at_once=1,
+            screen=as_it_is,
         )
         live = Live(account_of={"chat": account}.get, group=group)
         handle = live.open(

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
+from tests.fakes.journals import fold
 from zeroclaw.envelope import ItemId, Principal, TurnId
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.policy import journal_without
 from zeroclaw.turn import entries
-from zeroclaw.turn.journal import fold
 from zeroclaw.turn.states import Limits
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

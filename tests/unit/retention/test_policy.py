@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.journals import fold
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.channel import Card
 from zeroclaw.config.model import RetentionSettings
@@ -36,7 +37,6 @@ from zeroclaw.retention.policy import (
 from zeroclaw.retention.tables import BUSY, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
-from zeroclaw.turn.journal import fold
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import Limits
 

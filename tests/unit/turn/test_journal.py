@@ -4,6 +4,7 @@ from itertools import accumulate
 
 import pytest
 
+from tests.fakes.journals import fold
 from tests.unit.turn.parts import (
     AT,
     LIMITS,
@@ -27,7 +28,7 @@ from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Fill
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, Issued, extend, fold
+from zeroclaw.turn.journal import History, Issued, extend
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.signals import GateBatch
 from zeroclaw.turn.states import Compacting, Confirming, Done, Executing, State, Thinking

@@ -6,6 +6,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.journals import fold
 from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, USED, action, allowed, call, opened, result
 from zeroclaw.envelope import ConversationId
@@ -13,7 +14,7 @@ from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.store import DurablePoint, LogEntry, LogKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, extend, fold, folded_end
+from zeroclaw.turn.journal import History, extend, folded_end
 from zeroclaw.turn.session import READ_AT_ONCE, Leases, Transition, open_session, read_history
 from zeroclaw.value import replace
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import places_in
+from tests.fakes.journals import fold
 from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, SAM, USED, USER, opened, result
@@ -27,7 +28,7 @@ from zeroclaw.store import Commit, DurablePoint, LogKind, Trim
 from zeroclaw.tool import Effect, ToolContext, ToolOutput
 from zeroclaw.tools import notes, results
 from zeroclaw.turn import entries
-from zeroclaw.turn.journal import History, fold
+from zeroclaw.turn.journal import History
 from zeroclaw.turn.kept_results import RESULTS, KeptResults
 from zeroclaw.turn.tool_calls import WORKSPACES, restored
 from zeroclaw.value import replace
