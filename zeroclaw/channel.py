@@ -151,10 +151,15 @@ class Ending(Value):
 
 
 class Outcome(Value):
-    """A card and the endings so far; complete when every call has one."""
+    """A card and the endings so far."""
 
     card: Card
     endings: tuple[Ending, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every call has an ending."""
+        return len(self.endings) == len(self.card.calls)
 
 
 class ToolProgress(Value):
