@@ -5,8 +5,8 @@ The environment decides, as for most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `
 """
 
 import errno
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from ssl import SSLContext, create_default_context
@@ -14,17 +14,22 @@ from urllib.parse import urlsplit
 
 from zeroclaw.errors import NoWayOut
 
+InThread = Callable[[Callable[[], SSLContext]], Awaitable[SSLContext]]
+"""Runs a blocking function off the event loop: `asyncio.to_thread`."""
 _SCHEMES = {"ws": "http", "wss": "https"}
 
 
 class Network:
     """The proxy and trust settings, as they were when this was created."""
 
-    def __init__(self, environment: Mapping[str, str], trusted: SSLContext | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], in_thread: InThread, trusted: SSLContext | None = None
+    ) -> None:
         """Read the proxy settings; `trusted` replaces the authorities named by the environment."""
         from urllib.request import getproxies
 
         self._environment = environment
+        self._in_thread = in_thread
         self._trusted = trusted
         self._proxies = getproxies()
 
@@ -57,7 +62,7 @@ class Network:
             raise NoWayOut(message)
         return proxy
 
-    def trusted_for(self, url: str, proxy: str | None = None) -> SSLContext | bool:
+    async def trusted_for(self, url: str, proxy: str | None = None) -> SSLContext | bool:
         """Return the trusted authorities for a server and its proxy, loaded on first use.
 
         Raises:
@@ -65,13 +70,15 @@ class Network:
         """
         if not any(one.lower().startswith(("https:", "wss:")) for one in (url, proxy or "")):
             return True  # no TLS, so don't load the certificates
-        file, folders = map(self._environment.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-        try:
-            return self._trusted or trust(file or "", folders or "")
-        except OSError as error:  # includes `SSLError`: the file contains no certificates
-            name = "SSL_CERT_FILE" if file else "SSL_CERT_DIR"
-            message = f"`{name}` names certificates that can't be read ({error.strerror})"
-            raise NoWayOut(message) from error
+        if self._trusted is None:
+            file, folders = map(self._environment.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+            try:
+                self._trusted = await self._in_thread(partial(trust, file or "", folders or ""))
+            except OSError as error:  # includes `SSLError`: the file contains no certificates
+                name = "SSL_CERT_FILE" if file else "SSL_CERT_DIR"
+                message = f"`{name}` names certificates that can't be read ({error.strerror})"
+                raise NoWayOut(message) from error
+        return self._trusted
 
 
 def is_this_machine(host: str) -> bool:

@@ -67,7 +67,7 @@ class Http:
         self.closed = asyncio.Event()
         self._platform = platform
         self._agent = agent
-        self._network = Network(os.environ, tls)
+        self._network = Network(os.environ, asyncio.to_thread, tls)
         self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
@@ -89,7 +89,7 @@ class Http:
             )
         return self._session
 
-    def _way(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
+    async def _way(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
         """Return the proxy for a server, if any, and the TLS context to verify the server with.
 
         Raises:
@@ -97,7 +97,7 @@ class Http:
         """
         try:
             proxy = self._network.proxy_for(url)
-            return proxy, self._network.trusted_for(url, proxy)
+            return proxy, await self._network.trusted_for(url, proxy)
         except NoWayOut as error:
             message = f"`{self.name}`: {error}"
             raise ChannelUnavailable(message) from None
@@ -128,7 +128,7 @@ class Http:
         """
         times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
         read = bytearray()
-        proxy, trusted = self._way(url)
+        proxy, trusted = await self._way(url)
         try:
             async with self._opened().request(
                 method,
@@ -194,7 +194,7 @@ class Http:
             ChannelUnavailable: The connection could not be established.
         """
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
-        proxy, trusted = self._way(url)
+        proxy, trusted = await self._way(url)
         try:
             async with asyncio.timeout(2 * CONNECT_S):
                 return await self._opened().ws_connect(

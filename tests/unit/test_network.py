@@ -1,7 +1,9 @@
 """By which proxy servers are reached, and whose certificates are trusted."""
 
-from collections.abc import Generator
+from asyncio import to_thread
+from collections.abc import Callable, Generator
 from pathlib import Path
+from ssl import SSLContext
 
 import certifi
 import pytest
@@ -59,14 +61,14 @@ def read_anew() -> Generator[None]:
     ],
 )
 def test_a_server_is_reached_as_the_environment_says(url: str, proxy: str | None) -> None:
-    assert Network({}).proxy_for(url) == proxy
+    assert Network({}, to_thread).proxy_for(url) == proxy
 
 
 @pytest.mark.usefixtures("two")
 def test_a_proxy_is_spoken_to_by_http(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that stands without a scheme too, as most programs take it."""
     monkeypatch.setenv("HTTPS_PROXY", "two.proxy:3128")
-    assert Network({}).proxy_for("https://api.test") == "http://two.proxy:3128"
+    assert Network({}, to_thread).proxy_for("https://api.test") == "http://two.proxy:3128"
 
 
 @pytest.mark.usefixtures("two")
@@ -85,7 +87,7 @@ def test_a_proxy_that_is_none_is_a_line_that_says_so(
     """It is not repeated, for it may hold a password."""
     monkeypatch.setenv("HTTPS_PROXY", named)
     with pytest.raises(NoWayOut, match="`HTTPS_PROXY` names no proxy that speaks HTTP") as refused:
-        Network({}).proxy_for("wss://api.test")
+        Network({}, to_thread).proxy_for("wss://api.test")
     assert "s3cret" not in str(refused.value)
 
 
@@ -95,26 +97,42 @@ def test_without_a_proxy_every_server_is_reached_straight(
     del two
     for name in ("HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name)
-    assert Network({}).proxy_for("https://api.test") is None
+    assert Network({}, to_thread).proxy_for("https://api.test") is None
 
 
 @pytest.mark.usefixtures("read_anew")
-def test_mozillas_list_is_trusted_and_read_once() -> None:
+async def test_mozillas_list_is_trusted_and_read_once() -> None:
     """Each reading took two thirds of a MiB."""
-    first = Network({}).trusted_for("https://api.test")
-    assert first is Network({}).trusted_for("wss://gateway.test")
+    first = await Network({}, to_thread).trusted_for("https://api.test")
+    assert first is await Network({}, to_thread).trusted_for("wss://gateway.test")
     assert not isinstance(first, bool)
     assert len(first.get_ca_certs()) > 1
 
 
+async def test_certificates_are_read_where_nothing_waits_for_them() -> None:
+    """It takes up to 34 ms, and the loop would answer nobody meanwhile (P9)."""
+    aside: list[SSLContext] = []
+
+    async def run(read: Callable[[], SSLContext]) -> SSLContext:
+        aside.append(read())
+        return aside[-1]
+
+    network = Network({}, run)
+    assert await network.trusted_for("http://127.0.0.1:8080/v1") is True
+    assert aside == []
+    first = await network.trusted_for("https://api.test")
+    assert await network.trusted_for("https://api.test") is first
+    assert aside == [first]
+
+
 @pytest.mark.usefixtures("read_anew")
 @pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
-def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
+async def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
     """A proxy that opens TLS has certificates of its own, and so has a model of one's company."""
     one = tmp_path / "one.pem"
-    one.write_text(first_of(Path(certifi.where()).read_text(encoding="ascii")), encoding="ascii")
+    one.write_text(first_of(certifi.contents()), encoding="ascii")
     said = {name: str(one if name == "SSL_CERT_FILE" else tmp_path)}
-    trusted = Network(said).trusted_for("https://api.test")
+    trusted = await Network(said, to_thread).trusted_for("https://api.test")
     # Those of a directory are looked for when one is needed.
     assert not isinstance(trusted, bool)
     assert len(trusted.get_ca_certs()) == (1 if name == "SSL_CERT_FILE" else 0)
@@ -122,26 +140,26 @@ def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
     empty.touch()
     for useless in ("/nowhere.pem", str(empty)):
         with pytest.raises(NoWayOut, match="`SSL_CERT_FILE` names certificates that can't be read"):
-            Network({"SSL_CERT_FILE": useless}).trusted_for("https://api.test")
+            await Network({"SSL_CERT_FILE": useless}, to_thread).trusted_for("https://api.test")
 
 
 @pytest.mark.usefixtures("read_anew")
-def test_directories_that_do_not_exist_are_reported(tmp_path: Path) -> None:
+async def test_directories_that_do_not_exist_are_reported(tmp_path: Path) -> None:
     """P10: OpenSSL passes over them, and would then trust nobody. One of several may be missing."""
     several = f"/nowhere:{tmp_path}"
-    assert Network({"SSL_CERT_DIR": several}).trusted_for("https://api.test")
+    assert await Network({"SSL_CERT_DIR": several}, to_thread).trusted_for("https://api.test")
     said = r"`SSL_CERT_DIR` names certificates that can't be read \(no such directory\)"
     for missing in ("/nowhere", "/nowhere:/neither"):
         with pytest.raises(NoWayOut, match=said):
-            Network({"SSL_CERT_DIR": missing}).trusted_for("https://api.test")
+            await Network({"SSL_CERT_DIR": missing}, to_thread).trusted_for("https://api.test")
 
 
-def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
+async def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
     """They take 15 ms of a start; a proxy that speaks TLS itself needs them all the same."""
     gone = {"SSL_CERT_FILE": "/nowhere.pem"}
-    assert Network(gone).trusted_for("http://127.0.0.1:8080/v1") is True
+    assert await Network(gone, to_thread).trusted_for("http://127.0.0.1:8080/v1") is True
     with pytest.raises(NoWayOut):
-        Network(gone).trusted_for("http://api.test", "https://one.proxy")
+        await Network(gone, to_thread).trusted_for("http://api.test", "https://one.proxy")
 
 
 def first_of(bundle: str) -> str:

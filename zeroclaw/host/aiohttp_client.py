@@ -41,7 +41,7 @@ class AiohttpClient:
     def __init__(self, limits: HttpLimits, *, trusted: ssl.SSLContext | None = None) -> None:
         """Open nothing yet; `trusted` replaces the environment's certificate authorities."""
         self._limits = limits
-        self._network = Network(os.environ, trusted)
+        self._network = Network(os.environ, asyncio.to_thread, trusted)
         # We count connections: the library reports neither that the pool was full, nor how long.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
@@ -107,7 +107,7 @@ class AiohttpClient:
                 headers=headers,
                 data=request.body or None,
                 proxy=proxy,
-                ssl=self._network.trusted_for(request.url, proxy),
+                ssl=await self._network.trusted_for(request.url, proxy),
                 allow_redirects=False,
                 auto_decompress=not request.is_raw,
                 server_hostname=name,
