@@ -15,7 +15,7 @@ from zeroclaw.cli.client import answer, ask, ask_if_running, change, read, store
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import ConfigError, Refused, refused_as
-from zeroclaw.host.answers import Answer, ChannelSeen, Grants, LoggedOut, Reloaded, Status, Text
+from zeroclaw.host.answers import ChannelSeen, Grants, Halted, LoggedOut, Reloaded, Status, Text
 
 BY = "the operator on this machine"
 _KIB = 1024
@@ -114,7 +114,7 @@ def halt(place: Path) -> None:
     Running answers and commands end, no tool runs, messages wait. It holds over restarts. Works
     without a running daemon: the next one starts halted.
     """
-    if asyncio.run(_switch(place, on=True)):
+    if asyncio.run(_switch(place, on=True)) is not None:
         say("halted: nothing runs and nothing starts, until `zeroclaw resume`")
     else:
         say("no daemon runs; the next one starts halted, until `zeroclaw resume`")
@@ -128,16 +128,19 @@ def resume(place: Path) -> None:
     Messages that waited are answered now. Works without a running daemon: the next one starts as
     usual.
     """
-    if asyncio.run(_switch(place, on=False)):
-        click.echo("going on: what waited is answered now")
-    else:
-        click.echo("no daemon runs; the next one starts as usual")
+    match asyncio.run(_switch(place, on=False)):
+        case None:
+            click.echo("no daemon runs; the next one starts as usual")
+        case Halted(before=True):
+            click.echo("going on: what waited is answered now")
+        case _:
+            click.echo("nothing was halted")
 
 
-async def _switch(place: Path, *, on: bool) -> bool:
-    """Halt or resume; return whether a daemon was running."""
-    if await ask_if_running(place, "halt" if on else "resume", Answer, by=BY) is not None:
-        return True
+async def _switch(place: Path, *, on: bool) -> Halted | None:
+    """Halt or resume; return what a running daemon said, None where none runs."""
+    if told := await ask_if_running(place, "halt" if on else "resume", Halted, by=BY):
+        return told
     from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
     from zeroclaw.store import Commit, DurablePoint
     from zeroclaw.value import replace
@@ -145,7 +148,7 @@ async def _switch(place: Path, *, on: bool) -> bool:
     async with store_at(place) as (store, now):
         halt = Halt(by=BY, at=now) if on else replace(await last_halt(store), over=True)
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
-    return False
+    return None
 
 
 # --- logout ----------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ class Daemon:
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )
         await self.services.take_halt(halt)
-        return Halted(halted=on)
+        return Halted(halted=on, before=not last.over)
 
     async def _log_out(self, _asked: Mapping[str, object]) -> LoggedOut:
         return LoggedOut(sessions=await self.services.channels.log_out())

@@ -130,9 +130,10 @@ class Redacted(Answer, frozen=True):
 
 
 class Halted(Answer, frozen=True):
-    """Whether the daemon is halted now."""
+    """Whether the daemon is halted now, and whether it was before."""
 
     halted: bool = False
+    before: bool = False
 
 
 class LoggedOut(Answer, frozen=True):

@@ -121,15 +121,17 @@ class Erasure:
         # Messages from before the configuration named this person are stored under their platform
         # ids.
         names = (wish.person, *self._context.people.ids_of(wish.person))
-        done = [await self._removed(replace(wish, person=name)) for name in names]
-        if not all(done):
+        removed = [await self._removed(replace(wish, person=name)) for name in names]
+        if None in removed:
             self._log("erasure_waits", person=wish.person, level="warning")
             return False
         language = wish.by.language
         text = (
             catalogue.FORGOTTEN_YOU.to(language)
             if wish.person == wish.by.id
-            else catalogue.FORGOTTEN_OTHER.to(language, whom=wish.person)
+            else (catalogue.FORGOTTEN_OTHER if any(removed) else catalogue.FORGOTTEN_NOTHING).to(
+                language, whom=wish.person
+            )
         )
         told = self._context.note(text, wish.address, language=language)
         gone = WISHES.delete(row.key)
@@ -137,15 +139,22 @@ class Erasure:
         self._log("person_erased", person=wish.person)
         return True
 
-    async def _removed(self, wish: Wish) -> bool:
-        """Remove what one principal id said; return False if some of it can't be removed yet."""
+    async def _removed(self, wish: Wish) -> int | None:
+        """Remove what one principal id said.
+
+        Returns:
+            The number of conversations and of the person's own rows; None if some of it can't be
+            removed yet.
+        """
         done = [
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, (wish.person,))
         ]
-        for table, own in OF_PERSONS:
+        rows = [
             await self._remove(table.where(), lambda row, own=own: own(row) == wish.person)
-        return all(done)
+            for table, own in OF_PERSONS
+        ]
+        return len(done) + sum(rows) if all(done) else None
 
     # --- conversations that only they read -----------------------------------------------------
 
@@ -431,11 +440,13 @@ class Erasure:
                 return True
         return False
 
-    async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> None:
+    async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> int:
+        """Remove rows; returns how many."""
         found = [row async for row in scan(self._store, query) if is_meant(row)]
         for start in range(0, len(found), _BATCH):
             batch = found[start : start + _BATCH]
             await self._commit(*(Delete(kind=row.kind, key=row.key) for row in batch))
+        return len(found)
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))

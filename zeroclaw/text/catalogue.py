@@ -594,6 +594,7 @@ GOING_ON = Sentence(
     en="Resumed: what waited is answered now.",
     de="Es geht weiter: was gewartet hat, wird jetzt beantwortet.",
 )
+NOTHING_IS_HALTED = Sentence(en="Nothing is halted.", de="Nichts ist angehalten.")
 TOO_MANY_WAIT = Sentence(
     en="I am busy: {count} messages wait here already. I did not take this one, nor those that "
     "follow it; send it again later.",
@@ -813,6 +814,10 @@ FORGET_ASKS_ABOUT = Sentence(
 )
 FORGOTTEN_YOU = Sentence(
     en="Done: what you said to me is removed.", de="Erledigt: was du mir gesagt hast, ist gelöscht."
+)
+FORGOTTEN_NOTHING = Sentence(
+    en="Nothing is removed: of `{whom}` I keep nothing.",
+    de="Gelöscht ist nichts: von `{whom}` bewahre ich nichts auf.",
 )
 FORGOTTEN_OTHER = Sentence(
     en="Done: what `{whom}` said to me is removed.",

@@ -118,10 +118,20 @@ def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None
     assert asyncio.run(halted(tmp_path)) == ""
 
 
-@pytest.mark.parametrize(("command", "said"), [("halt", "halted: "), ("resume", "going on: ")])
-async def test_a_running_daemon_is_told(tmp_path: Path, command: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "before", "said"),
+    [
+        ("halt", False, "halted: "),
+        ("resume", True, "going on: "),
+        ("resume", False, "nothing was halted"),
+    ],
+)
+async def test_a_running_daemon_is_told(
+    tmp_path: Path, command: str, before: bool, said: str
+) -> None:
     """It stores the switch itself, and ends what runs."""
-    async with daemon(tmp_path, command, {"halted": command == "halt"}) as asked:
+    now = {"halted": command == "halt", "before": before}
+    async with daemon(tmp_path, command, now) as asked:
         code, out, _ = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
     assert (code, out.startswith(said)) == (0, True)
     assert asked == [{"call": command, "by": "the operator on this machine"}]

@@ -123,11 +123,11 @@ async def test_the_command_line_halts_and_resumes(world: World) -> None:
     world.model.will((asyncio.Event(),))
     async with world.running() as house:
         await house.say("one")
-        assert await house.ask("halt", by="root") == {"halted": True}
+        assert await house.ask("halt", by="root") == {"halted": True, "before": False}
         assert house.texts() == ["_Stopped: everything was halted by root._"]
         await house.say("two")
         assert (await house.ask("status"))["halted"] == "root"
-        assert await house.ask("resume") == {"halted": False}
+        assert await house.ask("resume") == {"halted": False, "before": True}
         assert house.texts()[-1] == "ok"
         await house.ask("halt")
         assert house.services.policy.halted_by == "the console"

@@ -162,6 +162,22 @@ async def test_a_turn_found_at_a_start_is_ended_by_the_halt(world: World) -> Non
         assert await house.audited() == ["proposed", "evaluated", "cancelled"]
 
 
+async def test_where_nothing_is_halted_nothing_goes_on(world: World) -> None:
+    """Whoever mistook the bot or the moment is not told that something was done (P10)."""
+    async with world.running() as house:
+        await house.say("/resume")
+        await house.say("/halt")
+        await house.say("/resume")
+        await house.say("/resume")
+        assert [text.partition(":")[0] for text in house.texts()] == [
+            "Nothing is halted.",
+            "Halted",
+            "Resumed",
+            "Nothing is halted.",
+        ]
+        assert (await house.ask("resume"))["before"] is False
+
+
 async def test_the_control_lane_is_served_during_a_halt(world: World) -> None:
     """A `/stop` is answered although nothing starts."""
     async with world.running() as house:

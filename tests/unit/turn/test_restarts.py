@@ -205,7 +205,7 @@ async def test_a_halt_ends_what_was_not_taken_up_yet(world: World) -> None:
     world.store.before = refuse_once
     async with world.running() as house:
         assert not refusals
-        assert await house.ask("resume") == {"halted": False}
+        assert await house.ask("resume") == {"halted": False, "before": True}
         await house.advance(1)
         assert house.texts() == ["_Stopped: everything was halted by Ada._"]
         await house.say("two")
@@ -225,7 +225,7 @@ async def test_a_halt_is_known_after_a_kill_that_follows_its_end(
     world.store.before = refuse_turns
     async with world.running() as house:
         if resumed == "resume":
-            assert await house.ask("resume") == {"halted": False}
+            assert await house.ask("resume") == {"halted": False, "before": True}
         else:
             await house.say("/resume")
     world.store.before = None

@@ -229,9 +229,11 @@ class Commands(Struct, eq=False, kw_only=True):
         return Reply(text="\n".join((catalogue.QUEUE_CHOICES.to(language), *lines)))
 
     async def _switch(self, given: Invocation) -> Reply:
-        on = given.command.name == "halt"
+        on, last = given.command.name == "halt", self.context.policy.last_halt
+        if last.over and not on:
+            return Reply(text=catalogue.NOTHING_IS_HALTED.to(given.language))
         halted = Halt(by=given.principal.label, at=self.context.clock.now())
-        halt = halted if on else replace(self.context.policy.last_halt, over=True)
+        halt = halted if on else replace(last, over=True)
         says = catalogue.HALTED if on else catalogue.GOING_ON
         return Reply(text=says.to(given.language), writes=(halt_put(halt),))
 
