@@ -10,7 +10,7 @@ from zeroclaw.context import tokens
 from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import ContextOverflow, StreamBroken, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.message import NO_USAGE, AssistantMessage, Usage
+from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import ModelRequest, Provider, TextDelta, UsageReported
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Struct, Value, field
@@ -74,14 +74,14 @@ class Model(Value):
 
 
 def broken_off(raised: Raised, reported: Usage, answer: AssistantMessage) -> Usage:
-    """Return the usage of an unfinished answer: as reported, else an estimate of the output alone.
+    """Return the usage of an unfinished answer: as reported, with an estimate of an unreported output.
 
     Zero for a request that was refused or never arrived.
     """
-    if reported.total_tokens:
-        return reported
     has_begun = isinstance(raised.error, StreamBroken) or answer != AssistantMessage()
-    return Usage(output_tokens=tokens.of_message(answer)) if has_begun else NO_USAGE
+    if reported.output_tokens or not has_begun:
+        return reported
+    return reported + Usage(output_tokens=tokens.of_message(answer))
 
 
 def estimated_input(request: ModelRequest) -> Usage:
@@ -112,8 +112,8 @@ async def complete(model: Model, request: ModelRequest) -> tuple[str | Raised, U
     said = model.redactor.redact("".join(texts))
     if isinstance(ended, Raised):
         usage = broken_off(ended, usage, AssistantMessage(content=said))
-    elif not usage.total_tokens:
-        usage = Usage(output_tokens=tokens.of_text(said))
+    elif not usage.output_tokens:
+        usage += Usage(output_tokens=tokens.of_text(said))
     if usage.total_tokens and not usage.input_tokens:
         usage += estimated_input(request)
     return (ended if isinstance(ended, Raised) else said), usage

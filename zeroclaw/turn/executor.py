@@ -108,8 +108,8 @@ class EffectExecutor:
                 composer.answered(usage)
                 sent = composer.untold()
                 # The request costs something even if the endpoint reports no usage.
-                if not usage.total_tokens:
-                    usage = Usage(output_tokens=of_message(message))
+                if not usage.output_tokens:
+                    usage += Usage(output_tokens=of_message(message))
                 if not usage.input_tokens:
                     usage += sent
                 happened = Transition(events=(replace(event, usage=usage),))

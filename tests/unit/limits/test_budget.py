@@ -23,8 +23,8 @@ BEN = "ben"
 
 
 def uses(tokens: int, *calls: ToolCall) -> Answer:
-    """An answer of so many tokens."""
-    usage = UsageReported(usage=Usage(input_tokens=tokens))
+    """An answer of so many tokens, two or more: what is not reported is estimated."""
+    usage = UsageReported(usage=Usage(input_tokens=tokens - 1, output_tokens=1))
     made = tuple(ToolCallReady(call=one) for one in calls)
     return (TextDelta(text="so"), *made, usage, Finished(reason="tool_calls" if made else "stop"))
 
@@ -116,7 +116,7 @@ def test_a_turn_ends_at_its_money(limits: Limits, note: str) -> None:
 
 async def test_a_turn_has_a_bound_unless_it_is_taken_away(world: World) -> None:
     """Fifty rounds without one are a runaway turn."""
-    world.model.will(uses(999_999, LOOK), uses(1, LOOK), uses(1))
+    world.model.will(uses(999_998, LOOK), uses(2, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look")
         assert "Stopped at 1,000,000 tokens, the limit of one turn" in house.texts()[0]
@@ -173,12 +173,12 @@ async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
 ) -> None:
     """It is committed with the results behind which it is said (P1)."""
     world.configure(budget=BudgetSettings(turn_tokens=4_000))
-    world.model.will(uses(2_000, LOOK), uses(1))
+    world.model.will(uses(2_000, LOOK), uses(2))
     world.store.cut_after(point)
     async with world.running() as house:
         await house.say_and_die("look")
     world.store.heal()
-    world.model.otherwise(uses(1))
+    world.model.otherwise(uses(2))
     async with world.running() as house:
         # A request that may have been under way counts as well.
         near = " % of the budget for one answer, 4,000 tokens, is used; I stop there._"
@@ -204,7 +204,7 @@ async def test_a_long_turn_is_warned_before_it_is_stopped(
 ) -> None:
     """Of what several turns share, too: behind the results of the round that brought it so far."""
     world.configure(budget=budget)
-    world.model.will(uses(40, LOOK), uses(45, LOOK), uses(20, LOOK), uses(1))
+    world.model.will(uses(40, LOOK), uses(45, LOOK), uses(20, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look", BEN)
         told = house.texts(BEN)
@@ -215,7 +215,7 @@ async def test_a_long_turn_is_warned_before_it_is_stopped(
 async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World) -> None:
     """And once more when it is over."""
     world.configure(budget=BudgetSettings(day_tokens=100))
-    world.model.will(uses(85, LOOK), uses(20, LOOK), uses(1))
+    world.model.will(uses(85, LOOK), uses(20, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look", BEN)
         assert [one[:4] for one in house.texts()] == ["85 %", "105 "]
@@ -251,7 +251,7 @@ async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
 async def test_a_persons_share_is_theirs_alone(world: World) -> None:
     """Another's goes on; whoever nears theirs is told once, and again when it is used up."""
     world.configure(budget=BudgetSettings(person_day_tokens=100))
-    world.model.will(uses(85), uses(1), uses(20), uses(1))
+    world.model.will(uses(85), uses(2), uses(20), uses(2))
     async with world.running() as house:
         for text in ("one", "two", "three", "four"):
             await house.say(text, BEN)
@@ -271,7 +271,7 @@ async def test_a_persons_share_is_theirs_alone(world: World) -> None:
 async def test_a_conversation_ends_and_another_begins(world: World) -> None:
     """`/new` goes on with what a new one may use; what one used is read from its rows."""
     world.configure(budget=BudgetSettings(conversation_tokens=100))
-    world.model.will(uses(90), uses(20), uses(1))
+    world.model.will(uses(90), uses(20), uses(2))
     async with world.running() as house:
         await house.say("one", BEN)
         assert "90 % of the budget of this conversation" in house.texts(BEN)[-1]
@@ -291,11 +291,11 @@ async def test_a_conversation_ends_and_another_begins(world: World) -> None:
 
 async def test_money_counts_as_tokens_do(world: World) -> None:
     """At the configured price; what is nearer to its end is told."""
-    prices = {"scripted": PriceSettings(input=1_000, output=0)}
+    prices = {"scripted": PriceSettings(input=1_000, output=1_000)}
     world.configure(
         budget=BudgetSettings(person_day_usd=1, person_day_tokens=99_999, prices=prices)
     )
-    world.model.will(uses(900), uses(100), uses(1))
+    world.model.will(uses(900), uses(100), uses(2))
     async with world.running() as house:
         for text in ("one", "two", "three"):
             await house.say(text, BEN)
@@ -321,7 +321,7 @@ async def test_without_a_price_only_tokens_count(world: World) -> None:
 async def test_a_turn_stops_where_the_day_ends(world: World) -> None:
     """Between two requests; a request that is under way is paid for."""
     world.configure(budget=BudgetSettings(day_tokens=100))
-    world.model.will(uses(150, LOOK), uses(1))
+    world.model.will(uses(150, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look", BEN)
         assert house.texts(BEN) == [
@@ -333,10 +333,10 @@ async def test_a_turn_stops_where_the_day_ends(world: World) -> None:
 async def test_turns_at_once_count_together(world: World) -> None:
     """One that is still under way has used what it used (P2)."""
     world.configure(budget=BudgetSettings(day_tokens=100))
-    world.model.will(uses(99, call("poke")), uses(1))
+    world.model.will(uses(98, call("poke")), uses(2))
     async with world.running() as house:
         await house.say("poke", BEN)
-        assert await left(house) == [99]
+        assert await left(house) == [98]
         await house.say("one")
         assert await left(house) == [100]
         await house.say("two")
@@ -367,7 +367,7 @@ async def test_a_kill_loses_nothing_that_was_spent(world: World, point: DurableP
 async def test_what_was_said_is_not_said_again(world: World) -> None:
     """Nor by the next process."""
     world.configure(budget=BudgetSettings(day_tokens=100))
-    world.model.will(uses(90), uses(1))
+    world.model.will(uses(90), uses(2))
     async with world.running() as house:
         await house.say("one", BEN)
     async with world.running() as house:

@@ -48,7 +48,7 @@ class Rounds(ScriptedModel):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
         done = sum(isinstance(one, ToolMessage) for one in request.messages)
-        usage = UsageReported(usage=Usage(input_tokens=UNIT << done))
+        usage = UsageReported(usage=Usage(input_tokens=(UNIT << done) - 1, output_tokens=1))
         yield TextDelta(text="so")
         if done == self.hangs:
             await asyncio.Event().wait()
@@ -134,6 +134,29 @@ async def test_an_endpoint_that_reports_the_answer_alone_is_paid_for_the_request
     world.model.will((TextDelta(text="so"), said, Finished(reason="stop")))
     async with world.running() as house:
         await house.say("hello")
+        units, estimated = await used(house)
+        assert (units, estimated > FEW) == (1, True)
+
+
+@pytest.mark.parametrize("end", [Finished(reason="stop"), StreamBroken("cut")])
+async def test_an_endpoint_that_reports_the_request_alone_is_paid_for_the_answer(
+    world: World, end: Finished | StreamBroken
+) -> None:
+    """It costs several times what the request does, and counted as nothing."""
+    said = UsageReported(usage=Usage(input_tokens=UNIT))
+    world.model.will((TextDelta(text="so it is " * FEW), said, end), says("so"))
+    async with world.running() as house:
+        await house.say("hello")
+        units, estimated = await used(house)
+        assert (units, estimated > FEW) == (1, True)
+
+
+async def test_a_summary_whose_request_alone_is_reported_is_paid_for(world: World) -> None:
+    """A summary of hundreds of tokens, for each long conversation."""
+    async with world.running() as house:
+        await talk(house, world, 3)
+        world.model.otherwise((TextDelta(text="tulips " * FEW), *took(1)))
+        await house.say("/compact")
         units, estimated = await used(house)
         assert (units, estimated > FEW) == (1, True)
 
