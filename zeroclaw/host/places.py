@@ -77,12 +77,16 @@ def read_config(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
-    except UnicodeDecodeError as error:
-        raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",)) from error
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+        is_text = "\0" not in text  # as in UTF-16 without a byte order mark
+    except UnicodeDecodeError:
+        text, is_text = "", False
     except OSError as error:
         fault = f"`{path}` can't be read: {system_words(error)}; make it readable for this user"
         raise ConfigError((fault,)) from error
+    if not is_text:
+        raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",))
+    return text
 
 
 def places_of(

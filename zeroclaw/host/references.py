@@ -103,14 +103,15 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             fault = _unfit(path, os.fstat(descriptor), environment)
-            value = "" if fault else os.read(descriptor, _LARGEST_BYTES).decode().rstrip("\r\n")
+            # Some editors write a byte order mark.
+            value = "" if fault else os.read(descriptor, _LARGEST_BYTES).decode("utf-8-sig")
         finally:
             os.close(descriptor)
     except UnicodeDecodeError:
         return _Fault(f"`{path}` is not UTF-8 text; it must hold the secret alone")
     except (OSError, ValueError) as error:  # a ValueError means a NUL in the path
         return _Fault(_why_unread(path, error))
-    return fault or value or _Fault(f"`{path}` is empty; write the secret into it")
+    return fault or value.rstrip("\r\n") or _Fault(f"`{path}` is empty; write the secret into it")
 
 
 def _unfit(path: Path, found: os.stat_result, environment: Mapping[str, str]) -> _Fault | None:

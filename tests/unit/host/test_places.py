@@ -124,9 +124,10 @@ def test_what_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     """P10."""
     assert read_config(None) == ""
     assert read_config(written(tmp_path / "a", "é")) == "é"
-    (tmp_path / "b").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="not UTF-8"):
-        read_config(tmp_path / "b")
+    for other in (b"\xff", "a = 1".encode("utf-16"), "a = 1".encode("utf-16-le")):
+        (tmp_path / "b").write_bytes(other)
+        with pytest.raises(ConfigError, match="not UTF-8"):
+            read_config(tmp_path / "b")
     with pytest.raises(ConfigError, match="can't be read"):
         read_config(tmp_path / "missing")
 

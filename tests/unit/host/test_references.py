@@ -71,10 +71,13 @@ def test_a_variable_that_is_not_there_or_empty_is_a_fault() -> None:
 # --- files ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_a_private_file_is_fetched_without_its_line_end(tmp_path: Path, end: bytes) -> None:
-    """Editors end a file with a line end that is not part of the secret."""
-    reference = private(tmp_path / "secret", VALUE.encode() + end)
+def test_a_private_file_is_fetched_without_what_editors_add(
+    tmp_path: Path, mark: bytes, end: bytes
+) -> None:
+    """A line end, and Windows' Notepad a mark before it all: neither is part of the secret."""
+    reference = private(tmp_path / "secret", mark + VALUE.encode() + end)
 
     assert resolved(reference) == found(VALUE)
 

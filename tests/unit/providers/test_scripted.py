@@ -244,5 +244,5 @@ def test_a_script_file_that_is_not_there_is_told_with_its_path(tmp_path: Path) -
     missing.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="no text"):
         open_provider(settings, context())
-    missing.write_text(SCRIPT, encoding="utf-8")
+    missing.write_text(SCRIPT, encoding="utf-8-sig")
     assert open_provider(settings, context()).facts.model == "scripted"

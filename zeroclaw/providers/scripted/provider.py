@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import assert_never
 
 from zeroclaw.clock import Clock
@@ -18,6 +17,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
+from zeroclaw.host.places import expand
 from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, Usage
 from zeroclaw.provider import (
     Finished,
@@ -117,9 +117,9 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
     Raises:
         ConfigError: The file can't be read, or has faults.
     """
-    path = Path(settings.script)
+    path = expand(settings.script)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         reason = system_words(error) if isinstance(error, OSError) else "no text"
         fault = f"provider.script: `{path}` can't be read: {reason}"
