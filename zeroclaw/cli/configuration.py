@@ -69,21 +69,19 @@ def in_file(path: Path | None, faults: tuple[str, ...]) -> tuple[str, ...]:
     return faults if path is None else tuple(f"{path}: {fault}" for fault in faults)
 
 
-def start_of(
-    loaded: Loaded, environment: Mapping[str, str], *, needs_secrets: bool = True
-) -> Start:
+def start_of(loaded: Loaded, environment: Mapping[str, str], *, needs_all: bool = True) -> Start:
     """Check a configuration; blocks on files, a keyring and imports.
 
     Args:
         loaded: As read.
         environment: `os.environ`, for references to secrets.
-        needs_secrets: See `check`.
+        needs_all: See `check`.
 
     Raises:
         ConfigError: Lists every fault, each preceded by the file's name.
     """
     try:
-        checked = check(loaded.config, environment, needs_secrets=needs_secrets)
+        checked = check(loaded.config, environment, needs_all=needs_all)
     except ConfigError as error:
         raise ConfigError(in_file(loaded.places.config, error.faults)) from error
     path, data_dir = loaded.places.config, loaded.data_dir

@@ -62,7 +62,7 @@ async def _exported(
     from zeroclaw.value import replace
 
     start = await asyncio.to_thread(
-        lambda: start_of(load(config, data_dir), os.environ, needs_secrets=False)
+        lambda: start_of(load(config, data_dir), os.environ, needs_all=False)
     )
     place = start.places.data
     async with open_read_only(place) as kept:

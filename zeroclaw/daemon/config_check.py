@@ -1,6 +1,7 @@
 """Finds all faults of a configuration at once, before anything is opened."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,6 +96,7 @@ class CheckedConfig(Value):
         secrets: The needed secrets that could be resolved, by key path.
         held: Key paths of all resolved secrets, those of disabled channels included.
         missing: The faults of needed secrets that could not be resolved, by key path.
+        unread: The faults of needed files that this user can't read.
         skills: The skills in the configured folder.
         warnings: What is valid, but probably not what was meant; each with its key path.
     """
@@ -105,6 +107,7 @@ class CheckedConfig(Value):
     secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
     held: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    unread: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
     tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
@@ -118,7 +121,7 @@ def check(
     config: Config,
     environment: Mapping[str, str],
     *,
-    needs_secrets: bool = True,
+    needs_all: bool = True,
     broken: Collection[str] = (),
 ) -> CheckedConfig:
     """Find every fault of a parsed configuration; blocks on files, a keyring and imports.
@@ -126,8 +129,9 @@ def check(
     Args:
         config: The parsed configuration.
         environment: `os.environ`, for secret references.
-        needs_secrets: Whether a missing secret is a fault. It is not for commands that can do
-            without, as the daemon may have another environment; see `CheckedConfig.missing`.
+        needs_all: Whether a missing secret or file is a fault. It is not for commands that can do
+            without, as the daemon may have another environment; see `CheckedConfig.missing` and
+            `CheckedConfig.unread`.
         broken: Channels that were left out because of their own faults.
 
     Raises:
@@ -178,9 +182,10 @@ def check(
             faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(every.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
-    if faults or (needs_secrets and missing):
-        raise ConfigError((*faults, *missing.values()))
     enabled = tuple(part for part in parts if config.channels[part.name].enabled)
+    unread = tuple(_unread(config, enabled))
+    if faults or (needs_all and (missing or unread)):
+        raise ConfigError((*faults, *missing.values(), *unread))
     return CheckedConfig(
         statements=tuple(statements.values()),
         channels=enabled,
@@ -189,6 +194,7 @@ def check(
         secrets=secrets,
         held=tuple(every),
         missing=missing,
+        unread=unread,
         skills=skills,
         warnings=(
             *filter(None, (part.lacks() for part in enabled)),
@@ -212,6 +218,26 @@ def _skills(
     except OSError as error:
         faults.append(f"skills_dir: `{place}` can't be read: {system_words(error)}")
     return found, (f"skills_dir: {one}" for one in odd)
+
+
+def _unread(config: Config, channels: Iterable[ChannelPart]) -> Iterator[str]:
+    """Yield a fault for each file that a start needs, such as a model, and this user can't read."""
+    public = config.public
+    named = {"public.cert_file": public.cert_file, "public.key_file": public.key_file}
+    for path, provider in providers_of(config):
+        if provider.kind in {"auto", "local"}:
+            named[f"{path}.model_file"] = provider.model_file
+        elif provider.kind == "scripted":
+            named[f"{path}.script"] = provider.script
+    for part in channels:
+        named |= {
+            f"{_key_path(part.name)}.{key}": place
+            for key, place in part.settings
+            if key.endswith("_file") and isinstance(place, str)
+        }
+    for key, place in named.items():
+        if place and not (os.access(expand(place), os.R_OK) and expand(place).is_file()):
+            yield f"{key}: `{place}` is no file that this user can read"
 
 
 def _key_path(channel: str) -> str:

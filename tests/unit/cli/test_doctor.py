@@ -170,8 +170,35 @@ def test_a_local_model_that_is_not_there_fails(tmp_path: Path) -> None:
     code, told = doctor(tmp_path, f'kind = "local"\nmodel_file = "{tmp_path}/no.gguf"\n')
     assert (code, told["provider"][0]) == (1, "fail")
     assert f"`{tmp_path}/no.gguf`" in told["provider"][1]
+    assert told["configuration"][0] == "fail"
     code, told = doctor(tmp_path, SCRIPT.format(script=tmp_path / "none.toml"))
     assert (code, told["provider"][0]) == (1, "fail")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("HTTPS_PROXY", "", ("ok", "no proxy; certificates of Mozilla's list")),
+        ("HTTPS_PROXY", "http://ann:s3cret@p.test:1", ("ok", "by http://…@p.test:1; ")),
+        ("HTTPS_PROXY", "socks5://p.test", ("fail", "`HTTPS_PROXY` names no proxy")),
+        ("SSL_CERT_FILE", "/nowhere.pem", ("fail", "`SSL_CERT_FILE` names certificates that ")),
+        ("SSL_CERT_DIR", "/tmp", ("ok", "certificates of `SSL_CERT_DIR`")),
+    ],
+)
+def test_how_servers_are_reached_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    told: tuple[str, str],
+) -> None:
+    """Before a call fails by it, and without one (P8, P10)."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        for spelled in (name, name.lower()):
+            monkeypatch.delenv(spelled, raising=False)
+    monkeypatch.setenv(variable, value)
+    verdict, text = doctor(tmp_path, scripted(tmp_path))[1]["network"]
+    assert (verdict, told[1] in text, "s3cret" in text) == (told[0], True, False)
 
 
 @pytest.mark.slow

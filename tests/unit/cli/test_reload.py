@@ -15,7 +15,7 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.host.answers import Reloaded
 from zeroclaw.host.places import places_of
 
-SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
+SCRIPTED = f'[provider]\nkind = "scripted"\nscript = "{__file__}"\n'
 
 
 def written(directory: Path, text: str) -> Path:

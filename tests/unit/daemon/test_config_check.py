@@ -145,6 +145,42 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
     assert fault.startswith("compaction.provider.api_key: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('provider = {kind = "local", model_file = "%s"}', "provider.model_file"),
+        ('provider = {kind = "auto", model_file = "%s"}', "provider.model_file"),
+        ('provider = {kind = "scripted", script = "%s"}', "provider.script"),
+        (
+            'compaction = {provider = {kind = "local", model_file = "%s"}}',
+            "compaction.provider.model_file",
+        ),
+        ('public = {cert_file = "%s", key_file = "/dev/null"}', "public.cert_file"),
+        (
+            "channels.email = {address = 'b@x.org', password = {env = 'P'}, imap_host = 'x.org', "
+            "smtp_host = 'x.org', authserv_id = 'x.org', ca_file = '%s'}",
+            "channels.email.ca_file",
+        ),
+    ],
+)
+def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str) -> None:
+    """Else it is told by the first who needs it, long after the start (P10)."""
+    there, secret = tmp_path / "file", {"P": "open sesame"}
+    assert f"{key}: `{there}` is no file that this user can read" in faults_of(text % there, secret)
+    checked = check(parse(text % there), secret, needs_all=False)
+    assert any(line.startswith(key) for line in checked.unread)
+    there.touch()
+    assert not any(
+        line.startswith(key) for line in check(parse(text % there), secret, needs_all=False).unread
+    )
+
+
+def test_a_file_of_another_kind_is_not_missed() -> None:
+    """What was left of an earlier choice is not read, and so keeps nothing from starting."""
+    text = 'provider = {kind = "openai", base_url = "http://x", model = "y", script = "/nowhere"}'
+    assert check(parse(text), {}).unread == ()
+
+
 def test_a_prompt_that_holds_a_secret_is_warned_of() -> None:
     """No model is told any of it, which nobody would see else. S0-19."""
     text = 'provider = {kind = "local", api_key = {env = "X"}}\nruntime = {prompt = "Say %s."}'

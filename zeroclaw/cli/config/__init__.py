@@ -109,15 +109,16 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     """Find every fault of the configuration.
 
     Checks the file's form, every key of it and of the installed channels, the policy's statements,
-    and whether each secret is where the configuration says, here or for the running daemon. Prints
-    one line for each fault, and exits with 2 when there is one; what is only odd, such as a role
-    that nobody has, is a warning. Starts nothing, changes nothing.
+    whether the files that it names are there, and whether each secret is where it says, here or for
+    the running daemon. Prints one line for each fault, and exits with 2 when there is one; what is
+    only odd, such as a role that nobody has, is a warning. Starts nothing, changes nothing.
     """
-    start = start_of(load(config, data_dir), os.environ, needs_secrets=False)
+    start = start_of(load(config, data_dir), os.environ, needs_all=False)
     path = start.places.config
     places, missing = start.places, start.checked.missing
     held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
-    if faults := tuple(fault for key, fault in missing.items() if key not in held):
+    faults = (*(missing[key] for key in missing if key not in held), *start.checked.unread)
+    if faults:
         raise ConfigError(in_file(path, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")

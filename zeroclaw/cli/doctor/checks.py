@@ -25,7 +25,17 @@ STARTING = timedelta(minutes=1)
 SOON = timedelta(minutes=5)
 """An approval that expires within this time is reported as expiring soon."""
 _ORDER = (
-    *("configuration", "daemon", "secrets", "halt", "provider", "channels", "sandbox", "user"),
+    *(
+        "configuration",
+        "daemon",
+        "secrets",
+        "halt",
+        "network",
+        "provider",
+        "channels",
+        "sandbox",
+        "user",
+    ),
     *("store", "approvals", "conversations", "delivery"),
     *("disk", "clock", "permissions", "versions", "errors"),
 )

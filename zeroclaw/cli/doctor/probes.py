@@ -21,16 +21,17 @@ from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ANSWERS, ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start, open_provider
-from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, system_words
+from zeroclaw.errors import ConfigError, NoWayOut, StoreUnusable, ZeroclawError, system_words
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.models.servers import NoOffer, offers_of
-from zeroclaw.host.places import data_place, find_config, read_config
+from zeroclaw.host.places import data_place, expand, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.json_fields import is_object, text_at
+from zeroclaw.network import Network
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
@@ -43,6 +44,7 @@ _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
+_ANY_SERVER = "server.invalid"  # which nobody asks; RFC 2606
 _NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
@@ -76,7 +78,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
     loose = await asyncio.to_thread(_permissions, config, data)
     here = versions(facts.version, sqlite3.sqlite_version_info[:3])
-    facts.found = (*configured, provider, *loose, here)
+    facts.found = (*configured, await _network(), provider, *loose, here)
     return facts
 
 
@@ -98,13 +100,15 @@ def _configuration(
     """Return the configuration's faults; if it has none, what a daemon would start with."""
     try:
         loaded = take_model(load(config, data_dir), os.environ, ask=None)
-        start = start_of(loaded, os.environ, needs_secrets=False)
+        start = start_of(loaded, os.environ, needs_all=False)
     except ConfigError as error:
         return tuple(fail("configuration", fault) for fault in error.faults), None
-    if warnings := start.checked.warnings:
-        return tuple(warn("configuration", warning) for warning in warnings), start
     read = start.places.config or "the built-in defaults"
-    return (ok("configuration", f"{read}: no faults"),), start
+    lines = (
+        *(fail("configuration", fault) for fault in start.checked.unread),
+        *(warn("configuration", warning) for warning in start.checked.warnings),
+    )
+    return lines or (ok("configuration", f"{read}: no faults"),), start
 
 
 def _data(config: Path | None, data_dir: Path | None, start: Start | None) -> Path | None:
@@ -131,6 +135,20 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
 # --- the provider, the platforms and the sandbox ------------------------------------------------
 
 
+async def _network() -> Line:
+    """Tell how the environment of this shell says that servers are reached."""
+    network = Network(os.environ, asyncio.to_thread)
+    try:
+        proxies = {network.proxy_for(f"{scheme}://{_ANY_SERVER}") for scheme in ("http", "https")}
+        await network.trusted_for(f"https://{_ANY_SERVER}")
+    except NoWayOut as error:
+        return fail("network", str(error), "mend it here, and where the daemon is started")
+    ways = " and ".join(sorted(without_credentials(proxy) for proxy in proxies if proxy))
+    named = [f"`{name}`" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+    trusted = named[0] if named else "Mozilla's list"
+    return ok("network", f"{f'by {ways}' if ways else 'no proxy'}; certificates of {trusted}")
+
+
 async def _provider(start: Start) -> Line:
     """Request the list of models, or check the file; never request an answer, which may cost."""
     settings = start.config.provider
@@ -141,7 +159,8 @@ async def _provider(start: Start) -> Line:
     name = f"`{settings.kind}`"
     try:
         if settings.kind == "local":
-            file = Path(settings.model_file or start.places.models / SHIPPED_FILE)
+            named = settings.model_file
+            file = expand(named) if named else start.places.models / SHIPPED_FILE
             name = f"the local model {file.name}"
             await asyncio.to_thread(check_model, file)
             await check_package()

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import click
 
-from zeroclaw.cli.configuration import Loaded, start_of
+from zeroclaw.cli.configuration import Loaded, in_file, start_of
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.daemon.model_choice import AUTO, Confirm, Discovered, choose, keys_in, named
+from zeroclaw.errors import ConfigError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
@@ -69,7 +70,10 @@ def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
     # A fault in another table does not concern this command.
     alone = replace(loaded, config=Config(provider=settings))
     taken = take_model(alone, os.environ, ask=at_the_terminal())
-    return open_provider(start_of(taken, os.environ), SystemClock())
+    start = start_of(taken, os.environ, needs_all=False)  # a provider tells of its file itself
+    if missing := tuple(start.checked.missing.values()):
+        raise ConfigError(in_file(start.places.config, missing))
+    return open_provider(start, SystemClock())
 
 
 def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:

@@ -22,6 +22,7 @@ from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.models.files import knows_tools, trained_tokens
+from zeroclaw.host.places import expand
 from zeroclaw.json_fields import parse_bytes
 from zeroclaw.provider import (
     Counting,
@@ -264,7 +265,8 @@ class LocalProvider(Struct, eq=False):
 
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> LocalProvider:
     """Open the model file named by `[provider] model_file`, else the one that was fetched."""
-    chosen = Path(settings.model_file) if settings.model_file else context.models / SHIPPED_FILE
+    named = settings.model_file
+    chosen = expand(named) if named else context.models / SHIPPED_FILE
     is_shipped = chosen.name == SHIPPED_FILE
     # If the chat template has no place for tools, llama.cpp silently drops them. An unreadable file
     # is reported when the model is started.
