@@ -375,13 +375,13 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return ()
 
     async def _answered(self, settle: Row) -> tuple[Write, ...]:
-        """Return the writes that take away what told a card's conversation that it waits."""
+        """Return the writes that delete the notes which said that a card was waiting."""
         if settle.conversation is None:
             return ()
-        before = OUTBOX.where(
+        earlier = OUTBOX.where(
             conversation=settle.conversation, after=settle.key, newest_first=True, limit=NEIGHBOURS
         )
-        told = [(row, OUTBOX.of(row)) for row in await self.store.select(before)]
+        told = [(row, OUTBOX.of(row)) for row in await self.store.select(earlier)]
         return tuple(
             rows.changed(row, replace(item, text=""), "pending")
             for row, item in told

@@ -140,7 +140,7 @@ class Transcript(Struct, eq=False):
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
         )
         match item:
-            case rows.Settle() | rows.Text(text=""):  # a card's, which shows it; taken away
+            case rows.Settle() | rows.Text(text=""):  # shown on its card; deleted
                 return None
             case rows.Text(text=text, refs=refs):
                 told = replace(
