@@ -149,6 +149,17 @@ def test_what_comes_between_does_not_tear_an_answer() -> None:
     assert view.take(item("One. Two.", number=3)) == ""
 
 
+@pytest.mark.parametrize("more", ["", " ", "\n\n"])
+def test_blanks_alone_do_not_go_on_with_an_answer(more: str) -> None:
+    """After a stop or a restart a line `● …` stood there with nothing behind it."""
+    view = live_view(SCREEN)
+    view.take(item("Let me look.", draft=True))
+    view.note("stopping it; Ctrl-C again leaves")
+    assert view.take(item(f"Let me look.{more}", draft=True, number=2)) == ""
+    assert view.take(item("Let me look.\n\n_Stopped._", number=3)) == "● … _Stopped._\n"
+    assert view.take(item("Let me look.\n\n_Stopped._ ", number=4)) == ""
+
+
 def test_into_a_pipe_go_whole_messages_once_each() -> None:
     view = live_view(PIPE)
     added = [

@@ -402,11 +402,11 @@ class View(Struct, kw_only=True):
 
     def _grown(self, key: str, text: str, *, is_draft: bool) -> str:
         old = self._printed.get(key)
+        if key != self._tail and old is not None and text.rstrip() == old.rstrip():
+            return ""  # blanks alone would begin a line with nothing on it
         self._printed[key] = text
         if key == self._tail:
             added = self._rewritten(old or "", text)
-        elif text == old:
-            return ""
         elif old is None or not text.startswith(old):
             added = self._begun(text)
         else:

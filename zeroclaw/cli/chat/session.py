@@ -160,6 +160,7 @@ class Session(Struct, kw_only=True):
 
     def _lost(self) -> None:
         self._show(self.view.note("the daemon is gone; I go on when it is back"))
+        self._prompt()
 
     def _approve(self) -> None:
         for call in self.view.cards.open_calls:
