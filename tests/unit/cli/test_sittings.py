@@ -115,12 +115,12 @@ def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: P
 
 
 def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> None:
-    """P10: its own last word, not that a socket is missing."""
-    configured.write_text("autonomy = 3\n", encoding="utf-8")
+    """P10: its own last words, not that a socket is missing."""
+    configured.write_text("autonomy = 3\nlanguage = 4\n", encoding="utf-8")
     done = zeroclaw(short, "chat", "--config", str(configured), typed="hi\n")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"zeroclaw: {configured}: autonomy: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert (done.returncode, done.stdout) == (2, "")
+    faults = [line.removeprefix(f"zeroclaw: {configured}: ") for line in done.stderr.splitlines()]
+    assert [fault.partition(":")[0] for fault in faults] == ["autonomy", "language"]
 
 
 def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(

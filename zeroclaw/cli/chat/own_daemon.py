@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, refused_as
+from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, first_of, refused_as
 
 LOG = "chat.log"
 END_S = 30.0
 """Seconds to wait for its end; longer than the usual grace time and the shutdown after it."""
+_FAULTY = 2
+"""The exit code for a configuration with faults, each on a line of its own."""
 
 
 class DidNotStart(ZeroclawError):
@@ -42,6 +44,7 @@ async def with_own_daemon(
         is_kept: The directory, and so the log, outlives the session.
 
     Raises:
+        ConfigError: Its configuration has faults.
         DidNotStart: It ended before it was ready.
         EndedEarly: It ended during the session.
     """
@@ -119,6 +122,8 @@ async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept:
     text = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
     said = text.splitlines()
     ours = [line.removeprefix("zeroclaw: ") for line in said if line.startswith("zeroclaw: ")]
+    if code == _FAULTY:
+        raise ConfigError(tuple(ours))
     if ours:
         return "; ".join(ours)
     how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
