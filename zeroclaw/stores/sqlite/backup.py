@@ -13,7 +13,13 @@ from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put, Query, RowKind
-from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, primary_code, unusable
+from zeroclaw.stores.sqlite.files import (
+    FILE_NAME,
+    check_is_there,
+    lock_directory,
+    primary_code,
+    unusable,
+)
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
 from zeroclaw.stores.sqlite.statements import put, select
 
@@ -38,9 +44,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         StoreUnusable: One line that says what to do; nothing is left behind.
     """
     source = directory / FILE_NAME
-    if not source.is_file():
-        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
-        raise StoreUnusable(message)
+    check_is_there(directory)
     if to.exists():
         message = f"`{to}` is there already; name a place that is free"
         raise StoreUnusable(message)

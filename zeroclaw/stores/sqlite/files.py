@@ -14,6 +14,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
@@ -210,6 +211,26 @@ def open_for_reading(directory: Path, *, waits: bool = True) -> sqlite3.Connecti
     except sqlite3.Error as error:
         raise unusable(error, path) from error
     return connection
+
+
+def check_is_there(directory: Path) -> None:
+    """Refuse a data directory without a database that this release can read; blocks.
+
+    A first start that ran out of disk space leaves a database without tables.
+
+    Raises:
+        StoreUnusable: One line that says what to do.
+    """
+    path, schema = directory / FILE_NAME, 0
+    if path.is_file():
+        with closing(open_for_reading(directory)) as connection:
+            try:
+                schema = schema_of(connection, path, shipped())
+            except sqlite3.Error as error:
+                raise unusable(error, path) from error
+    if not schema:
+        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
+        raise StoreUnusable(message)
 
 
 def _make_private(directory: Path) -> None:

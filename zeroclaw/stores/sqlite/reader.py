@@ -12,7 +12,7 @@ file locked, is aborted and run on the thread.
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,8 +23,7 @@ from zeroclaw.errors import StoreRefused, StoreUnusable, ZeroclawError
 from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import is_reference
 from zeroclaw.stores.sqlite import statements
-from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_reading, unusable
-from zeroclaw.stores.sqlite.schema import schema_of, shipped
+from zeroclaw.stores.sqlite.files import FILE_NAME, check_is_there, open_for_reading, unusable
 from zeroclaw.value import replace
 
 READS_IN_A_ROW = 32
@@ -266,18 +265,6 @@ class _ReadOnlyStore(StoreReads):
         return tuple(one for one in found if not is_reference(one.body))
 
 
-def _check(directory: Path) -> None:
-    path = directory / FILE_NAME
-    if not path.is_file():
-        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
-        raise StoreUnusable(message)
-    with closing(open_for_reading(directory)) as connection:
-        try:
-            schema_of(connection, path, shipped())
-        except sqlite3.Error as error:
-            raise unusable(error, path) from error
-
-
 @asynccontextmanager
 async def open_read_only(directory: Path) -> AsyncGenerator[StoreReads]:
     """Read the store of a data directory, whether a daemon runs or not.
@@ -287,7 +274,7 @@ async def open_read_only(directory: Path) -> AsyncGenerator[StoreReads]:
     Raises:
         StoreUnusable: There is none, it can't be read, or it is of a newer release.
     """
-    await asyncio.to_thread(_check, directory)
+    await asyncio.to_thread(check_is_there, directory)
     reader = ReaderThread(directory)
     reader.start()
     try:

@@ -125,9 +125,11 @@ def test_nothing_is_copied_over_something_else(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_nothing_is_copied(tmp_path: Path) -> None:
-    """A data directory without a store is told so."""
-    with pytest.raises(StoreUnusable, match="holds no data yet"):
-        back_up(tmp_path, tmp_path / "copy", files=(), progress=quietly)
+    """Also where a first start made the file and had no room for a table (P10)."""
+    for name in ("nothing", FILE_NAME):
+        (tmp_path / name).touch()
+        with pytest.raises(StoreUnusable, match="holds no data yet"):
+            back_up(tmp_path, tmp_path / "copy", files=(), progress=quietly)
 
 
 def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
