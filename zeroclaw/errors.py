@@ -34,6 +34,7 @@
 Texts are one line, lower case, without secrets; what a caller decides on is an attribute.
 """
 
+import errno
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeVar, cast
@@ -252,6 +253,8 @@ def refused_as(
     try:
         yield
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            remedy = "make room there"
         line = f"{what}: {system_words(error)}"
         raise kind(f"{line}; {remedy}" if remedy else line) from error
 

@@ -45,11 +45,11 @@ def command(
     pressed, and the bot's next message can be let fail. No account, no token, no network.
 
     \b
-    zeroclaw try telegram --run    with a daemon of its own, on a directory that is thrown away
-    zeroclaw try discord --run     likewise
-    zeroclaw try email --run       likewise; as root, with dovecot and postfix installed
-    zeroclaw try slack --run       likewise; the first time it gets a package from npm
-    zeroclaw try telegram          prints what to add to your configuration, to use your own daemon
+    zeroclaw try telegram --run  a daemon of its own in a temporary directory
+    zeroclaw try discord --run   likewise
+    zeroclaw try email --run     likewise; needs root, dovecot and postfix
+    zeroclaw try slack --run     likewise; gets a package from npm the first time
+    zeroclaw try telegram        says what connects your own daemon
 
     With --run, the model is that of your configuration, else the small one on this machine, which
     only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.

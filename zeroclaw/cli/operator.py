@@ -191,7 +191,10 @@ def pair() -> None:
 @pair.command("list")
 @at_place
 def pair_list(place: Path) -> None:
-    """Show who waits, who was let in, and who was revoked; works without a daemon too."""
+    """Show who waits, who was let in, and who was revoked.
+
+    Works without a running daemon too.
+    """
     say(asyncio.run(_pairs(place)))
 
 
@@ -247,7 +250,10 @@ def grants() -> None:
 @at_place
 @as_json
 def grants_list(place: Path, *, as_json: bool) -> None:
-    """Show every grant that holds: its id, tool, resources, end, and by and for whom."""
+    """Show every grant that holds.
+
+    With its id, tool, resources and end, and by whom and for whom it is.
+    """
     told = asyncio.run(ask(place, "grants", Grants, words="list"))
     print_found(told.grants, (told.text,), as_json=as_json)
 

@@ -1,5 +1,6 @@
 """The command line itself: light to start, teaching, and one line for each error."""
 
+import errno
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from zeroclaw.cli import COMMANDS, load_command, root
+from zeroclaw.errors import Refused, refused_as
 
 HEAVY = {"pydantic", "httpx", "starlette", "xllamacpp", "sqlite3"}
 
@@ -161,6 +163,18 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "make room there"), (errno.EDQUOT, "make room there"), (errno.EACCES, "do so")],
+)
+def test_where_there_is_no_room_the_remedy_is_room(number: int, remedy: str) -> None:
+    """A file is not made writable for it (P10)."""
+    line = f"`a` can't be written: {os.strerror(number).lower()}; {remedy}"
+    with pytest.raises(Refused) as refused, refused_as(Refused, "`a` can't be written", "do so"):
+        raise OSError(number, os.strerror(number))
+    assert str(refused.value) == line
+
+
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command and every group of them, with the words that call it."""
     context = click.Context(group, info_name="zeroclaw")
@@ -201,3 +215,11 @@ def test_everything_that_can_be_called_is_listed_where_it_is_looked_for() -> Non
             assert [
                 name for name in group.list_commands(click.Context(group)) if name not in out
             ] == []
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
+    """No line is broken by the terminal, and what commands do is told in whole sentences."""
+    told = CliRunner().invoke(root, [*words, "--help"], terminal_width=80).stdout
+    _, *lines = told.splitlines()
+    assert [line for line in lines if len(line) > 80 or line.endswith("...")] == []

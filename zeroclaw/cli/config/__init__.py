@@ -29,9 +29,9 @@ def command() -> None:
 @click.argument("key")
 @with_config
 def get(key: str, config: Path | None) -> None:
-    """Print the value of a key, which is its default where the file says nothing.
+    """Print the value of a key.
 
-    KEY is a path such as `provider.model`; a table is printed whole, as TOML.
+    Its default where the file says nothing. KEY is a path such as `provider.model`; a table is printed whole, as TOML.
     """
     loaded = load(config)
     own, _ = channel_settings(loaded.config, channel_models())
@@ -47,7 +47,8 @@ def set_(key: str, value: str, config: Path | None) -> None:
     """Set one key in the configuration's file; comments and order stay.
 
     VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and else is a text. Nothing is
-    written when the change would bring in a fault. The file is made when there is none.
+    written when the change would bring in a fault. Without --config the file is made when there is
+    none.
     """
     _change(config, lambda before: edit.set_key(before, key, value), f"{key} is set")
 
@@ -56,9 +57,9 @@ def set_(key: str, value: str, config: Path | None) -> None:
 @click.argument("key")
 @with_config
 def unset(key: str, config: Path | None) -> None:
-    """Take one key out of the configuration's file, so that its default holds again.
+    """Take one key out of the configuration's file.
 
-    KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
+    Its default holds again. KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
     stay. Nothing is written when the change would bring in a fault.
     """
     _change(config, lambda before: edit.unset_key(before, key), f"{key} is left to its default")

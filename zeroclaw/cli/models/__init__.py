@@ -30,7 +30,7 @@ def command() -> None:
 @with_config
 @as_json
 def list_(url: str, config: Path | None, *, as_json: bool) -> None:
-    """List the models that are here, those that servers offer, and the one that is taken.
+    """List the models here, those that servers offer, and the one taken.
 
     Asks the configured server, and on this machine Ollama, LM Studio, llama.cpp and vLLM where
     they usually listen.
@@ -94,9 +94,9 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
 @with_config
 @as_json
 def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
-    """Ask a model for an answer and for a tool call, and say what it is good for.
+    """Ask a model for an answer and for a tool call.
 
-    Tests the configured model unless --url or --model names another. Exits with 1 when it does not
+    Says what it is good for. Tests the configured model unless --url or --model names another. Exits with 1 when it does not
     answer. The tool is a harmless one that is never run.
     """
     from zeroclaw.cli.configuration import load

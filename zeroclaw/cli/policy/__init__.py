@@ -59,14 +59,14 @@ def explain(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Answer "may X do Y, and why", with every statement that was considered.
+    """Answer "may X do Y, and why".
 
-    The answer is the gate's: who is let in, what is protected, a halt and people who were revoked
+    With every statement that was considered. The answer is the gate's: who is let in, what is protected, a halt and people who were revoked
     are part of it. Works with and without a running daemon.
 
     \b
     zeroclaw policy explain --tool shell --args '{"command": "ls"}'
-    zeroclaw policy explain --who telegram:4711 --tool fetch --resource host:example.org:443
+    zeroclaw policy explain --who email:a@b.org --tool read_file
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.configuration import load
     from zeroclaw.cli.policy.explain import explain as explained
