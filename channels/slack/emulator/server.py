@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -459,8 +459,11 @@ class SlackServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.origin = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        await self._emulated()
-        self.bot = str((await self.up("auth.test", BOT))["user_id"])
+        async with AsyncExitStack() as opened:  # it takes seconds, and Ctrl-C may come
+            opened.push_async_exit(self.__aexit__)
+            await self._emulated()
+            self.bot = str((await self.up("auth.test", BOT))["user_id"])
+            opened.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
