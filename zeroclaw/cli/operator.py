@@ -138,7 +138,7 @@ def resume(place: Path) -> None:
 
 
 async def _switch(place: Path, *, on: bool) -> Halted | None:
-    """Halt or resume; return what a running daemon said, None where none runs."""
+    """Halt or resume; return the running daemon's answer, None if none runs."""
     if told := await ask_if_running(place, "halt" if on else "resume", Halted, by=BY):
         return told
     from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt

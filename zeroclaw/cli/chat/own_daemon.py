@@ -17,7 +17,7 @@ LOG = "chat.log"
 END_S = 30.0
 """Seconds to wait for its end; longer than the usual grace time and the shutdown after it."""
 _FAULTY = 2
-"""The exit code for a configuration with faults, each on a line of its own."""
+"""The exit code of `zeroclaw run` for a faulty configuration; it prints one line for each fault."""
 
 
 class DidNotStart(ZeroclawError):

@@ -403,7 +403,7 @@ class View(Struct, kw_only=True):
     def _grown(self, key: str, text: str, *, is_draft: bool) -> str:
         old = self._printed.get(key)
         if key != self._tail and old is not None and text.rstrip() == old.rstrip():
-            return ""  # blanks alone would begin a line with nothing on it
+            return ""  # a delta of only spaces would begin an empty line
         self._printed[key] = text
         if key == self._tail:
             added = self._rewritten(old or "", text)

@@ -44,7 +44,7 @@ _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
-_ANY_SERVER = "server.invalid"  # which nobody asks; RFC 2606
+_ANY_SERVER = "server.invalid"  # never contacted; RFC 2606
 _NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
@@ -136,7 +136,7 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
 
 
 async def _network() -> Line:
-    """Tell how the environment of this shell says that servers are reached."""
+    """Return a line about the proxies and certificates that this shell's environment sets."""
     network = Network(os.environ, asyncio.to_thread)
     try:
         proxies = {network.proxy_for(f"{scheme}://{_ANY_SERVER}") for scheme in ("http", "https")}

@@ -70,7 +70,7 @@ def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
     # A fault in another table does not concern this command.
     alone = replace(loaded, config=Config(provider=settings))
     taken = take_model(alone, os.environ, ask=at_the_terminal())
-    start = start_of(taken, os.environ, needs_all=False)  # a provider tells of its file itself
+    start = start_of(taken, os.environ, needs_all=False)  # the provider reports its own file
     if missing := tuple(start.checked.missing.values()):
         raise ConfigError(in_file(start.places.config, missing))
     return open_provider(start, SystemClock())
