@@ -58,6 +58,14 @@ class Relay:
         """Pass one connection on, until it is cut or either side ends it."""
         self._connected += 1
         self.is_free.clear()
+        try:
+            await self._passed_on(reader, writer)
+        finally:
+            self._connected -= 1
+            if not self._connected:
+                self.is_free.set()
+
+    async def _passed_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         theirs, ours = await asyncio.open_connection("localhost", self._to, ssl=self._tls)
         said, is_due = b"", False
 
@@ -89,9 +97,6 @@ class Relay:
         async with asyncio.TaskGroup() as group:
             group.create_task(pass_on(ask))
             group.create_task(pass_on(answer))
-        self._connected -= 1
-        if not self._connected:
-            self.is_free.set()
 
 
 @asynccontextmanager
