@@ -68,14 +68,15 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
     local, _, domain = address.strip().rpartition("@")
     if len(address) > MOST_ADDRESS_CHARS:
         return ""
-    if plus_tags == "dropped":
-        local = local.partition("+")[0] or local
     try:
         domain = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
     except idna.IDNAError:
         return ""
-    found = f"{local}@{domain}"
-    return found.lower() if _ADDRESS.fullmatch(found) else ""
+    if not _ADDRESS.fullmatch(f"{local}@{domain}"):
+        return ""
+    if plus_tags == "dropped":  # only now: a tag may be no place for what no address may hold
+        local = local.partition("+")[0] or local
+    return f"{local}@{domain}".lower()
 
 
 def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bool:

@@ -65,6 +65,14 @@ def test_a_plus_tag_is_kept_or_dropped_as_it_is_set() -> None:
     assert normalised("+x@a.example", "dropped") == "+x@a.example"
 
 
+@pytest.mark.parametrize(
+    "value", ["ann+x@b.example, bob@a.example", "<ann+x, bob@a.example>", "ann+x y@a.example"]
+)
+def test_a_plus_tag_that_is_dropped_takes_no_other_address_along(value: str) -> None:
+    """It would make one author, whose server vouches for somebody else, out of two."""
+    assert author((value,), "dropped") is None
+
+
 TRUE = (
     f"{MX}; dmarc=pass header.from=a.example",
     f"{MX} 1; dmarc=pass",
