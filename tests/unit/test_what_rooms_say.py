@@ -25,7 +25,7 @@ ELSEWHERE = {
     "gate/wording.py:_RETURNED": "how a result is wrapped",
     "gate/wording.py:told_the_model": "what is read in place of a result",
     "gate/wording.py:unreachable": "what is read in place of a result",
-    "retention/erase.py:_rewritten": "a note in the history",
+    "retention/erase.py:_rewrite_journal": "a note in the history",
     "conversation/downloads.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
     "turn/control.py:_told": "an edit, as a message",

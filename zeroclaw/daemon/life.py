@@ -167,7 +167,7 @@ class Daemon:
     async def live(self) -> None:
         """Start everything, wait for the stop, and shut down."""
         services = self.services
-        await services.erasure.restarted()
+        await services.erasure.clear_unrecorded()
         await services.remember()
         unsaid = await services.outbox.resume()
         await services.deadlines.resume()

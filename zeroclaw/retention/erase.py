@@ -108,7 +108,9 @@ class Erasure:
                 row.key for row, is_done in zip(left, done, strict=True) if not is_done
             )
             unrecorded = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
-            done += [await self._left(ConversationId(row.key)) async for row in unrecorded]
+            done += [
+                await self._erase_unrecorded(ConversationId(row.key)) async for row in unrecorded
+            ]
             if not all(done):
                 await wait_at_most(AGAIN_S, self._news.wait(), clock=self._clock)
             else:
@@ -121,7 +123,7 @@ class Erasure:
         # Messages from before the configuration named this person are stored under their platform
         # ids.
         names = (wish.person, *self._context.people.ids_of(wish.person))
-        removed = [await self._removed(replace(wish, person=name)) for name in names]
+        removed = [await self._erase(replace(wish, person=name)) for name in names]
         if None in removed:
             self._log("erasure_waits", person=wish.person, level="warning")
             return False
@@ -139,7 +141,7 @@ class Erasure:
         self._log("person_erased", person=wish.person)
         return True
 
-    async def _removed(self, wish: Wish) -> int | None:
+    async def _erase(self, wish: Wish) -> int | None:
         """Remove what one principal id said.
 
         Returns:
@@ -147,7 +149,7 @@ class Erasure:
             removed yet.
         """
         done = [
-            await (self._whole(wish, here) if direct else self._theirs(wish, here))
+            await (self._erase_private(wish, here) if direct else self._erase_shared(wish, here))
             for here, direct in await conversations_of(self._store, (wish.person,))
         ]
         rows = [
@@ -158,21 +160,21 @@ class Erasure:
 
     # --- conversations that only they read -----------------------------------------------------
 
-    async def _whole(self, wish: Wish, here: ConversationId) -> bool:
+    async def _erase_private(self, wish: Wish, here: ConversationId) -> bool:
         """Remove everything of a conversation but its audit; return False if a turn does not end."""
         # Without the pointer, a new message begins a new conversation. A message that is being
         # admitted to this one fails its `Expect`, and is planned again.
         if is_off_the_record(here):
-            await self._begin_anew(here)
+            await self._replace_unrecorded(here)
         await self._remove(POINTERS.where(conversation=here))
         has_run = await self._stop(wish, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
         await self._until(partial(self._is_settled, here))
-        await self._gone(here)
+        await self._delete_conversation(here)
         return True
 
-    async def _gone(self, here: ConversationId) -> None:
+    async def _delete_conversation(self, here: ConversationId) -> None:
         """Remove what is left of a conversation in which nothing is in progress."""
         # What is off the record leaves memory with the conversation's row.
         digests = frozenset[str]() if is_off_the_record(here) else await self._digests(here)
@@ -211,16 +213,16 @@ class Erasure:
 
     # --- conversations off the record ------------------------------------------------------------
 
-    async def restarted(self) -> None:
+    async def clear_unrecorded(self) -> None:
         """Remove what an earlier process left of conversations off the record; once, first of all.
 
         Their words were in its memory. A person who waits for an answer there is asked to repeat
         the message; operators are told about calls that may have run.
         """
         async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
-            await self._cleared(CONVERSATIONS.of(row))
+            await self._clear_one(CONVERSATIONS.of(row))
 
-    async def _cleared(self, one: Conversation) -> None:
+    async def _clear_one(self, one: Conversation) -> None:
         here, store = one.id, self._store
         gone = [
             row
@@ -244,7 +246,7 @@ class Erasure:
         if is_meant and (waited or newest is not None):
             says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
             writes.append(self._context.note(says, one.address, language=one.language))
-        writes += self._questions(gone)
+        writes += self._end_approvals(gone)
         for entry in cut_off:
             if entry.kind is audit.Kind.UNKNOWN:
                 where = one.address.channel
@@ -252,7 +254,7 @@ class Erasure:
                 writes.append(notice_row(self._context.ids.ulid(), told))
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
 
-    def _questions(self, gone: list[Row]) -> list[Write]:
+    def _end_approvals(self, gone: list[Row]) -> list[Write]:
         """Return writes that end the approval requests of an earlier process and update their cards.
 
         The ended rows stay until the next start: a card whose send was not recorded becomes known
@@ -282,17 +284,17 @@ class Erasure:
         )
         return writes
 
-    async def _left(self, here: ConversationId) -> bool:
+    async def _erase_unrecorded(self, here: ConversationId) -> bool:
         """Remove a conversation that `/otr off` or `/new` left; return False while it is busy."""
         if await self._store.select(POINTERS.where(conversation=here, limit=1)):
             return True
         # Wait until everything said there is answered, and every answer is delivered.
         is_over = await self._until(partial(self._is_free, here, BUSY))
         if is_over:
-            await self._gone(here)
+            await self._delete_conversation(here)
         return is_over
 
-    async def _begin_anew(self, here: ConversationId) -> None:
+    async def _replace_unrecorded(self, here: ConversationId) -> None:
         """Keep a chat off the record when its conversation is erased, with a fresh conversation."""
         held = await CONVERSATIONS.get(self._store, here)
         if held is None:
@@ -313,10 +315,10 @@ class Erasure:
 
     # --- shared conversations ------------------------------------------------------------------
 
-    async def _theirs(self, wish: Wish, here: ConversationId) -> bool:
+    async def _erase_shared(self, wish: Wish, here: ConversationId) -> bool:
         """Remove one person's messages and turns; return False while turns follow each other."""
         await self._stop(wish, here, everybodys=False)
-        if not await self._until(partial(self._rewritten, wish.person, here)):
+        if not await self._until(partial(self._rewrite_journal, wish.person, here)):
             return False
         await self._until(partial(self._is_settled, here))
         turns = frozenset(
@@ -357,7 +359,7 @@ class Erasure:
         ]
         return not any(isinstance(OUTBOX.of(row), Settle) for row in pending)
 
-    async def _rewritten(self, person: str, here: ConversationId) -> bool:
+    async def _rewrite_journal(self, person: str, here: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""
         if not await self._is_free(here):
             return False
@@ -397,7 +399,7 @@ class Erasure:
         async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
             item = INBOX.of(row)
             if everybodys or item.principal.id == wish.person:
-                await self._superseded(row, item)
+                await self._withdraw(row, item)
         if not await self._has(here, RUNNING):
             return False
         turns = await self._store.select(TURNS.where(conversation=here, state="open"))
@@ -423,7 +425,7 @@ class Erasure:
             await self._clock.sleep(LOOK_S)
         return False
 
-    async def _superseded(self, row: Row, item: Item) -> None:
+    async def _withdraw(self, row: Row, item: Item) -> None:
         try:
             await self._commit(item_put(item, "superseded", expect=row.version))
         except Conflict:
