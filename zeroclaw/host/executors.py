@@ -68,7 +68,7 @@ class FairShare:
         return await asyncio.shield(doing)
 
     @asynccontextmanager
-    async def place(self, whose: str) -> AsyncGenerator[None]:
+    async def slot(self, whose: str) -> AsyncGenerator[None]:
         """Hold a slot for work that is done elsewhere: in a child process, or on another machine.
 
         Raises:

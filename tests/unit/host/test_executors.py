@@ -48,7 +48,7 @@ class Work:
     async def _work(self, whose: str, end: asyncio.Event) -> None:
         self.waiting[whose] += 1
         try:
-            async with self.share.place(whose):
+            async with self.share.slot(whose):
                 self.waiting[whose] -= 1
                 self.running[whose] += 1
                 self.started.append(whose)

@@ -39,7 +39,7 @@ def fragment(
 
 def events_of(*chunks: Fields) -> list[StreamEvent]:
     assembly = Assembly()
-    events = [event for one in chunks for event in (*assembly.take(one), *assembly.said())]
+    events = [event for one in chunks for event in (*assembly.take(one), *assembly.take_text())]
     return [*events, *assembly.end()]
 
 
@@ -424,7 +424,7 @@ def test_a_piece_of_text_is_read_as_any_chunk_is(
     said = {quick: "", slow: ""}
 
     def hand_on(assembly: Assembly) -> None:
-        for event in assembly.said():
+        for event in assembly.take_text():
             assert isinstance(event, TextDelta)
             said[assembly] += event.text
 

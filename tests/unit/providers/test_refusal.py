@@ -16,7 +16,7 @@ from zeroclaw.errors import (
 from zeroclaw.json_fields import int_at, parse
 from zeroclaw.providers.openai.refusal import (
     LOOKED_AT_CHARS,
-    means,
+    error_for,
     one_line,
     read_body,
     read_error,
@@ -27,7 +27,7 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
 def told(body: str, status: int) -> ZeroclawError:
-    return means(read_body(body, status=status), endpoint="host", redact=str)
+    return error_for(read_body(body, status=status), endpoint="host", redact=str)
 
 
 OVERFLOWS: list[tuple[int, object]] = [
@@ -101,7 +101,7 @@ def test_secrets_are_taken_out_before_the_message_is_cut() -> None:
     """A secret that lies on the cut would show its first half otherwise."""
     secret = "sk-" + "s" * 40
     body = json.dumps({"error": "x" * 180 + secret})
-    error = means(
+    error = error_for(
         read_body(body, status=400),
         endpoint="host",
         redact=lambda text: text.replace(secret, "***"),
@@ -111,7 +111,7 @@ def test_secrets_are_taken_out_before_the_message_is_cut() -> None:
 
 def test_how_long_to_wait_travels_with_the_error() -> None:
     refusal = read_error({"code": 429}, status=200)
-    error = means(refusal, endpoint="host", redact=str, retry_after_s=3.0)
+    error = error_for(refusal, endpoint="host", redact=str, retry_after_s=3.0)
     assert isinstance(error, ProviderOverloaded)
     assert error.retry_after_s == 3.0
 
@@ -178,7 +178,7 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
         return text
 
     refusal = read_error({name: "pass word " * 400_000}, status=500)
-    told = str(means(refusal, endpoint="host", redact=redact))
+    told = str(error_for(refusal, endpoint="host", redact=redact))
     assert "pass word pass word" in told
     assert max(map(len, asked)) <= LOOKED_AT_CHARS
 
@@ -186,7 +186,7 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
 def test_half_a_secret_at_the_cut_is_not_shown() -> None:
     """Blanks before it are shown as one."""
     blank = " " * (LOOKED_AT_CHARS - 6)
-    told = means(
+    told = error_for(
         read_error({"message": f"{blank}hunter2-secret"}, status=500), endpoint="e", redact=str
     )
     assert str(told) == "`e` is busy (500): no reason"
@@ -194,5 +194,5 @@ def test_half_a_secret_at_the_cut_is_not_shown() -> None:
 
 def test_a_type_is_told_on_one_line() -> None:
     """What an endpoint says in place of a message is foreign, too (P10)."""
-    told = means(read_error({"type": "a\x1b[2J\nb"}, status=500), endpoint="e", redact=str)
+    told = error_for(read_error({"type": "a\x1b[2J\nb"}, status=500), endpoint="e", redact=str)
     assert str(told) == "`e` is busy (500): a [2j b"

@@ -54,7 +54,7 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 # wastes time slices when the processors have other work: 2 to 5 tokens a second on two cores, where
 # sleeping threads made 19 to 39 (SmolLM2-135M, 2026-11).
 SLEEP_WHILE_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
-AGAIN = BackOff(first_s=0.5, longest_s=8.0)  # a person waits for an answer
+BACK_OFF = BackOff(first_s=0.5, longest_s=8.0)  # a person waits for an answer
 # A cut connection is noticed before the child's death; the kernel reports both in milliseconds.
 DEATH_NOTICE_S = 3.0  # but under load, freeing a model's memory takes a while
 STOP_S = 2.0
@@ -195,7 +195,9 @@ class LocalProvider(Struct, eq=False):
                 await child.provider.aclose()
             await asyncio.to_thread(check_model, self.rules.model_file)
             # A single start or death does not count as a failure.
-            await self.context.clock.sleep(AGAIN.wait_s(self._failures - 1, self.context.jitter()))
+            await self.context.clock.sleep(
+                BACK_OFF.wait_s(self._failures - 1, self.context.jitter())
+            )
             self._failures += 1  # reset once it has answered
             self._child = await self._start()
             return self._child

@@ -37,7 +37,7 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.refusal import SHOWN_CHARS, one_line
-from zeroclaw.providers.openai.windows import MOST
+from zeroclaw.providers.openai.windows import MAX_TOKENS
 from zeroclaw.value import Struct, field
 
 # Endpoints' names for the four reasons; anything unknown counts as `stop`.
@@ -110,7 +110,7 @@ class _Block(Struct, kw_only=True):
         return self.fields | {name: "".join(texts) for name, texts in self.pieces.items()}
 
 
-class _Seam(Struct):
+class _SurrogateJoiner(Struct):
     """Joins texts that were split inside a surrogate pair, as JSON escapes allow."""
 
     _held: str = ""
@@ -166,8 +166,8 @@ class Assembly(Struct, eq=False):
     _blocks: list[_Block] = field(default_factory=list[_Block])
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
-    _text: _Seam = field(default_factory=_Seam)
-    _reasoning: _Seam = field(default_factory=_Seam)
+    _text: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
+    _reasoning: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
     _is_blank: bool = True
 
     @property
@@ -188,7 +188,7 @@ class Assembly(Struct, eq=False):
             return False
         return True
 
-    def said(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
+    def take_text(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
         """Return the text taken so far as one delta; chunks that arrive together stay together.
 
         Args:
@@ -215,9 +215,9 @@ class Assembly(Struct, eq=False):
         choice = next(first, dict[str, object]())
         message = object_at(choice, "message")
         fields = object_at(choice, "delta") or message
-        reasoned = self._reasoned(fields)
-        events = (*self.said(), *reasoned) if reasoned else ()
-        self._called(fields, is_stream=not message)
+        reasoned = self._take_reasoning(fields)
+        events = (*self.take_text(), *reasoned) if reasoned else ()
+        self._take_calls(fields, is_stream=not message)
         self._say(fields)
         self._finish = text_at(choice, "finish_reason") or self._finish
         return events
@@ -239,7 +239,7 @@ class Assembly(Struct, eq=False):
         if self._finish == "error":
             message = "the endpoint ended the stream with an error"
             raise StreamBroken(message)
-        said, reason = self.said(), REASONS.get(self._finish.lower(), "stop")
+        said, reason = self.take_text(), REASONS.get(self._finish.lower(), "stop")
         calls = self._whole_calls(reason)
         text = self._text.end()
         if self._is_blank and not text and not calls:
@@ -273,7 +273,7 @@ class Assembly(Struct, eq=False):
         if text:
             self._pieces.append(text)
 
-    def _reasoned(self, delta: dict[str, object]) -> list[StreamEvent]:
+    def _take_reasoning(self, delta: dict[str, object]) -> list[StreamEvent]:
         """Take reasoning; flat text that accompanies blocks repeats them, for display."""
         text = text_at(delta, "reasoning") or text_at(delta, "reasoning_content")
         from_blocks = ""
@@ -303,7 +303,7 @@ class Assembly(Struct, eq=False):
             # A fragment that names no type goes on with the newest block of its index.
             self._growing[index, ""] = self._growing[index, kind] = block
 
-    def _called(self, delta: dict[str, object], *, is_stream: bool) -> None:
+    def _take_calls(self, delta: dict[str, object], *, is_stream: bool) -> None:
         for fragment in objects_at(delta, "tool_calls"):
             function, id_ = object_at(fragment, "function"), text_at(fragment, "id")
             name, arguments = text_at(function, "name"), function.get("arguments")
@@ -417,4 +417,4 @@ def _tokens(usage: dict[str, object], name: str) -> int:
     One absurd number would use up everyone's budgets for the day.
     """
     told = int_at(usage, name) or 0
-    return told if 0 < told <= MOST else 0
+    return told if 0 < told <= MAX_TOKENS else 0

@@ -10,7 +10,7 @@ from zeroclaw.errors import ProviderRejected, StreamBroken
 from zeroclaw.json_fields import is_array, is_object, parse
 from zeroclaw.provider import StreamEvent
 from zeroclaw.providers.openai.answer import Assembly, error_in
-from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
+from zeroclaw.providers.openai.refusal import Refusal, error_for, read_body, read_error
 from zeroclaw.sse import MAX_EVENT_BYTES, SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field
 
@@ -76,7 +76,7 @@ class Body(Struct, kw_only=True):
             try:
                 yield from self._stream(events)
             finally:  # text that arrived before an error is emitted too
-                yield from self._assembly.said(is_last=self.is_done)
+                yield from self._assembly.take_text(is_last=self.is_done)
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
@@ -90,7 +90,7 @@ class Body(Struct, kw_only=True):
             yield from self._whole(b"".join(self._kept))
             return
         yield from self._stream(finish(self._sse))
-        yield from self._assembly.said()
+        yield from self._assembly.take_text()
         yield from self._assembly.end()
 
     def _decide(self, chunk: bytes) -> bytes:
@@ -103,7 +103,7 @@ class Body(Struct, kw_only=True):
         return head
 
     def _stream(self, events: Iterable[SseEvent]) -> Iterator[StreamEvent]:
-        """Process events of the stream; their text is returned separately, by `said`."""
+        """Process events of the stream; their text is returned separately, by `take_text`."""
         take_piece = self._assembly.take_piece
         for event in events:
             if self.is_done:
@@ -150,8 +150,8 @@ class Body(Struct, kw_only=True):
         if not is_object(answer) or error_in(answer) or "choices" not in answer:
             raise self._means(read_body(text, status=0))
         yield from self._assembly.take(answer)
-        yield from self._assembly.said()
+        yield from self._assembly.take_text()
         yield from self._assembly.end(is_stream=False)
 
     def _means(self, refusal: Refusal) -> Exception:
-        return means(refusal, endpoint=self.endpoint, redact=self.redact)
+        return error_for(refusal, endpoint=self.endpoint, redact=self.redact)

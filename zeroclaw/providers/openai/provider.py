@@ -48,7 +48,7 @@ from zeroclaw.provider import (
     bounded_window,
 )
 from zeroclaw.providers.openai.body import Body
-from zeroclaw.providers.openai.refusal import means, read_body, retry_after
+from zeroclaw.providers.openai.refusal import error_for, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
@@ -58,7 +58,7 @@ from zeroclaw.value import Struct
 OK = 200
 AT_ONCE_BYTES = 8 * 1024
 """Bytes of an answer that are parsed on the event loop; the worst of this size take about 40 ms."""
-AGAIN = BackOff(first_s=0.5, longest_s=8.0)
+BACK_OFF = BackOff(first_s=0.5, longest_s=8.0)
 # A longer `retry-after` is raised at once, so that the person learns why nothing happens.
 LONGEST_RETRY_AFTER_S = 30.0
 # Usage and `[DONE]` follow the finish within milliseconds; some servers never close the stream.
@@ -109,9 +109,9 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         _check(self.endpoint)
         self._tokenize_url = self.endpoint.tokenize_url
         self._name = urlsplit(without_credentials(self.endpoint.base_url)).netloc.removeprefix("…@")
-        self.facts = self._told()
+        self.facts = self._known_facts()
 
-    def _told(self) -> ProviderFacts:
+    def _known_facts(self) -> ProviderFacts:
         endpoint, told = self.endpoint, self.settings.takes
         known, said_by = self._asked_window, "the endpoint"
         if known is None:
@@ -139,7 +139,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             self._tokenize_url = (
                 self.endpoint.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
             )
-        self.facts = self._told()
+        self.facts = self._known_facts()
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Count with the operator's tokenizer file, else with llama.cpp; see `Counting.count`."""
@@ -220,15 +220,15 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         """
         wait_s = error.retry_after_s if isinstance(error, ProviderOverloaded) else None
         if wait_s is None:
-            wait_s = AGAIN.wait_s(attempt, self.context.jitter())
-        why = self._unreached(error) if isinstance(error, HttpFailed) else error
+            wait_s = BACK_OFF.wait_s(attempt, self.context.jitter())
+        why = self._connection_error(error) if isinstance(error, HttpFailed) else error
         is_final = attempt >= self.settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
         if is_final or not isinstance(why, TryAgain) or isinstance(why, _Silent):
             raise why
         self.context.log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
         await self.context.clock.sleep(wait_s)
 
-    def _unreached(self, error: HttpFailed) -> ZeroclawError:
+    def _connection_error(self, error: HttpFailed) -> ZeroclawError:
         """Return the contract's error for a response that never began."""
         match error:
             case HttpCut():
@@ -294,7 +294,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         except (TimeoutError, HttpFailed):
             self.context.log("refusal_incomplete", endpoint=self._name, status=answer.status)
         refusal = read_body(body.decode(errors="replace"), status=answer.status)
-        return means(
+        return error_for(
             refusal,
             endpoint=self._name,
             redact=self._redact,

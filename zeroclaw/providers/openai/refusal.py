@@ -148,7 +148,7 @@ def read_body(body: str, *, status: int) -> Refusal:
     return read_error(parsed, status=status)
 
 
-def means(
+def error_for(
     refusal: Refusal,
     *,
     endpoint: str,
@@ -164,7 +164,11 @@ def means(
         retry_after_s: From the headers.
     """
     words, status = refusal.words, refusal.status
-    said = _told(refusal.text, redact) or _told(" ".join(sorted(words)), redact) or "no reason"
+    said = (
+        _shown_text(refusal.text, redact)
+        or _shown_text(" ".join(sorted(words)), redact)
+        or "no reason"
+    )
     number = f" ({status})" if status else ""
     if status == TOO_LARGE_STATUS or words & OVERFLOW_WORDS or _overflows(refusal):
         return ContextOverflow(
@@ -213,7 +217,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     return max(0.0, (then - now).total_seconds())
 
 
-def _told(text: str, redact: Callable[[str], str]) -> str:
+def _shown_text(text: str, redact: Callable[[str], str]) -> str:
     """Return what is shown of a text from the endpoint."""
     safe = redact(text[:LOOKED_AT_CHARS])
     # The text may have been cut in the middle of a secret.

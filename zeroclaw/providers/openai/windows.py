@@ -16,7 +16,7 @@ NAMES = (
     "max_context_length",
     "max_input_tokens",
 )
-LEAST, MOST = 512, 100_000_000
+MIN_TOKENS, MAX_TOKENS = 512, 100_000_000
 AS_OF = "2026-11"
 """The month in which the table was compiled, from public tables of vendors' statements. For a
 family of models it has the smallest window: too small costs a summary, too large a refused request.
@@ -42,7 +42,9 @@ def window_in(body: bytes, model: str) -> int | None:
     for one in _models(body):
         if model in (text_at(one, "id"), text_at(one, "name")):
             said = [*map(one.get, NAMES), object_at(one, "meta").get("n_ctx")]
-            found = (size for size in said if isinstance(size, int) and LEAST <= size <= MOST)
+            found = (
+                size for size in said if isinstance(size, int) and MIN_TOKENS <= size <= MAX_TOKENS
+            )
             return next(found, None)
     return None
 

@@ -177,7 +177,7 @@ class _Files(Struct, eq=False):
             why = quoted(file.failed).strip("`")
             told = f"{which} did not come: {why}"
             return ToolOutput(text=told, is_error=True, untrusted=True)
-        async with self._share.place(context.conversation):
+        async with self._share.slot(context.conversation):
             # Untrusted, even its name: the sender chose it.
             return replace(await self._read_file(which, file, asked, context), untrusted=True)
 

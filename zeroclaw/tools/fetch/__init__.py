@@ -118,7 +118,7 @@ class _Fetch:
     async def run(self, asked: FetchArguments, context: ToolContext) -> ToolOutput:
         """Fetch within the time limit, and turn the response into text in a thread."""
         target, limit_s = self._target(asked), self._settings.timeout_s
-        async with self._fetches.place(context.conversation):
+        async with self._fetches.slot(context.conversation):
             try:
                 async with asyncio.timeout(limit_s):
                     found = await self._client.fetch(target, self._resources(target))
