@@ -405,7 +405,7 @@ async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
     return None
 
 
-async def on_record(_address: Address) -> bool:
+async def never_off_the_record(_address: Address) -> bool:
     """Return False; the default where no chat can be off the record."""
     return False
 
@@ -457,7 +457,7 @@ class ChannelContext(Value):
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
-    is_off_the_record: Callable[[Address], Awaitable[bool]] = on_record
+    is_off_the_record: Callable[[Address], Awaitable[bool]] = never_off_the_record
     menu: Menu = NO_MENU
     tell: Callable[[Localized], Awaitable[None]] = tell_nobody
 

@@ -53,7 +53,7 @@ from zeroclaw.tools.attachments import File
 from zeroclaw.value import Struct, Value, replace
 
 TRIES = 5
-AGAIN = BackOff(first_s=1.0, longest_s=60.0)
+BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
 """The wait before the second try; it doubles with each try, or is what the platform asks for."""
 
 
@@ -311,9 +311,9 @@ class Downloads(Value):
                 case Unknown(why=why, broken=True):
                     return FetchFailed(why=f"a fault in the channel's own code, it {why}")
                 case Unreachable(why=why, retry_after_s=asked_s):
-                    pause_s = max(AGAIN.wait_s(tried), asked_s or 0.0)
+                    pause_s = max(BACK_OFF.wait_s(tried), asked_s or 0.0)
                 case Unknown(why=why):
-                    pause_s = AGAIN.wait_s(tried)
+                    pause_s = BACK_OFF.wait_s(tried)
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
                 return FetchFailed(why=f"{why} (tried {counted(tried, 'time')})")
             await self.clock.sleep(pause_s)

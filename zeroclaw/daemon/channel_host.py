@@ -166,7 +166,7 @@ class ChannelHost:
     def _ready(self, name: str) -> None:
         self.news.set()
         outage = self.accounts[name].outage
-        outage.go_on()  # receiving was interrupted, so sending may have failed too
+        outage.begin()  # receiving was interrupted, so sending may have failed too
         outage.end()
 
 

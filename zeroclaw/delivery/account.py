@@ -114,7 +114,7 @@ class Outage(Struct, eq=False, kw_only=True):
     _is_on: bool = False
     _next: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def go_on(self) -> None:
+    def begin(self) -> None:
         """Record that a call did not reach the platform."""
         self._is_on = True
 
@@ -472,7 +472,7 @@ class Account:
                 self._feed(pacing.Answered(chat=chat, at=at, message=name))
                 self.outage.end()
             case Unreachable(retry_after_s=None):
-                self.outage.go_on()
+                self.outage.begin()
                 self._feed(pacing.Unreached(chat=chat, at=at))
             case Unreachable(retry_after_s=asked_s):
                 self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=asked_s or 0.0))

@@ -26,7 +26,7 @@ from zeroclaw.host.clock import wait_at_most
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, scan
 from zeroclaw.value import Struct, field, replace
 
-AGAIN = BackOff(first_s=1.0, longest_s=60.0)
+BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
 LEAST_SHARE = 0.1
 """Share of a pause that is waited even if an outage ends: the failure may have its own cause."""
 # Rows read per address and overall, to exclude known messages when a lost one is looked up.
@@ -327,7 +327,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             outage: When it ends, most of the wait is skipped, because a person may be waiting.
             outages: How many outages had ended before the failed try.
         """
-        pause_s = AGAIN.wait_s(failures, self.jitter())
+        pause_s = BACK_OFF.wait_s(failures, self.jitter())
         if outage is None:
             await self.clock.sleep(pause_s)
             return

@@ -20,7 +20,7 @@ from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import SessionCache
 from zeroclaw.value import Struct, field
 
-AGAIN = BackOff(first_s=1.0, longest_s=60.0)
+BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
 
 
 class Mailboxes(Struct, kw_only=True, eq=False):
@@ -118,7 +118,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                     self.sessions.leases.lost(conversation)
                     return
                 failures += 1
-                why, wait_s = fault_line(error), AGAIN.wait_s(failures)
+                why, wait_s = fault_line(error), BACK_OFF.wait_s(failures)
                 self.log(
                     "conversation_failed",
                     conversation=conversation,

@@ -146,9 +146,9 @@ def _key(run: Run) -> tuple[str, str, str]:
     return run.place, run.sender, run.group
 
 
-MOST = 50
+MAX_COLLECTED = 50
 """Messages that one turn takes together; the others wait for the next turn."""
-LONGEST = 5
+MAX_WINDOWS = 5
 """Windows after which a turn begins even if the person still writes."""
 
 
@@ -178,7 +178,7 @@ class Debounce(Struct, eq=False):
             rows = await self._queued(conversation, 1)
             items = together(rows)
             if items and (_collects(items[0]) or piece_in(items[0]) is not None):
-                rows = await self._queued(conversation, MOST + MOST_PIECES)
+                rows = await self._queued(conversation, MAX_COLLECTED + MOST_PIECES)
                 items = together(rows)
             wait_s = self._wait_s(items, self.context.clock.now())
             if not is_wanted():
@@ -206,7 +206,7 @@ class Debounce(Struct, eq=False):
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
         """Return for how long one more message, or piece of one, may still join."""
         rest_s = max((self.left_s(run) for run in set(map(run_of, items))), default=0.0)
-        if not items or not _collects(items[0]) or len(items) >= MOST:
+        if not items or not _collects(items[0]) or len(items) >= MAX_COLLECTED:
             return rest_s
         # The message may have come by a channel that was removed since.
         settings = self.context.settings.config.channels.get(items[0].address.channel)
@@ -215,7 +215,7 @@ class Debounce(Struct, eq=False):
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:
             return rest_s  # the clock was set back; don't wait until it has caught up
-        return max(min(window_s - since_newest, LONGEST * window_s - since_oldest), rest_s)
+        return max(min(window_s - since_newest, MAX_WINDOWS * window_s - since_oldest), rest_s)
 
 
 def together(rows: Sequence[Row]) -> tuple[Item, ...]:
@@ -234,7 +234,9 @@ def _collected(items: Sequence[Item]) -> int:
     for place, item in enumerate(items):
         first = items[0]
         same = item.principal.id == first.principal.id and item.address == first.address
-        if place and (place == MOST or not same or not _collects(item) or not _collects(first)):
+        if place and (
+            place == MAX_COLLECTED or not same or not _collects(item) or not _collects(first)
+        ):
             return place
     return len(items)
 

@@ -38,7 +38,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Struct, field
 
-AGAIN = BackOff(first_s=1.0, longest_s=15.0)
+BACK_OFF = BackOff(first_s=1.0, longest_s=15.0)
 """The channel is deaf meanwhile, so no longer than a person waits who has just written."""
 STEADY_S = 60.0
 """A channel that was up this long starts with a fresh back-off, and its failures are forgotten."""
@@ -166,7 +166,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
                 return
             self._note(name, "waiting", why)
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
-            again_in_s = max(AGAIN.wait_s(waits), asked_s)
+            again_in_s = max(BACK_OFF.wait_s(waits), asked_s)
             self.log(
                 "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
             )

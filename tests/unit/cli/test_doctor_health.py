@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for
-from zeroclaw.cli.doctor.health import AGAIN, LATELY, STUCK, Health, health
+from zeroclaw.cli.doctor.health import LATELY, MIN_FAILURES, STUCK, Health, health
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
@@ -69,10 +69,10 @@ async def test_a_halt_is_told(world: World) -> None:
 
 async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) -> None:
     """What waits, was stopped by nobody or joined another does not hide it."""
-    await rows(world, "failed", "answered", *["failed"] * AGAIN, "joined", "queued")
+    await rows(world, "failed", "answered", *["failed"] * MIN_FAILURES, "joined", "queued")
     found = await health(world.store, world.clock.now())
     assert [(one.conversation, one.place, one.times) for one in found.failing] == [
-        (HERE, "chat/ada", AGAIN)
+        (HERE, "chat/ada", MIN_FAILURES)
     ]
     assert found.failing[0].last_at == made_at(world.ids.ulid())
     assert found.queued == 1
@@ -80,9 +80,9 @@ async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) 
 
 async def test_why_the_last_turn_failed_is_told(world: World) -> None:
     """As its person read it; it is in the journal, so no daemon has to run (P10)."""
-    world.model.will(*[(ProviderRejected("no such model"),)] * AGAIN)
+    world.model.will(*[(ProviderRejected("no such model"),)] * MIN_FAILURES)
     async with world.running() as house:
-        for _ in range(AGAIN):
+        for _ in range(MIN_FAILURES):
             await house.say("hello")
     [found] = (await health(world.store, world.clock.now())).failing
     assert found.why == "the model can't answer: no such model"
@@ -92,7 +92,7 @@ async def test_a_conversation_that_was_answered_since_is_well(world: World) -> N
     """However often it failed before."""
     await rows(world, *["failed"] * 9, "answered")
     assert (await health(world.store, world.clock.now())).failing == ()
-    await rows(world, *["failed"] * (AGAIN - 1))
+    await rows(world, *["failed"] * (MIN_FAILURES - 1))
     assert (await health(world.store, world.clock.now())).failing == ()
 
 

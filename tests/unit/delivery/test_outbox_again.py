@@ -60,7 +60,7 @@ async def test_what_counts_as_lost_waits_for_its_time() -> None:
         await rig.commit(first)
         await rig.clock.sleep(0.1)
         account = rig.accounts["chat"]
-        account.outage.go_on()
+        account.outage.begin()
         account.outage.end()
         await rig.clock.sleep(0.1)
         assert len(rig.channel.calls) == 1

@@ -5,7 +5,7 @@ import asyncio
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.errors import Fenced
-from zeroclaw.inbound.mailbox import AGAIN
+from zeroclaw.inbound.mailbox import BACK_OFF
 from zeroclaw.store import Commit, DurablePoint, RowKind
 
 
@@ -21,14 +21,14 @@ async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
     async with world.running() as house:
         world.store.before = fail
         await house.say("one")
-        assert world.clock.sleeping()[0] == AGAIN.first_s
+        assert world.clock.sleeping()[0] == BACK_OFF.first_s
         assert await house.states() == ["queued"]
-        await house.advance(AGAIN.first_s)
-        assert world.clock.sleeping()[0] == 2 * AGAIN.first_s
-        await house.advance(10 * AGAIN.longest_s)
-        assert world.clock.sleeping()[0] <= AGAIN.longest_s
+        await house.advance(BACK_OFF.first_s)
+        assert world.clock.sleeping()[0] == 2 * BACK_OFF.first_s
+        await house.advance(10 * BACK_OFF.longest_s)
+        assert world.clock.sleeping()[0] <= BACK_OFF.longest_s
         failing["turn"] = False
-        await house.advance(AGAIN.longest_s)
+        await house.advance(BACK_OFF.longest_s)
         assert house.texts() == ["ok\n\n_Answered 11 min after it was written._"]
 
 
@@ -46,7 +46,7 @@ async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
         world.store.before = fail
         await house.say("one")
         assert await house.states() == ["taken"]
-        await house.advance(AGAIN.first_s)
+        await house.advance(BACK_OFF.first_s)
         assert house.texts() == ["kept"]
         assert await house.states() == ["answered"]
 
@@ -69,7 +69,7 @@ async def test_what_a_turn_was_told_that_failed_is_told_again_to_the_one_that_go
         world.store.before = fail
         await house.say("/stop")
         assert await house.states() == ["taken", "control"]
-        await house.advance(AGAIN.first_s)
+        await house.advance(BACK_OFF.first_s)
         assert await house.states() == ["stopped", "answered"]
 
 
@@ -86,7 +86,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
         world.store.before = fail
         await house.say("one", "ben")
         for _ in range(5):
-            await house.advance(AGAIN.longest_s)
+            await house.advance(BACK_OFF.longest_s)
         assert house.texts() == [
             "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it."
         ]

@@ -12,7 +12,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
-from zeroclaw.inbound.supervisor import AGAIN, STEADY_S, Supervisor, contain, fault_line, pause
+from zeroclaw.inbound.supervisor import BACK_OFF, STEADY_S, Supervisor, contain, fault_line, pause
 from zeroclaw.text.language import Localized
 
 
@@ -98,7 +98,7 @@ async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> N
         for _ in range(8):
             pauses.append(rig.clock.sleeping()[0])
             await rig.clock.advance(pauses[-1])
-        assert pauses == [1, 2, 4, 8, *[AGAIN.longest_s] * 4]
+        assert pauses == [1, 2, 4, 8, *[BACK_OFF.longest_s] * 4]
         assert rig.ready == ["chat"] * 9
         channel.ends.extend([CUT])
         channel.up_s = STEADY_S

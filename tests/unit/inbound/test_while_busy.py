@@ -6,7 +6,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
-from zeroclaw.inbound.reassembly import LONGEST
+from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 
@@ -56,7 +56,7 @@ async def test_whoever_never_stops_writing_is_answered_all_the_same(world: World
     """After a few windows the turn begins with what there is (P2)."""
     busy(world, "collect")
     async with world.running() as house:
-        for _ in range(2 * LONGEST):
+        for _ in range(2 * MAX_WINDOWS):
             await house.say("more")
             await house.advance(WINDOW_S - 0.5)
         assert len(world.model.requests) == 1

@@ -16,7 +16,7 @@ from zeroclaw.host.control import Lines, Unreachable, connect
 from zeroclaw.value import Struct, field
 
 STREAM = "chat"
-AGAIN = BackOff(first_s=0.2, longest_s=2.0)
+BACK_OFF = BackOff(first_s=0.2, longest_s=2.0)
 AGAIN_S = 1.0
 """Seconds before a line that the daemon could not store is sent again."""
 
@@ -67,7 +67,7 @@ class Link(Struct):
             lines = None
             while lines is None:
                 tries += 1
-                await self.clock.sleep(AGAIN.wait_s(tries))
+                await self.clock.sleep(BACK_OFF.wait_s(tries))
                 try:
                     lines = await connect(self.place)
                 except Unreachable:

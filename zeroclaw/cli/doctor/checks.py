@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
-from zeroclaw.cli.doctor.health import AGAIN, Health
+from zeroclaw.cli.doctor.health import MIN_FAILURES, Health
 from zeroclaw.host.answers import ChannelSeen, Errors, Status
 from zeroclaw.value import Struct, Value, field
 
@@ -190,7 +190,7 @@ def _model(facts: Facts) -> Iterator[Line]:
     if seen.at is not None:
         often = f"the last {seen.failures} requests" if seen.failures > 1 else "the last request"
         text = f"{often} to it failed, the newest {_ago(facts.now, seen.at)}: {seen.why}"
-        yield (fail if seen.failures >= AGAIN else warn)("provider", text)
+        yield (fail if seen.failures >= MIN_FAILURES else warn)("provider", text)
 
 
 def _channels(facts: Facts) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
 from zeroclaw.turn import entries
 from zeroclaw.value import Value
 
-AGAIN = 3
+MIN_FAILURES = 3
 """Number of failed turns in a row, ending with the newest, that count as repeated failure."""
 STUCK = timedelta(minutes=5)
 """A message that is not sent after this long is in trouble."""
@@ -30,7 +30,7 @@ class Failing(Value):
     """A conversation whose newest turns all failed.
 
     Attributes:
-        times: Failures in a row, at least `AGAIN`; counted over the last 20 messages.
+        times: Failures in a row, at least `MIN_FAILURES`; counted over the last 20 messages.
         last_at: When the newest failed message came.
         why: What its person was told; empty if the journal does not say.
     """
@@ -110,7 +110,7 @@ async def _failing(kept: Kept) -> tuple[Failing, ...]:
             INBOX.where(conversation=conversation, newest_first=True, limit=_LOOKED_BACK)
         )
         times = _in_a_row(one.state for one in latest)
-        if times >= AGAIN:
+        if times >= MIN_FAILURES:
             found += [
                 Failing(
                     conversation=conversation,

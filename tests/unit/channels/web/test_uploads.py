@@ -18,7 +18,7 @@ from tests.contract.web_harness import Transcript, local_listener, no_log, web_c
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
 from zeroclaw import Address, Attachment, Channel, ChannelContext, ChannelRejected, Said, replace
-from zeroclaw.channel import on_record
+from zeroclaw.channel import never_off_the_record
 from zeroclaw.errors import StoreUnusable
 
 # Most open and close real sockets.
@@ -33,7 +33,7 @@ async def uploading(
     *,
     keeps: bool = True,
     logged_in: bool = True,
-    is_left: Callable[[Address], Awaitable[bool]] = on_record,
+    is_left: Callable[[Address], Awaitable[bool]] = never_off_the_record,
 ) -> AsyncGenerator[tuple[Channel, httpx.AsyncClient, Desk]]:
     """A served channel with a directory of its own, and a page."""
     clock, desk = ManualClock(), Desk()
