@@ -80,7 +80,7 @@ def to_json(value: object) -> Json:
         case _ if type(value) in _PLAIN:
             return cast("Json", value)
         case Value():
-            record: dict[str, Json] = {TAG: type(value).__name__}
+            record: dict[str, Json] = {TAG: value.__struct_config__.tag}
             for name in value.__struct_fields__:
                 record[name] = to_json(getattr(value, name))
             return record

@@ -21,7 +21,7 @@ __all__ = ["Hidden", "Struct", "Value", "field", "replace"]
 T = TypeVar("T")
 
 TAG = "is"
-"""The key that stores a record's class name; no field may use this name."""
+"""The key that stores a record's tag; no field may use this name."""
 
 
 _HIDDEN = "not shown"
@@ -31,7 +31,7 @@ Hidden = Annotated[T, _HIDDEN]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class _Frozen(StructMeta):
-    """Makes each class frozen and keyword-only, and tags its stored form with the class name."""
+    """Makes each class frozen and keyword-only, and tags its stored form."""
 
     def __new__(  # noqa: PYI034  a metaclass returns a class
         cls,
@@ -41,6 +41,7 @@ class _Frozen(StructMeta):
         /,
         *,
         weakref: bool = False,
+        stored_as: str = "",
     ) -> "_Frozen":
         return super().__new__(
             cls,
@@ -49,7 +50,7 @@ class _Frozen(StructMeta):
             namespace,
             frozen=True,
             kw_only=True,
-            tag=True,
+            tag=stored_as or name,
             tag_field=TAG,
             forbid_unknown_fields=True,
             weakref=weakref,
@@ -59,7 +60,8 @@ class _Frozen(StructMeta):
 class Value(Struct, metaclass=_Frozen):
     """A frozen record; equal to another of the same class with equal fields.
 
-    A class that needs weak references declares it: `class Fence(Value, weakref=True)`.
+    A class that needs weak references declares it: `class Fence(Value, weakref=True)`. The tag of
+    its stored form is its name; a renamed class keeps its old one: `stored_as="OldName"`.
     """
 
     def __repr__(self) -> str:

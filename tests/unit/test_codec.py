@@ -73,6 +73,18 @@ def test_a_union_is_told_apart_by_its_class_name() -> None:
     assert decode(Inner | Other, encode(Other(number=3))) == Other(number=3)  # pyright: ignore[reportArgumentType]  a union is not a type to the checker
 
 
+class Renamed(Value, stored_as="Before"):
+    name: str
+
+
+def test_a_renamed_class_is_stored_as_before() -> None:
+    """What an older release wrote is read, and a hash of it stays the same."""
+    stored = b'{"is":"Before","name":"a"}'
+    assert encode(Renamed(name="a")) == stored
+    assert decode(Renamed, stored) == Renamed(name="a")
+    assert encode(Renamed(name="\ud800")) == b'{"is":"Before","name":"\xed\xa0\x80"}'
+
+
 def test_a_field_that_has_a_default_may_be_missing() -> None:
     """A record written before a field with a default existed is read with the default."""
     body = encode(WHOLE).replace(b',"anything":1', b"")
