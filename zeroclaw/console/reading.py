@@ -14,7 +14,7 @@ from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantView
 from zeroclaw.console.people import PeopleView
 from zeroclaw.context.composer import Whose
-from zeroclaw.conversation.inbox import INBOX, Ask, Opening
+from zeroclaw.conversation.inbox import INBOX, Opening, PersonMessage
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
@@ -244,7 +244,7 @@ class ConsoleReader:
             return given.text
         first = await self._store.select(INBOX.where(conversation=here, limit=LATELY))
         asked = (INBOX.of(row).content for row in first)
-        said = next((one.text for one in asked if isinstance(one, Ask)), "")
+        said = next((one.text for one in asked if isinstance(one, PersonMessage)), "")
         return title_of(self._inbound.redact(said))
 
     async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:

@@ -18,7 +18,7 @@ from zeroclaw.value import Value
 _DIGITS = 8
 
 
-class Attached(Value):
+class AttachmentRow(Value, stored_as="Attached"):
     """The outcome of fetching a file.
 
     Attributes:
@@ -53,7 +53,7 @@ class Attached(Value):
 ATTACHMENTS = Table(
     kind=RowKind.ATTACHMENT,
     owner="conversation",
-    codec=json_codec(Attached),
+    codec=json_codec(AttachmentRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),
     words=Words.WRITER,
@@ -62,10 +62,10 @@ ATTACHMENTS = Table(
 )
 
 
-def attached_put(conversation: ConversationId, attached: Attached) -> Put:
+def attachment_put(conversation: ConversationId, attached: AttachmentRow) -> Put:
     """Return the write that records the outcome of a file; it can be recorded only once."""
     return ATTACHMENTS.put(
-        attached_key(conversation, attached.number),
+        attachment_key(conversation, attached.number),
         attached,
         conversation=conversation,
         state="failed" if attached.failed else "kept",
@@ -74,7 +74,7 @@ def attached_put(conversation: ConversationId, attached: Attached) -> Put:
     )
 
 
-def attached_key(conversation: ConversationId, number: int) -> str:
+def attachment_key(conversation: ConversationId, number: int) -> str:
     """Return the key of a file's row; within a conversation, keys sort by number."""
     return f"{conversation}/{number:0{_DIGITS}d}"
 
@@ -88,7 +88,7 @@ _LISTENED_TO = ("audio/", "video/")
 
 def with_files(
     text: str,
-    files: Sequence[Attached],
+    files: Sequence[AttachmentRow],
     *,
     not_taken: int = 0,
     reader: str = "",
@@ -118,7 +118,7 @@ def with_files(
     return f"{text}\n\n{listed}" if text.strip() else listed
 
 
-def parts(files: Iterable[Attached]) -> tuple[FilePart, ...]:
+def parts(files: Iterable[AttachmentRow]) -> tuple[FilePart, ...]:
     """Return the files that a model may be sent, as parts of a message."""
     return tuple(
         FilePart(
@@ -133,7 +133,7 @@ def parts(files: Iterable[Attached]) -> tuple[FilePart, ...]:
     )
 
 
-def is_unheard(file: Attached, takes: Collection[FileKind] = ()) -> bool:
+def is_unheard(file: AttachmentRow, takes: Collection[FileKind] = ()) -> bool:
     """Whether a file is audio or video that neither a tool nor the model can listen to.
 
     A file that was not fetched, or whose type is unknown, counts as what its platform says it is.
@@ -151,7 +151,7 @@ def file_name(name: str) -> str:
     return quoted(" ".join(name.split()) or "file", limit_chars=NAME_CHARS)
 
 
-def in_words(file: Attached) -> str:
+def in_words(file: AttachmentRow) -> str:
     """Return the line about a file for an export."""
     return f"{file.number}. {_line(file, 'did not come')}"
 
@@ -162,7 +162,7 @@ def sent_in_words(name: str, size_bytes: int, caption: str) -> str:
     return f"{file_name(name)}, {counted(size_bytes, 'byte')}{said}"
 
 
-def _line(file: Attached, missed: str, unheard: str = "") -> str:
+def _line(file: AttachmentRow, missed: str, unheard: str = "") -> str:
     name = file_name(file.attachment.name)
     if file.failed:
         # Quoted, because a platform's text may contain anything.

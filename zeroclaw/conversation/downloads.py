@@ -21,14 +21,14 @@ from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.conversation.attachments import (
     ATTACHMENTS,
-    Attached,
-    attached_key,
-    attached_put,
+    AttachmentRow,
+    attachment_key,
+    attachment_put,
     is_unheard,
     parts,
     with_files,
 )
-from zeroclaw.conversation.inbox import INBOX, Ask, Item, Stop
+from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Stop
 from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
@@ -134,7 +134,7 @@ class Downloads(Value):
         """
         of_messages: dict[str, int] = {}
         for item in items:
-            if not isinstance(item.content, Ask) or not item.content.attachments:
+            if not isinstance(item.content, PersonMessage) or not item.content.attachments:
                 continue
             known = {one.place: one for one in await self._stored(item)}
             left_bytes = of_messages.get(run_of(item), self.settings.max_message_bytes)
@@ -176,7 +176,7 @@ class Downloads(Value):
         return found
 
     async def _for_model(self, message: tuple[Item, ...]) -> MessagesForModel:
-        asks = [one.content for one in message if isinstance(one.content, Ask)]
+        asks = [one.content for one in message if isinstance(one.content, PersonMessage)]
         if not asks:
             return MessagesForModel(texts=("",))  # a command that starts a turn, not a message
         files = [
@@ -200,14 +200,14 @@ class Downloads(Value):
             files=parts(files),
         )
 
-    async def _stored(self, item: Item) -> tuple[Attached, ...]:
+    async def _stored(self, item: Item) -> tuple[AttachmentRow, ...]:
         return tuple([one async for one in ATTACHMENTS.all(self.store, place=item.id)])
 
     async def _keep(
         self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | FetchFailed
-    ) -> Attached | None:
+    ) -> AttachmentRow | None:
         """Commit the outcome of a file; return None if its message no longer waits."""
-        made = Attached(
+        made = AttachmentRow(
             number=0,
             item=item.id,
             place=place,
@@ -223,11 +223,11 @@ class Downloads(Value):
             blob = (PutBlob(digest=made.digest, body=got),)
         here = fence.conversation
 
-        async def plan(reads: Reads) -> tuple[Commit | None, Attached | None]:
+        async def plan(reads: Reads) -> tuple[Commit | None, AttachmentRow | None]:
             if not await is_waiting(reads, item):
                 return None, None
             numbered = replace(made, number=await next_number(reads.unguarded, here))
-            writes = (*blob, attached_put(here, numbered))
+            writes = (*blob, attachment_put(here, numbered))
             point = DurablePoint.FETCHED
             return Commit(point=point, conversation=here, fence=fence, writes=writes), numbered
 
@@ -236,7 +236,7 @@ class Downloads(Value):
             self._log_end(item.address.channel, kept)
         return kept
 
-    def _with_facts(self, made: Attached, body: bytes) -> Attached:
+    def _with_facts(self, made: AttachmentRow, body: bytes) -> AttachmentRow:
         """Return the row with what the file's bytes tell: type, size and digest."""
         name = made.attachment.name
         return replace(
@@ -247,7 +247,7 @@ class Downloads(Value):
             media_type=model_media_type(body, name, most_pixels=self.settings.shown_pixels),
         )
 
-    def _log_end(self, channel: str, made: Attached) -> None:
+    def _log_end(self, channel: str, made: AttachmentRow) -> None:
         if made.failed:
             self.log("attachment_missed", channel=channel, why=made.failed, level="warning")
         else:
@@ -392,8 +392,8 @@ class AttachedFiles(Struct, eq=False):
         found = await self._find(conversation, number)
         return None if found is None or found.failed else await self.store.blob(found.digest)
 
-    async def _find(self, conversation: ConversationId, number: int) -> Attached | None:
-        row = await self.store.get(RowKind.ATTACHMENT, attached_key(conversation, number))
+    async def _find(self, conversation: ConversationId, number: int) -> AttachmentRow | None:
+        row = await self.store.get(RowKind.ATTACHMENT, attachment_key(conversation, number))
         if row is None:
             return None
         item = await self.store.get(RowKind.INBOX, row.place)

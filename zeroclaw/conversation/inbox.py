@@ -40,7 +40,7 @@ class Piece(Value):
     lead: str = ""
 
 
-class Ask(Value):
+class PersonMessage(Value, stored_as="Ask"):
     """A person's message, for the model.
 
     Attributes:
@@ -132,7 +132,7 @@ class Amend(Value):
     """A message was edited after its turn began.
 
     Attributes:
-        own: As in `Ask`.
+        own: As in `PersonMessage`.
     """
 
     message: str
@@ -158,7 +158,7 @@ class Revoked(Value):
     tool: str
 
 
-Opening = Ask | UseTool | Again | Summarise
+Opening = PersonMessage | UseTool | Again | Summarise
 Control = Stop | Answer | Amend | Withdraw | Revoked
 Content = Opening | Obeyed | TooOld | Unread | Control
 State = Literal[
@@ -200,7 +200,7 @@ class Waiting(Value):
 def words_of(content: Content) -> str:
     """Return what a person said, or the command they gave; empty for items that nobody typed."""
     match content:
-        case Ask(text=text) | Obeyed(text=text) | TooOld(text=text):
+        case PersonMessage(text=text) | Obeyed(text=text) | TooOld(text=text):
             return text
         case UseTool(tool=tool, arguments=arguments):
             return f"/tool {tool} {arguments}"

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from zeroclaw.conversation.inbox import Ask, Item, Piece
+from zeroclaw.conversation.inbox import Item, PersonMessage, Piece
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -40,7 +40,7 @@ def run_of(item: Item) -> str:
 
 def piece_of(item: Item) -> Piece | None:
     """Return an item's place in a split message, None for any other item."""
-    return item.content.piece if isinstance(item.content, Ask) else None
+    return item.content.piece if isinstance(item.content, PersonMessage) else None
 
 
 def messages(items: Sequence[Item]) -> tuple[tuple[Item, ...], ...]:
@@ -51,7 +51,7 @@ def messages(items: Sequence[Item]) -> tuple[tuple[Item, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
-def whole_text(pieces: Sequence[Ask]) -> str:
+def whole_text(pieces: Sequence[PersonMessage]) -> str:
     """Return the text of a message; takes its parts in order, at least one."""
     first = pieces[0]
     lead = first.piece.lead if first.piece is not None else ""
@@ -66,18 +66,18 @@ def whole_text(pieces: Sequence[Ask]) -> str:
     return text
 
 
-def own_text(pieces: Sequence[Ask]) -> str:
+def own_text(pieces: Sequence[PersonMessage]) -> str:
     """Return what the sender of a message wrote themselves; takes its parts in order."""
     return whole_text([_own(one) for one in pieces])
 
 
-def origins(pieces: Sequence[Ask]) -> tuple[Source, ...]:
+def origins(pieces: Sequence[PersonMessage]) -> tuple[Source, ...]:
     """Return the sources of untrusted text in a message, apart from its files."""
     is_theirs = all(one.own == one.text for one in pieces)
     return () if is_theirs else (named("quoted"),)
 
 
-def _own(one: Ask) -> Ask:
+def _own(one: PersonMessage) -> PersonMessage:
     piece = None if one.piece is None else replace(one.piece, lead="")
     return replace(one, text=one.own or "", piece=piece)
 

@@ -10,7 +10,7 @@ text ends when they do anything but edit a piece of it.
 
 from datetime import datetime, timedelta
 
-from zeroclaw.conversation.inbox import Ask, Item, Piece
+from zeroclaw.conversation.inbox import Item, PersonMessage, Piece
 from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
@@ -63,7 +63,9 @@ def piece_of(run: ItemId, more: Continues | None) -> Piece | None:
     return Piece(run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead)
 
 
-def extended(run: Run | None, item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
+def extended(
+    run: Run | None, item: Item, ask: PersonMessage, piece: Piece, *, now: float
+) -> Run | None:
     """Return a run with one more piece; None if that was the last one, or a whole message.
 
     Args:

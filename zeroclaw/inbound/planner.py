@@ -9,9 +9,9 @@ import re
 from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
-    Ask,
     Obeyed,
     Opening,
+    PersonMessage,
     Piece,
     Stop,
     TooOld,
@@ -89,7 +89,7 @@ class Planner(Struct, eq=False):
     def join(self, envelope: Envelope, principal: Principal, found: Continuation) -> Plan:
         """Queue an event together with the message that it continues."""
         last, run = found.last, found.run
-        busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
+        busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
         ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
         piece = self.reassembly.piece(envelope, run.id) or Piece(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
@@ -104,7 +104,7 @@ class Planner(Struct, eq=False):
         context, language = self.context, principal.language
         found = await self.conversations.find(envelope.address, principal)
         here, id_, piece = found.conversation, ItemId(context.ids.ulid()), None
-        if isinstance(content, Ask):
+        if isinstance(content, PersonMessage):
             if envelope.continues is not None:
                 piece = self.reassembly.piece(envelope, id_)
             content = replace(content, while_busy=found.while_busy, piece=piece)
@@ -125,7 +125,7 @@ class Planner(Struct, eq=False):
         if why:
             note = (context.note(why, item.address, here, until_answered=bool(tools)),)
         stop: tuple[Put, ...] = ()
-        if isinstance(content, Ask) and content.while_busy == "interrupt":
+        if isinstance(content, PersonMessage) and content.while_busy == "interrupt":
             cause = Stop(cause="interrupt", before=id_)
             made = context.item(cause, here, item.address, principal)
             stop = (item_put(made, "control", expect=0),)
@@ -136,7 +136,7 @@ class Planner(Struct, eq=False):
             piece=item if piece is not None else None,
         )
 
-    def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> Ask:
+    def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> PersonMessage:
         """Return the content of a message; overlong names of its files are cut.
 
         `files` is the number of files of its other fragments.
@@ -147,7 +147,7 @@ class Planner(Struct, eq=False):
             for one in envelope.attachments[: max(most - files, 0)]
         )
         left, own = len(envelope.attachments) - len(taken), without_tags(own)
-        return Ask(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
+        return PersonMessage(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
     async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
         """Return the effects of a command, including its own item; attached files are not taken."""
@@ -194,7 +194,7 @@ async def revised(
         case Edited(message=message, text=text, own=own):
             own = without_tags(text if own is None else own)
             text = _seen(text, own)
-            if row.state == "queued" and isinstance(content, Ask):
+            if row.state == "queued" and isinstance(content, PersonMessage):
                 changed = replace(item, content=replace(content, text=text, own=own))
                 write = item_put(changed, "queued", expect=version)
                 return Plan(conversation=here, writes=(write,))

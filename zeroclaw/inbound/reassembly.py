@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from zeroclaw.conversation.inbox import INBOX, Ask, Item, Piece, Waiting
+from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece, Waiting
 from zeroclaw.conversation.message_text import piece_of as piece_in
 from zeroclaw.conversation.message_text import run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
@@ -111,7 +111,7 @@ class Reassembly(Struct, eq=False):
             rest_s: The shortest wait for a rest, if one is expected.
         """
         ask, now = item.content, self.context.clock.monotonic()
-        if not isinstance(ask, Ask) or ask.piece is None:
+        if not isinstance(ask, PersonMessage) or ask.piece is None:
             self._ends_text(item.address.key(), item.principal.sender)
             return
         piece = ask.piece
@@ -242,4 +242,4 @@ def _collected(items: Sequence[Item]) -> int:
 
 
 def _collects(item: Item) -> bool:
-    return isinstance(item.content, Ask) and item.content.while_busy == "collect"
+    return isinstance(item.content, PersonMessage) and item.content.while_busy == "collect"

@@ -2,7 +2,7 @@
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
-from zeroclaw.conversation.inbox import INBOX, Ask, Obeyed, Opening, TooOld, words_of
+from zeroclaw.conversation.inbox import INBOX, Obeyed, Opening, PersonMessage, TooOld, words_of
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen
 from zeroclaw.delivery.live import Live
@@ -173,7 +173,7 @@ def _said(row: Row) -> TranscriptItem | None:
     content = item.content
     if not isinstance(content, Opening | Obeyed | TooOld) or row.state == "superseded":
         return None
-    files = content.attachments if isinstance(content, Ask) else ()
+    files = content.attachments if isinstance(content, PersonMessage) else ()
     return TranscriptItem(
         cursor=row.key,
         kind="person",

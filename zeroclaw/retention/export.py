@@ -21,7 +21,7 @@ from typing import Literal
 
 from zeroclaw.clock import made_at
 from zeroclaw.context.notes import NOTES, note_of
-from zeroclaw.conversation.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
+from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow, in_words, sent_in_words
 from zeroclaw.conversation.inbox import INBOX, Item, words_of
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
@@ -126,7 +126,7 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
                 if text := words_of(value.content):
                     line = Line(kind="said", at=at, conversation=here, by=person.label, text=text)
                     yield (made_at(key), key, 0), line
-            case Attached(item=item, principal=person, at=at) if not only or person in only:
+            case AttachmentRow(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
                 yield order, Line(kind="file", at=at, conversation=here, text=in_words(value))
             case rows.Text(turn=turn, text=text) if text and (turn in turns if turn else not only):

@@ -9,9 +9,9 @@ from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
     Answer,
-    Ask,
     Cause,
     Item,
+    PersonMessage,
     Revoked,
     Stop,
     Withdraw,
@@ -107,7 +107,7 @@ class ControlLane:
         )
         steers = {row.key: row async for row in queued if _steers(INBOX.of(row), owner)}
         for message in messages(tuple(map(INBOX.of, steers.values()))):
-            asks = [one.content for one in message if isinstance(one.content, Ask)]
+            asks = [one.content for one in message if isinstance(one.content, PersonMessage)]
             if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
                 # Its files have to be downloaded or reported, or more pieces of it may come. So it
                 # starts a turn or waits for the next batch, and no later message overtakes it.
@@ -232,11 +232,11 @@ class ControlLane:
 
 def _steers(item: Item, owner: Principal) -> bool:
     """Whether a message is meant to steer the running turn of this person."""
-    is_for_it = isinstance(item.content, Ask) and item.content.while_busy == "steer"
+    is_for_it = isinstance(item.content, PersonMessage) and item.content.while_busy == "steer"
     return is_for_it and item.principal.id == owner.id
 
 
-def _has_files(ask: Ask) -> bool:
+def _has_files(ask: PersonMessage) -> bool:
     return bool(ask.attachments) or ask.not_taken > 0
 
 

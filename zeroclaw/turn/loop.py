@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal, assert_never
 
 from zeroclaw.context.tokens import of_text
-from zeroclaw.conversation.inbox import Ask, Item
+from zeroclaw.conversation.inbox import Item, PersonMessage
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
@@ -103,7 +103,7 @@ class TurnLoop:
     def ends_with(self, item: Item) -> bool:
         """Tell whether a message interrupts this turn; only its own person's can."""
         return (
-            isinstance(item.content, Ask)
+            isinstance(item.content, PersonMessage)
             and item.content.while_busy == "interrupt"
             and item.principal.id == self._opened.principal.id
         )

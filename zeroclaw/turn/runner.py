@@ -16,8 +16,8 @@ from zeroclaw.conversation import message_text
 from zeroclaw.conversation.downloads import MessagesForModel
 from zeroclaw.conversation.inbox import (
     Again,
-    Ask,
     Item,
+    PersonMessage,
     Summarise,
     UseTool,
     Waiting,
@@ -241,7 +241,7 @@ class TurnRunner:
             untrusted=joined(session.history.untrusted, told.untrusted),
         )
         match item.content:
-            case Ask():
+            case PersonMessage():
                 said = message_text.late_for_the_model(item, opened.late_s) + said_by(
                     item, *told.texts
                 )

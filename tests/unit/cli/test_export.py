@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
-from zeroclaw.conversation.inbox import Ask, Item, item_put
+from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
@@ -37,7 +37,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         conversation=ConversationId("01HERE"),
         address=Address(channel="chat", account="bot", chat="ada", direct=True),
         principal=ADA,
-        content=Ask(text=f"hello {SECRET} {'and so on ' * 10_000}"),
+        content=PersonMessage(text=f"hello {SECRET} {'and so on ' * 10_000}"),
         admitted_at=EPOCH,
     )
 

@@ -5,15 +5,21 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.conversation.attachments import NAME_CHARS, WHY_CHARS, Attached, in_words, with_files
+from zeroclaw.conversation.attachments import (
+    NAME_CHARS,
+    WHY_CHARS,
+    AttachmentRow,
+    in_words,
+    with_files,
+)
 from zeroclaw.envelope import Attachment, ItemId
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def file(name: str, *, failed: str = "") -> Attached:
+def file(name: str, *, failed: str = "") -> AttachmentRow:
     one = Attachment(reference="r", name=name, media_type="text/html")
-    return Attached(
+    return AttachmentRow(
         number=3, item=ItemId("i"), place=0, principal="p", attachment=one, at=AT,
         label="PDF", size_bytes=1_234, failed=failed,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Call, Fault, Hang
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import AttachmentSettings, ChannelSettings, WhileBusy
-from zeroclaw.conversation.attachments import ATTACHMENTS, Attached
+from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow
 from zeroclaw.conversation.downloads import TRIES, AttachedFiles
 from zeroclaw.envelope import Attachment, ConversationId, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
@@ -49,7 +49,7 @@ def told(world: World) -> list[str]:
     ]
 
 
-async def rows(house: House) -> list[Attached]:
+async def rows(house: House) -> list[AttachmentRow]:
     return [ATTACHMENTS.of(row) for row in await house.rows(RowKind.ATTACHMENT)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.conversation.inbox import Ask, Item, Obeyed, Piece, said_by
+from zeroclaw.conversation.inbox import Item, Obeyed, PersonMessage, Piece, said_by
 from zeroclaw.conversation.message_text import (
     LATE_S,
     late_for_people,
@@ -31,9 +31,9 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def pieces(*texts: str, lead: str = "", group: str = "") -> list[Ask]:
+def pieces(*texts: str, lead: str = "", group: str = "") -> list[PersonMessage]:
     return [
-        Ask(
+        PersonMessage(
             text=text,
             piece=Piece(
                 run=ItemId("1"), group=group, more_s=1.5, room=max(FULL - units(text), 0), lead=lead
@@ -43,7 +43,7 @@ def pieces(*texts: str, lead: str = "", group: str = "") -> list[Ask]:
     ]
 
 
-def item(id_: str, ask: Ask | Obeyed) -> Item:
+def item(id_: str, ask: PersonMessage | Obeyed) -> Item:
     return Item(
         id=ItemId(id_),
         conversation=ConversationId("c"),
@@ -116,7 +116,9 @@ def test_what_was_cut_between_words_is_put_together_exactly(words: list[str]) ->
         else:
             cut.append(word)
     asks = [
-        Ask(text=one, piece=Piece(run=ItemId("1"), more_s=1, room=max(size - len(one), 1)))
+        PersonMessage(
+            text=one, piece=Piece(run=ItemId("1"), more_s=1, room=max(size - len(one), 1))
+        )
         for one in cut
     ]
     assert whole_text(asks) == text
@@ -139,16 +141,16 @@ def test_an_album_has_its_captions_apart() -> None:
 
 
 def test_a_whole_message_is_what_it_says() -> None:
-    assert whole_text([Ask(text="hello")]) == "hello"
-    assert whole_text([Ask(text="one"), Ask(text="two")]) == "onetwo"
+    assert whole_text([PersonMessage(text="hello")]) == "hello"
+    assert whole_text([PersonMessage(text="one"), PersonMessage(text="two")]) == "onetwo"
 
 
 def test_items_stand_together_by_message() -> None:
     """Where the first piece stands; what is no message stands for itself."""
     first, other, rest = (
         item("1", pieces("a")[0]),
-        item("2", Ask(text="b")),
-        item("3", Ask(text="c", piece=Piece(run=ItemId("1")))),
+        item("2", PersonMessage(text="b")),
+        item("3", PersonMessage(text="c", piece=Piece(run=ItemId("1")))),
     )
     command = item("4", Obeyed(text="/help"))
     assert messages((first, other, rest, command)) == ((first, rest), (other,), (command,))
@@ -168,13 +170,13 @@ def test_items_stand_together_by_message() -> None:
 )
 def test_a_name_that_somebody_chose_comes_second_in_a_group(chosen: str, shown: str) -> None:
     """It may be another person's, and it begins no line that another of the group could have written."""
-    one = replace(item("1", Ask(text="hello")), principal=replace(ADA, display=chosen))
+    one = replace(item("1", PersonMessage(text="hello")), principal=replace(ADA, display=chosen))
     one = replace(one, address=replace(one.address, direct=False))
     assert said_by(one, "hello") == f"{shown}: hello"
 
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-ASKED = replace(item("1", Ask(text="hello")), admitted_at=NOW)
+ASKED = replace(item("1", PersonMessage(text="hello")), admitted_at=NOW)
 
 
 def test_a_short_wait_is_not_spoken_of() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
-from zeroclaw.conversation.inbox import Ask, Item
+from zeroclaw.conversation.inbox import Item, PersonMessage
 from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Text, Uncertainty, outbox_row
@@ -28,7 +28,7 @@ ITEM = Item(
     conversation=CONVERSATION,
     address=HERE,
     principal=SAM,
-    content=Ask(text="hi"),
+    content=PersonMessage(text="hi"),
     admitted_at=AT,
 )
 ROW = TurnRow(turn=TURN, item=ITEM, refs=(FIRST,))

@@ -9,7 +9,7 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
 from tests.unit.conversation.test_downloads import file, send, told
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.conversation.attachments import Attached, is_unheard
+from zeroclaw.conversation.attachments import AttachmentRow, is_unheard
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.store import DurablePoint
@@ -97,7 +97,7 @@ async def test_a_kill_after_any_point_leaves_one_sentence(
 def test_what_is_for_ears_is_told_by_its_bytes_then_by_its_platform(
     media_type: str, label: str, failed: str, *, expected: bool
 ) -> None:
-    one = Attached(
+    one = AttachmentRow(
         number=1,
         item=ItemId("i"),
         place=0,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.conversation.test_message_text import item
-from zeroclaw.conversation.inbox import Ask, Piece
+from zeroclaw.conversation.inbox import PersonMessage, Piece
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -49,7 +49,7 @@ NEXT = Envelope(
 CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234")
 
 
-def run_after(number: int, ask: Ask, piece: Piece) -> Run | None:
+def run_after(number: int, ask: PersonMessage, piece: Piece) -> Run | None:
     """A run after so many pieces that all go on."""
     run = extended(None, item("1", ask), ask, piece, now=0.0)
     for one in range(2, number + 1):
@@ -97,7 +97,7 @@ def test_what_joins(run: Run, envelope: Envelope, now: float, *, is_rest: bool) 
 
 def test_a_whole_message_opens_nothing() -> None:
     assert piece_of(ItemId("1"), None) is None
-    ask = Ask(text="x")
+    ask = PersonMessage(text="x")
     assert extended(None, item("1", ask), ask, Piece(run=ItemId("1")), now=0.0) is None
 
 
@@ -106,7 +106,7 @@ def test_a_run_counts_what_it_holds() -> None:
     piece = piece_of(ItemId("1"), MORE)
     assert piece == Piece(run=ItemId("1"), more_s=1.5, room=3)
     assert piece is not None
-    ask = Ask(text="xx", attachments=(FILE,))
+    ask = PersonMessage(text="xx", attachments=(FILE,))
     two = run_after(2, ask, piece)
     assert two is not None
     assert (two.id, two.last, two.pieces, two.chars, two.files) == ("1", "2", 2, 4, 2)
@@ -118,7 +118,7 @@ def test_a_run_counts_what_it_holds() -> None:
 @given(st.integers(min_value=1, max_value=2 * MOST_PIECES))
 def test_a_run_has_an_end(number: int) -> None:
     """However many come, it holds no more than so many."""
-    piece, ask = Piece(run=ItemId("1"), more_s=1.0), Ask(text="x")
+    piece, ask = Piece(run=ItemId("1"), more_s=1.0), PersonMessage(text="x")
     run = extended(None, item("1", ask), ask, piece, now=0.0)
     held = 1
     for one in range(2, number + 1):

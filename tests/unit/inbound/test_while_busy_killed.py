@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ChannelSettings, WhileBusy
-from zeroclaw.conversation.inbox import INBOX, Ask
+from zeroclaw.conversation.inbox import INBOX, PersonMessage
 from zeroclaw.envelope import Envelope
 from zeroclaw.store import Commit, RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened
@@ -85,7 +85,7 @@ async def in_order(world: World) -> None:
         states = {row.state for row in rows}
         assert states <= {"answered", "joined", "stopped"}, states
         asks = [INBOX.of(row).content for row in rows]
-        assert [one.text for one in asks if isinstance(one, Ask)] == list(WORDS)
+        assert [one.text for one in asks if isinstance(one, PersonMessage)] == list(WORDS)
         assert not await house.rows(RowKind.TURN, "open")
         said = [
             entry.user.content

@@ -12,7 +12,7 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.context.notes import Notes
-from zeroclaw.conversation.inbox import Again, Ask, Item, Obeyed, Summarise, item_put
+from zeroclaw.conversation.inbox import Again, Item, Obeyed, PersonMessage, Summarise, item_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
@@ -271,7 +271,7 @@ class Story:
 
     def turn(self, *passes_us: int) -> None:
         turn = TurnId(self._ids.ulid())
-        item = self.says(Ask(text=self._next()))
+        item = self.says(PersonMessage(text=self._next()))
         call = ToolCall(id="c", name="look", arguments=self._next())
         opened = entries.TurnOpened(
             turn=turn,
@@ -300,7 +300,9 @@ class Story:
             conversation=HERE, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
         )
 
-    def says(self, content: Again | Ask | Obeyed | Summarise, principal: Principal = ADA) -> ItemId:
+    def says(
+        self, content: Again | PersonMessage | Obeyed | Summarise, principal: Principal = ADA
+    ) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=HERE,
@@ -331,7 +333,7 @@ def test_a_name_that_a_person_chose_follows_theirs_in_quotes(
 ) -> None:
     """Who may call themselves anything is told by what the operator calls them, or their id. P5."""
     story = Story()
-    story.says(Ask(text="x"), replace(ADA, id=id_, display=display))
+    story.says(PersonMessage(text="x"), replace(ADA, id=id_, display=display))
     assert [line.by for line in lines([story.found()], REDACT)] == [by]
 
 

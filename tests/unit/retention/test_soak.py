@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import Config, RetentionSettings
-from zeroclaw.conversation.inbox import Ask, Item, item_put
+from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.conversation.turn_row import TurnRow, turn_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
@@ -78,7 +78,7 @@ class Traffic:
             conversation=session.conversation,
             address=PLACE,
             principal=ADA,
-            content=Ask(text=f"question {self._number} " * 20),
+            content=PersonMessage(text=f"question {self._number} " * 20),
             admitted_at=now,
         )
         turn = TurnId(self._ids.ulid())

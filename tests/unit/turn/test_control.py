@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.conversation.inbox import INBOX, Amend, Ask, Stop, item_put
+from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
@@ -203,9 +203,9 @@ async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) ->
     async with world.running() as house:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX))[0]
-        item = replace(INBOX.of(row), id=ItemId("0"), content=Ask(text="x"))
+        item = replace(INBOX.of(row), id=ItemId("0"), content=PersonMessage(text="x"))
         state = "control" if busy else "queued"
-        wrong = replace(item, content=Ask(text="x") if busy else Stop(cause="stop"))
+        wrong = replace(item, content=PersonMessage(text="x") if busy else Stop(cause="stop"))
         await world.store.commit(
             Commit(
                 point=DurablePoint.ADMITTED,
