@@ -17,7 +17,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Settle, notice_row, outbox_row
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Ask, Settle, notice_row, outbox_row
 from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -170,7 +170,8 @@ class Erasure:
         has_run = await self._stop(wish, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
-        await self._until(partial(self._is_settled, here))
+        if not await self._are_cards_settled(here):
+            return False
         await self._delete_conversation(here)
         return True
 
@@ -320,7 +321,8 @@ class Erasure:
         await self._stop(wish, here, everybodys=False)
         if not await self._until(partial(self._rewrite_journal, wish.person, here)):
             return False
-        await self._until(partial(self._is_settled, here))
+        if not await self._are_cards_settled(here):
+            return False
         turns = frozenset(
             [
                 row.key
@@ -350,14 +352,21 @@ class Erasure:
         await self._drop(digests)
         return True
 
+    async def _are_cards_settled(self, here: ConversationId) -> bool:
+        """Wait, but not for long, until cards show their ends; return False for a new request."""
+        return await self._until(partial(self._is_settled, here)) or not self._has_new_wish
+
     async def _is_settled(self, here: ConversationId) -> bool:
-        """Whether every card shows how its requests ended; the rows that make it so are erased too."""
+        """Whether every card shows how its requests ended; the rows that make it so are erased too.
+
+        A card on its way may already stand, and shows its end only if its row learns where.
+        """
         pending = [
             row
             for state in OPEN_STATES
             async for row in scan(self._store, OUTBOX.where(conversation=here, state=state))
         ]
-        return not any(isinstance(OUTBOX.of(row), Settle) for row in pending)
+        return not any(isinstance(OUTBOX.of(row), Ask | Settle) for row in pending)
 
     async def _rewrite_journal(self, person: str, here: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""

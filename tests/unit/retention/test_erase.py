@@ -1,5 +1,6 @@
 """What a person said is removed when they wish it twice, and nobody else's is."""
 
+import asyncio
 import re
 from datetime import timedelta
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
+from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_facts import with_notes
 from zeroclaw.codec import decode
@@ -261,6 +263,48 @@ async def test_a_card_shows_how_it_ended_before_that_is_forgotten(world: World, 
         await forget(house, "ben")
         assert house.outcome() is None
     async with world.running() as house:
+        await house.advance(120)
+        assert house.endings() == [("stopped", "Ben")]
+        assert await house.rows(RowKind.APPROVAL) == ()
+
+
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_a_card_shows_how_it_ended_whoever_else_wishes_to_be_forgotten(
+    world: World, room: str
+) -> None:
+    """A new request goes first, and the one that waits for its cards is tried again (P5)."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("settle", *[ChannelUnavailable("away")] * 6)
+    async with world.running() as house:
+        await house.say("poke it", "ben", room=room)
+        await forget(house, "ben")
+        assert house.outcome() is None
+        await house.say("/forget")
+        await house.advance(1)
+        assert house.outcome() is None
+    async with world.running() as house:
+        await house.advance(120)
+        assert house.endings() == [("stopped", "Ben")]
+        assert await house.rows(RowKind.APPROVAL) == ()
+
+
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_a_card_on_its_way_shows_how_it_ended_before_that_is_forgotten(
+    world: World, room: str
+) -> None:
+    """Nothing would tell of a card that the platform had already taken (P5)."""
+    world.model.will(POKE)
+    taken = asyncio.Event()
+
+    async def slowly(call: Call) -> None:
+        if call.name == "ask":
+            await taken.wait()
+
+    async with world.running() as house:
+        world.platforms["chat"].before = slowly
+        await house.say("poke it", "ben", room=room)
+        await forget(house, "ben")
+        taken.set()
         await house.advance(120)
         assert house.endings() == [("stopped", "Ben")]
         assert await house.rows(RowKind.APPROVAL) == ()
