@@ -67,7 +67,8 @@ class ReceiptLookup:
         tokens = map(_TOKEN, history.receipts)
         fresh = [*compress(history.receipts, map(not_, map(self._known.__contains__, tokens)))]
         if fresh:
-            self._known.update(await self._checked(fresh, history))
+            found = await self._checked(fresh, history)
+            self._known.update({one.token: found.get(one.token) for one in fresh})
 
     async def _verify(self, tokens: Collection[str]) -> None:
         """Verify receipts known only from the audit; reads the whole journal, once for each."""
@@ -81,14 +82,15 @@ class ReceiptLookup:
             )
         except StoreUnusable:
             return  # the audit's verdict stays
-        found = await self._checked(
-            [one for one in history.receipts if one.token in sought], history
+        # Of a receipt whose result is not stored any more, the audit's verdict stays.
+        self._known.update(
+            await self._checked([one for one in history.receipts if one.token in sought], history)
         )
-        self._known.update({token: true for token, true in found.items() if true is not None})
 
     async def _checked(
         self, receipts: Iterable[Issued], history: History
     ) -> dict[str, CheckedReceipt | None]:
+        """Return the verdicts on those receipts whose results are in the history."""
         receipts = [*receipts]
         sought = frozenset(one.token for one in receipts)
         here, messages = self._session.conversation, history.messages
@@ -106,6 +108,7 @@ class ReceiptLookup:
                 gated=self._gated,
             )
             for one in receipts
+            if one.token in results
         }
 
     async def take_out(

@@ -60,6 +60,22 @@ async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> 
         assert found["verdict"] == "false"
 
 
+async def test_a_summary_makes_no_changed_result_true(world: World) -> None:
+    """The audit knows the receipt, and what stands under it is looked at all the same (P7, S2-18)."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        world.model.will(says("State: looked."))
+        await house.say("/compact")
+    await rewrite_journal(world, b"`look` returned", b"`look` found")
+    async with world.running() as house:
+        world.model.will(says(f"I looked: {token}"))
+        await house.say("did you?")
+        assert house.receipts() == ()
+        assert "⚠️ false receipt" in house.texts()[-1]
+
+
 async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
     """Write the one journal anew with another text in it, as somebody could who has the disk."""
     [stream] = await world.store.streams(LogKind.JOURNAL)
