@@ -270,8 +270,7 @@ RESTARTED = Sentence(
     de="_Ich wurde beim Schreiben neu gestartet; die Antwort folgt._",
 )
 
-# --- the result of a call, for a person who called the tool with `/tool`
-# ----------------------------
+# --- the result of a call, for a person who called the tool with `/tool` -------------------------
 
 CALL_RETURNED = Sentence(en="`{tool}` returned:", de="`{tool}` liefert:")
 CALL_FAILED = Sentence(en="`{tool}` failed: {why}", de="`{tool}` ist fehlgeschlagen: {why}")
@@ -401,8 +400,7 @@ DISK_NEARLY_FULL = Sentence(
     "dort Platz, sonst kann ich keine Nachrichten mehr annehmen.",
 )
 
-# --- why a call needs approval or is refused
-# --------------------------------------------------------
+# --- why a call needs approval or is refused -----------------------------------------------------
 
 CALL_WAS_CHANGED = Sentence(
     en="it is not the call that was decided about",
@@ -514,7 +512,7 @@ SAY_WHICH_CALL = Sentence(
 )
 ONLY_NUMBERS_APPROVE = Sentence(
     en="Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`.",
-    de="Nichts wurde genehmigt: nach `/approve` stehen nur Zahlen, zum Beispiel `/approve 1 3`.",
+    de="Nichts wurde genehmigt: Schreib nach `/approve` nur Zahlen, zum Beispiel `/approve 1 3`.",
 )
 WAITING_FOR_WHOM = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
 NOTHING_WAITS = Sentence(en="Nothing waits for an answer.", de="Nichts wartet auf eine Antwort.")
@@ -1059,8 +1057,7 @@ CARD_DENIED = Sentence(en="denied{by}", de="abgelehnt{by}")
 CARD_EXPIRED = Sentence(en="expired{by}, it did not run", de="abgelaufen{by}, nicht ausgeführt")
 CARD_STOPPED = Sentence(en="stopped{by}, it did not run", de="abgebrochen{by}, nicht ausgeführt")
 
-# --- what delivery says when a message can't be shown as it should
-# ----------------------------------
+# --- what delivery says when a message can't be shown as it should -------------------------------
 
 # In a text where the model repeated a true receipt; what it proves is shown below.
 RECEIPT_BELOW = Sentence(en="(receipt below)", de="(Beleg unten)")
