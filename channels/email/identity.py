@@ -74,7 +74,7 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
         return ""
     if not _ADDRESS.fullmatch(f"{local}@{domain}"):
         return ""
-    if plus_tags == "dropped":  # only now: a tag may be no place for what no address may hold
+    if plus_tags == "dropped":  # after the check, so that a tag can't hide an invalid character
         local = local.partition("+")[0] or local
     return f"{local}@{domain}".lower()
 

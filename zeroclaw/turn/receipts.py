@@ -82,7 +82,7 @@ class ReceiptLookup:
             )
         except StoreUnusable:
             return  # the audit's verdict stays
-        # Of a receipt whose result is not stored any more, the audit's verdict stays.
+        # If a receipt's result is no longer stored, the audit's verdict stays.
         self._known.update(
             await self._checked([one for one in history.receipts if one.token in sought], history)
         )
@@ -90,7 +90,7 @@ class ReceiptLookup:
     async def _checked(
         self, receipts: Iterable[Issued], history: History
     ) -> dict[str, CheckedReceipt | None]:
-        """Return the verdicts on those receipts whose results are in the history."""
+        """Return the verdicts on the receipts whose results are in the history."""
         receipts = [*receipts]
         sought = frozenset(one.token for one in receipts)
         here, messages = self._session.conversation, history.messages
