@@ -8,6 +8,7 @@ is kept in the channel's directory, readable only by its owner, with a digest of
 """
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -145,13 +146,17 @@ class Logins:
     async def _trusted(self) -> SSLContext:
         """Return the context that verifies servers; reading certificates takes a while."""
         if self._tls is None:
-            ca_file = self.settings.ca_file or None
             try:
-                self._tls = await asyncio.to_thread(create_default_context, cafile=ca_file)
+                self._tls = await asyncio.to_thread(_trusting, self.settings.ca_file)
             except OSError as error:
                 message = f"`{self.channel}`: `ca_file` can't be read as certificates"
                 raise ChannelUnauthorized(message) from error
         return self._tls
+
+
+def _trusting(ca_file: str) -> SSLContext:
+    file = os.path.expanduser(ca_file)  # noqa: PTH111  pathlib's raises for nobody's home
+    return create_default_context(cafile=file or None)
 
 
 def _digest(secret: str) -> str:

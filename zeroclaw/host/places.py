@@ -165,10 +165,8 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
 
 
 def expand(path: str) -> Path:
-    """Return a path with a leading `~` expanded."""
-    if path == "~" or path.startswith("~/"):
-        return Path.home() / path[2:]
-    return Path(path)
+    """Return a path with a leading `~` or `~user` expanded; as it is if there is no such user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's raises for nobody's home
 
 
 def _or_usual(path: str, usual: Path) -> Path:

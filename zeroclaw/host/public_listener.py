@@ -19,6 +19,7 @@ from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
+from zeroclaw.host.places import expand
 from zeroclaw.mount import HOOK_PATH, Hook, HookAnswer
 
 DEFAULT_BOUNDS = Bounds()
@@ -182,7 +183,7 @@ class PublicListener:
 def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        cert, key = Path(cert_file).expanduser(), Path(key_file).expanduser()
+        cert, key = expand(cert_file), expand(key_file)
         for name, path in (("cert_file", cert), ("key_file", key)):
             _check_readable(name, path)
         # With a password argument, OpenSSL never prompts on the terminal.

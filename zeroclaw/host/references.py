@@ -12,6 +12,7 @@ from pathlib import Path
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.foreign import Raised, call_now
+from zeroclaw.host.places import expand
 from zeroclaw.redact import secret_environment
 from zeroclaw.value import Hidden, Struct, Value
 
@@ -86,7 +87,7 @@ def _value(reference: SecretReference, environment: Mapping[str, str]) -> str | 
     if reference.env is not None:
         return _from_environment(reference.env, environment)
     if reference.file is not None:
-        return _from_file(Path(reference.file).expanduser(), environment)
+        return _from_file(expand(reference.file), environment)
     return _from_keyring(reference.keyring or "")
 
 

@@ -1,5 +1,6 @@
 """Where everything is, by the rules that people already know, and never where tools write."""
 
+import pwd
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,8 @@ def test_a_tilde_stands_for_the_home_directory_only_at_the_beginning() -> None:
     assert expand("~") == HOME
     assert expand("~/a") == HOME / "a"
     assert expand("a/~") == Path("a/~")
-    assert expand("~other") == Path("~other")
+    assert expand("~root/a") == Path(pwd.getpwnam("root").pw_dir, "a")
+    assert expand("~nobody-here") == Path("~nobody-here")
 
 
 UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"

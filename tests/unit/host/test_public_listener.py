@@ -433,6 +433,8 @@ async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Pa
     cert, key = str(CERTIFICATE / "cert.pem"), str(CERTIFICATE / "key.pem")
     with pytest.raises(ConfigError, match=r"public\.key_file: `.*` can't be read: no such file"):
         await bound(cert_file=cert, key_file=str(tmp_path / "gone.pem"))
+    with pytest.raises(ConfigError, match="`~nobody-here/a` can't be read"):
+        await bound(cert_file="~nobody-here/a", key_file=key)
     with pytest.raises(ConfigError, match=r"public\.cert_file: .* are no certificate and its key"):
         await bound(cert_file=key, key_file=cert)
 

@@ -115,6 +115,7 @@ def test_files_that_hold_no_secret_are_faults(tmp_path: Path) -> None:
         "directory": SecretReference(file=str(tmp_path)),
         "pipe": SecretReference(file=str(tmp_path / "pipe")),
         "no path": SecretReference(file="a\0b"),
+        "nobody": SecretReference(file="~nobody-here/a"),
     }
 
     assert told(resolve(references, environment={})) == (
@@ -127,6 +128,7 @@ def test_files_that_hold_no_secret_are_faults(tmp_path: Path) -> None:
             f"directory: `{tmp_path}` is not a file; name a file that holds the secret alone",
             f"pipe: `{tmp_path}/pipe` is not a file; name a file that holds the secret alone",
             "no path: `a\0b` can't be read; name a file that holds the secret alone",
+            "nobody: `~nobody-here/a` does not exist; make it, with mode 600",
         ),
     )
 

@@ -573,6 +573,16 @@ async def failing(place: EmailPlace, password: str = PASSWORD, **settings: objec
     return f"{type(caught.value).__name__}: {text}"
 
 
+async def test_certificates_are_found_below_a_home(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `check-config` looks for them."""
+    file = Path(place.mail.ca_file)
+    monkeypatch.setenv("HOME", str(file.parent))
+    given = email_settings(place.mail, place.bot, ca_file=f"~/{file.name}")
+    assert "reads `INBOX`" in await check(given, {"password": PASSWORD})
+
+
 async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
     """Who must act is in the error's kind, and no password in its words. P8, P10."""
     assert "ChannelUnauthorized: `email`: the mailbox does not accept" in await failing(
