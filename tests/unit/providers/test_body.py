@@ -138,6 +138,14 @@ def test_what_came_before_an_error_has_left() -> None:
         next(events)
 
 
+def test_what_is_parsed_at_the_end_is_still_unread() -> None:
+    """Whether a call is whole; 50 MB of arguments took two seconds (P9)."""
+    reader = body(max_bytes=20_000)
+    call = '{"index":0,"id":"a","function":{"name":"f","arguments":"%s"}}' % ("1" * 10_000)
+    list(reader.feed(b'data: {"choices":[{"delta":{"tool_calls":[%s]}}]}\n\n' % call.encode()))
+    assert reader.unread_bytes >= 10_000
+
+
 def test_an_error_is_redacted() -> None:
     reader = body(redact=lambda text: text.replace("key", "***"))
     with pytest.raises(ProviderRejected, match="your \\*\\*\\*"):

@@ -102,6 +102,22 @@ async def test_no_answer_holds_the_event_loop(
     assert steps.taken() <= (6_000, "")
 
 
+async def test_what_came_before_an_error_leaves_in_a_large_piece_too() -> None:
+    """It is parsed in a thread, and an answer of which people read a part is not asked for again."""
+    error = b'data: {"error":{"code":503,"message":"no"}}\n\n'
+    http = FakeHttp(Played(parts=(TEXT * 300 + error,)), GOOD)
+    told: list[StreamEvent] = []
+
+    async def listen() -> None:
+        async for event in provider(http).stream(REQUEST):
+            told.append(event)  # noqa: PERF401  what came before an error stays
+
+    with pytest.raises(StreamBroken):
+        await listen()
+    assert "".join(one.text for one in told if isinstance(one, TextDelta)) == "x" * 300
+    assert len(http.requests) == 1
+
+
 async def test_a_request_carries_the_key_and_the_conversation() -> None:
     """One POST to chat/completions; the key only in its header (S1-03)."""
     http = FakeHttp(GOOD)

@@ -163,6 +163,7 @@ class Assembly(Struct, eq=False):
         default_factory=dict[tuple[int, str], _CallDraft]
     )
     _read_chars: int = 0
+    _argument_chars: int = 0
     _blocks: list[_Block] = field(default_factory=list[_Block])
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
@@ -177,8 +178,8 @@ class Assembly(Struct, eq=False):
 
     @property
     def unsaid_bytes(self) -> int:
-        """About how much is written at the end; the rest of an answer needs only to be joined."""
-        return _BLOCK_BYTES * len(self._blocks)
+        """About how much is parsed or written at the end; the rest needs only to be joined."""
+        return _BLOCK_BYTES * len(self._blocks) + self._argument_chars
 
     def take_piece(self, data: str) -> bool:
         """Take a raw chunk if it is a piece of text and nothing else; return whether it was."""
@@ -315,6 +316,7 @@ class Assembly(Struct, eq=False):
                 arguments = json.dumps(arguments, ensure_ascii=False)
             if isinstance(arguments, str):
                 draft.pieces.append(arguments)
+                self._argument_chars += len(arguments)
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
         """Return the call that a fragment belongs to, or begin a new one.

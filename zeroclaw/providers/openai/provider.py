@@ -8,7 +8,7 @@ chunks and refusals.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -280,7 +280,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         events = body.end() if chunk is None else body.feed(chunk)
         if body.unread_bytes + len(chunk or b"") <= AT_ONCE_BYTES:
             return events
-        return await asyncio.to_thread(list, events)
+        return await asyncio.to_thread(_read_ahead, events)
 
     async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
         """Return the error for a response that is not 200."""
@@ -368,6 +368,22 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> OpenA
         context_tokens=settings.context_tokens,
     )
     return open_endpoint(endpoint, context, settings)
+
+
+def _read_ahead(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
+    """Read all events now; an error that ends them is raised behind them, as it would be otherwise."""
+    read: list[StreamEvent] = []
+    try:
+        for event in events:
+            read.append(event)  # noqa: PERF402  what was read stays when an error comes
+    except ZeroclawError as error:
+        return _with_error(read, error)
+    return read
+
+
+def _with_error(events: Iterable[StreamEvent], error: ZeroclawError) -> Iterator[StreamEvent]:
+    yield from events
+    raise error
 
 
 def _known_to_take(endpoint: Endpoint) -> frozenset[FileKind]:
