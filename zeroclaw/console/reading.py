@@ -96,7 +96,7 @@ class ConsoleReader:
             )
             for row in page:
                 item = OUTBOX.of(row)
-                if isinstance(item, rows.Ask):
+                if isinstance(item, rows.ApprovalCard):
                     keys.update(dict.fromkeys(item.approvals))
             if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
                 break

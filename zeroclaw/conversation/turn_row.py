@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Left, Text
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
@@ -158,6 +158,6 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     if row is None or row.state not in OPEN_STATES or not isinstance(item := OUTBOX.of(row), Text):
         return ()
     # The outbox waits for the draft to close, so only the draft knows about a lost send.
-    known = rows.with_draft(item, Left(refs=turn.refs))
+    known = rows.with_draft(item, DraftRemainder(refs=turn.refs))
     lost = replace(known, uncertainty=rows.lost_from(turn.sending))
     return (rows.changed(row, lost, "sending" if row.state == "sending" else "pending"),)

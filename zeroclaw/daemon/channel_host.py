@@ -152,7 +152,7 @@ class ChannelHost:
     def _up(self, channel: Channel) -> None:
         self.news.set()
         if (account := self.accounts.get(channel.name)) is not None:
-            account.go_on_over(channel)
+            account.swap_channel(channel)
             return
         self.accounts[channel.name] = Account(
             channel=channel,

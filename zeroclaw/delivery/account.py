@@ -126,7 +126,7 @@ class Outage(Struct, eq=False, kw_only=True):
             self._next.set()
             self._next = asyncio.Event()
 
-    async def ends(self, *, since: int) -> None:
+    async def wait_until_over(self, *, since: int) -> None:
         """Wait until more than `since` outages are over."""
         while self.ended <= since:
             await self._next.wait()
@@ -178,7 +178,7 @@ class Account:
         # By chat: until when the platform refuses typing indicators.
         self._no_signs: dict[str, float] = {}
 
-    def go_on_over(self, channel: Channel) -> None:
+    def swap_channel(self, channel: Channel) -> None:
         """Continue with another adapter of the channel."""
         self._take(channel)
         self._pacing = replace(self._pacing, limits=self.capabilities)
@@ -235,7 +235,7 @@ class Account:
 
     def done(self, place: Address) -> None:
         """Release a chat after a grant: its call has ended, or is not made."""
-        self._feed(pacing.Ended(chat=place.chat, at=self._clock.monotonic()))
+        self._feed(pacing.CallEnded(chat=place.chat, at=self._clock.monotonic()))
 
     @asynccontextmanager
     async def permitted(self, place: Address, *, message: str = "") -> AsyncGenerator[None]:
@@ -253,11 +253,11 @@ class Account:
             else:
                 self.withdraw(name, for_good=True)
 
-    def mark(self, place: Address) -> str:
+    def lookup_mark(self, place: Address) -> str:
         """Return the channel's current mark, empty if it has none."""
         return self.channel.mark(place) if self.capabilities.can_lookup else ""
 
-    def begins(self, place: Address) -> str:
+    def mark_if_sent_now(self, place: Address) -> str:
         """Return the mark after which a final sent now would appear; empty if it has to wait.
 
         Also empty if the final need not be looked up, or might be given up unsent after a kill.
@@ -266,7 +266,7 @@ class Account:
         is_wanted = can.can_lookup and can.may_repeat and not can.idempotent_send
         if not is_wanted or not pacing.is_free(self._pacing, request, self._clock.monotonic()):
             return ""
-        return self.mark(place)
+        return self.lookup_mark(place)
 
     # --- calls that were granted -----------------------------------------------------------------
 
@@ -281,7 +281,9 @@ class Account:
             markdown += _LONGEST_REPEAT
         return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
 
-    def apart(self, parts: Sequence[str], known: Sequence[str] = ()) -> tuple[str, ...]:
+    def redact_across_parts(
+        self, parts: Sequence[str], known: Sequence[str] = ()
+    ) -> tuple[str, ...]:
         """Return the parts of one text; a part that completes a secret of the one before is withheld.
 
         Each part is screened alone when it is sent, but people read the parts one below the other.

@@ -2,7 +2,7 @@
 
     Showed ──▶ asking ──Granted──▶ one call ──▶ its outcome ──▶ asking | at rest
                   └─ (nothing left to show: Withdraw)
-    Closed ──▶ (the call in flight, if any) ──▶ Ended
+    Closed ──▶ (the call in flight, if any) ──▶ DraftEnded
     Demanded: what was only previewed is sent as a message, and edited from then on
 
 The machine knows the newest text and the text in the chat, and makes one call after another until
@@ -12,7 +12,7 @@ never an older text after a newer one. A tool call does not end a draft (K4).
 
 A text arrives cut into parts. Only the last part of a growing text changes; earlier ones are edited
 again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
-edited to say so. The outbox ends the answer; it starts from the messages that `Ended` names.
+edited to say so. The outbox ends the answer; it starts from the messages that `DraftEnded` names.
 
 Where the platform can preview unsent text, the last part is previewed, and becomes a message only
 when it is full or `Demanded`. A preview leaves nothing behind, so it can't appear twice: if it is
@@ -129,7 +129,7 @@ class Faded(Value):
 Event = Showed | Granted | Landed | Demanded | Faded | Closed
 
 
-class Ask(Value):
+class RequestSlot(Value):
     """Ask for a call; replaces the request before.
 
     Attributes:
@@ -145,13 +145,13 @@ class Withdraw(Value):
     """Withdraw the request."""
 
 
-class Ended(Value):
+class DraftEnded(Value):
     """The last effect: the messages that exist, in order."""
 
     messages: tuple[str, ...]
 
 
-Effect = Ask | Withdraw | Call | Ended
+Effect = RequestSlot | Withdraw | Call | DraftEnded
 
 
 # --- its state -------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Draft(Value):
     demanded: int = 0
     is_read_now: bool = False
     previewed: str | None = None
-    asked: Ask | None = None
+    asked: RequestSlot | None = None
     flight: Call | None = None
     calls: int = 0
     sent: int = 0
@@ -323,18 +323,18 @@ def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     if draft.closed:
         draft = replace(draft, ended=True)
         messages = tuple(part.message for part in draft.parts if part.message is not None)
-        effects.append(Ended(messages=messages))
+        effects.append(DraftEnded(messages=messages))
     return draft, tuple(effects)
 
 
-def _ask(draft: Draft, call: Call) -> Ask:
+def _ask(draft: Draft, call: Call) -> RequestSlot:
     match call:
         case Send():
-            return Ask(message="", soon=draft.is_read_now or is_previewed(draft))
+            return RequestSlot(message="", soon=draft.is_read_now or is_previewed(draft))
         case Preview():
-            return Ask(message=call.key)
+            return RequestSlot(message=call.key)
         case Edit() | Delete():
-            return Ask(message=call.message, soon=draft.is_read_now)
+            return RequestSlot(message=call.message, soon=draft.is_read_now)
         case _:
             assert_never(call)
 

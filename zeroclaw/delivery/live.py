@@ -27,7 +27,7 @@ from zeroclaw.delivery.draft import (
 )
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
-from zeroclaw.delivery.rows import CERTAIN, Left, Uncertainty
+from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
 from zeroclaw.delivery.split import Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
@@ -147,7 +147,7 @@ class DraftHandle:
         self._after_cut: list[Callable[[], None]] = []
         self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
-        self._begun_to_speak = asyncio.Event()
+        self._typing_is_over = asyncio.Event()
         self._doing: tuple[ToolProgress, ...] = ()
         self._is_telling = False
         self._news_of_tools = asyncio.Event()
@@ -157,7 +157,7 @@ class DraftHandle:
         self._stands = asyncio.Event()
         self._stands.set()
         self._previewed = 0
-        self._left = Left()
+        self._left = DraftRemainder()
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
@@ -199,12 +199,12 @@ class DraftHandle:
         self._news = Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
-        self._begin_to_speak()
+        self._stop_typing()
         self._look_for_rest()
         if not is_last:
             self._show_if_free()
 
-    def stand(self, *, is_read_now: bool = False) -> None:
+    def demand_messages(self, *, is_read_now: bool = False) -> None:
         """Request that all text shown now become messages instead of a preview.
 
         Args:
@@ -214,18 +214,18 @@ class DraftHandle:
             self._is_read_now = is_read_now
             self._take_news(self._demand)
 
-    async def stands(self) -> None:
-        """Wait until the text of `stand` is in messages; gives up soon if the platform is slow."""
+    async def wait_for_messages(self) -> None:
+        """Wait for what `demand_messages` requested; gives up soon if the platform is slow."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_STAND_S):
                 await self._stands.wait()
 
-    def end(self) -> Left | None:
+    def begin_close(self) -> DraftRemainder | None:
         """Show nothing more; return what the final starts from, None while a call is under way."""
         self._feed(Closed())
         return self._left if self._ended.is_set() else None
 
-    async def close(self) -> Left:
+    async def close(self) -> DraftRemainder:
         """End the draft; waits only for the one call under way.
 
         Safe twice, and after being cancelled.
@@ -233,7 +233,7 @@ class DraftHandle:
         Returns:
             What the final starts from.
         """
-        self.end()
+        self.begin_close()
         await self._ended.wait()
         return self._left
 
@@ -312,27 +312,27 @@ class DraftHandle:
         self._draft, effects = machine.step(self._draft, event)
         for effect in effects:
             match effect:
-                case machine.Ask():
+                case machine.RequestSlot():
                     self._ask(effect)
                 case machine.Withdraw():
                     self._withdraw()
                 case Send() | Edit() | Delete() | Preview():
                     self._start(effect)
-                case machine.Ended():
+                case machine.DraftEnded():
                     self._left = self._leaves(effect.messages)
                     self._withdraw(for_good=True)
                     self._on_end()
                     self._ended.set()
-                    self._begin_to_speak()
+                    self._stop_typing()
                     self._news_of_tools.set()
                 case _:
                     assert_never(effect)
         self._look_for_rest()
 
-    def _leaves(self, messages: tuple[str, ...]) -> Left:
+    def _leaves(self, messages: tuple[str, ...]) -> DraftRemainder:
         draft = self._draft
         may_stand = draft.uncertain
-        return Left(
+        return DraftRemainder(
             refs=tuple(self._refs[message] for message in messages),
             uncertainty=replace(self._uncertainty, may_stand=may_stand) if may_stand else CERTAIN,
             posted=draft.sent,
@@ -353,7 +353,7 @@ class DraftHandle:
         else:
             self._stands.set()
 
-    def _ask(self, ask: machine.Ask) -> None:
+    def _ask(self, ask: machine.RequestSlot) -> None:
         if self._account is not None:
             self._account.want(
                 self._name,
@@ -387,13 +387,13 @@ class DraftHandle:
         same = sum(
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, parts, strict=False))
         )
-        self._shown = (parts, self._account.apart(parts, shown[:same]))
+        self._shown = (parts, self._account.redact_across_parts(parts, shown[:same]))
         return self._shown[1]
 
     # --- calls -----------------------------------------------------------------------------------
 
-    def _begin_to_speak(self) -> None:
-        self._begun_to_speak.set()
+    def _stop_typing(self) -> None:
+        self._typing_is_over.set()
         if self._not_yet is not None:
             self._not_yet.cancel()
 
@@ -407,12 +407,12 @@ class DraftHandle:
             showing.close()  # the group is shutting down
 
     async def _type(self, account: Account) -> None:
-        while not self._begun_to_speak.is_set():
+        while not self._typing_is_over.is_set():
             if not self._is_telling:
                 await account.typing(self._address)
             with suppress(TimeoutError):
                 async with asyncio.timeout(TYPING_S):
-                    await self._begun_to_speak.wait()
+                    await self._typing_is_over.wait()
 
     async def _tell(self, account: Account) -> None:
         """Show what the tools do until all have ended, repeatedly, because an indicator fades.
@@ -501,7 +501,7 @@ class DraftHandle:
     async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
-        mark = "" if keyed else account.mark(self._address)
+        mark = "" if keyed else account.lookup_mark(self._address)
         if mark and not await self._is_kept(self._new.on_sending(mark)):
             return Unreachable(why="it is not on record")
         reply_to = "" if self._refs else self._new.reply_to

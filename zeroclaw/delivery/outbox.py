@@ -19,7 +19,16 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
 from zeroclaw.delivery.posting import Posting
 from zeroclaw.delivery.reconcile import LaterError, Reconciler
-from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, Settle, State, Text
+from zeroclaw.delivery.rows import (
+    CERTAIN,
+    OUTBOX,
+    ApprovalCard,
+    DraftRemainder,
+    Item,
+    Settle,
+    State,
+    Text,
+)
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.host.clock import wait_at_most
@@ -44,11 +53,11 @@ class Hooks(Protocol):
     after the commit.
     """
 
-    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
@@ -69,7 +78,7 @@ class _Waiting(Struct, kw_only=True):
         is_begun: The row is in state `sending`, but nothing of it was sent yet.
     """
 
-    left: Left = Left()
+    left: DraftRemainder = DraftRemainder()
     was_found: bool = False
     is_begun: bool = False
 
@@ -130,7 +139,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             await self.ended(key)
         self._unsaid.pop(conversation, None)
 
-    def announce(self, put: Put, left: Left | None = None) -> None:
+    def announce(self, put: Put, left: DraftRemainder | None = None) -> None:
         """Hand over a committed row; never waits. Announcing twice does no harm.
 
         Args:
@@ -141,7 +150,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         if left is not None:
             waiting.left, waiting.is_begun = left, put.state == "sending"
 
-    def begins(self, address: Address) -> str:
+    def mark_if_sent_now(self, address: Address) -> str:
         """Return the mark for a final that is about to be committed and can be sent at once.
 
         Its row may then be committed as `sending`, which saves a second commit. Empty if the final
@@ -150,7 +159,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         account = self.accounts.get(address.channel)
         if account is None or address.key() in self._lanes:
             return ""
-        return account.begins(address)
+        return account.mark_if_sent_now(address)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
         """Announce every outbox row among committed writes."""
@@ -255,7 +264,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 state: State = "sending" if is_sending else "pending"
                 await save(item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
-        if isinstance(item, Ask) and item.uncertainty.second is None and is_sending:
+        if isinstance(item, ApprovalCard) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
@@ -333,7 +342,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             return
         await self.clock.sleep(pause_s * LEAST_SHARE)
         rest_s = pause_s * (1 - LEAST_SHARE)
-        await wait_at_most(rest_s, outage.ends(since=outages), clock=self.clock)
+        await wait_at_most(rest_s, outage.wait_until_over(since=outages), clock=self.clock)
 
     # --- commits ---------------------------------------------------------------------------------
 
@@ -365,7 +374,7 @@ class Outbox(Struct, eq=False, kw_only=True):
 
     async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
         match item, point:
-            case Ask(ref=MessageRef() as ref), DurablePoint.ASKED:
+            case ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
                 return await self.hooks.asked(row, item, ref)
             case Settle(outcome=outcome), DurablePoint.SETTLED if outcome.is_complete:
                 return await self._answered(row)

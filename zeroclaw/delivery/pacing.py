@@ -121,7 +121,7 @@ class Withdrawn(Value):
     for_good: bool = False
 
 
-class Ended(Value):
+class CallEnded(Value):
     """A chat's granted call has ended, however it went, or is not made after all."""
 
     chat: str
@@ -165,7 +165,7 @@ class Ticked(Value):
     at: float
 
 
-Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked
+Event = Wanted | Withdrawn | CallEnded | Answered | Refused | Unreached | Ticked
 
 
 class Grant(Value):
@@ -268,7 +268,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
             state = _without(state, event.id)
             if event.for_good:
                 state = replace(state, served=_less(state.served, event.id))
-        case Ended():
+        case CallEnded():
             state = _after_a_call(state, event.chat, event.at)
             state = replace(state, busy=state.busy - {event.chat})
         case Answered():

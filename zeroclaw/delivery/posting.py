@@ -7,7 +7,17 @@ from functools import partial
 from zeroclaw.delivery.account import Account, Content, Markdown, is_much, off_loop
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
-from zeroclaw.delivery.rows import CERTAIN, Ask, File, Item, Settle, State, Text, part_key, posted
+from zeroclaw.delivery.rows import (
+    CERTAIN,
+    ApprovalCard,
+    File,
+    Item,
+    Settle,
+    State,
+    Text,
+    part_key,
+    posted,
+)
 from zeroclaw.delivery.split import Fits, Piece, cutting
 from zeroclaw.envelope import MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
@@ -53,7 +63,7 @@ class Posting(Struct, eq=False, kw_only=True):
                     await self._deliver_text(item)
                 case File() as item:
                     await self._deliver_file(item)
-                case Ask() as item:
+                case ApprovalCard() as item:
                     await self._deliver_one(item, item.card, item.card, DurablePoint.ASKED)
                 case Settle() as item:
                     await self._deliver_outcome(item)
@@ -64,7 +74,7 @@ class Posting(Struct, eq=False, kw_only=True):
 
     async def _deliver_text(self, item: Text) -> None:
         parts = await parted(item.text, self.account.fits)
-        parts = await off_loop(partial(self.account.apart, parts), text=item.text)
+        parts = await off_loop(partial(self.account.redact_across_parts, parts), text=item.text)
         if self.sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
             # If the lookup finds it, there is one more message to delete.
             self.item = item = await self._take_in(item, parts[-1])
@@ -182,7 +192,7 @@ class Posting(Struct, eq=False, kw_only=True):
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_one(
-        self, item: File | Ask, content: Content, repeat: Content, point: DurablePoint
+        self, item: File | ApprovalCard, content: Content, repeat: Content, point: DurablePoint
     ) -> None:
         """Deliver an item that is one message."""
         outcome = await self.sends.post(Post(to=item.address, content=content, repeat=repeat))

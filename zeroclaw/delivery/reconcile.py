@@ -147,7 +147,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
         if not self.uncertainty.may_stand:
             # A message from an earlier try appears after a current mark, or is looked up from its
             # own mark.
-            self.uncertainty = replace(self.uncertainty, mark=self.account.mark(to))
+            self.uncertainty = replace(self.uncertainty, mark=self.account.lookup_mark(to))
             self._is_repeat_lost = False
         await self.keep("sending")
 

@@ -136,7 +136,7 @@ class File(Value):
     language: Language = "en"
 
 
-class Ask(Value):
+class ApprovalCard(Value, stored_as="Ask"):
     """An approval card.
 
     Attributes:
@@ -160,7 +160,7 @@ class Settle(Value):
     outcome: Outcome
 
 
-class Left(Value):
+class DraftRemainder(Value):
     """What a draft left for its final.
 
     Attributes:
@@ -181,7 +181,7 @@ class Left(Value):
         return bool(self.refs or self.uncertainty.may_stand or self.posted)
 
 
-Item = Text | File | Ask | Settle
+Item = Text | File | ApprovalCard | Settle
 
 
 class _Said(Value):
@@ -199,7 +199,7 @@ def outbox_row(
         key: A new ulid.
         item: The item before anything of it was sent; a text is not blank.
         conversation: The conversation that says or asks it, None if it belongs to none.
-        state: `sending` if it is sent as soon as it is committed, see `Outbox.begins`.
+        state: `sending` if it is sent as soon as it is committed, see `Outbox.mark_if_sent_now`.
     """
     place = address_of(item).key()
     return OUTBOX.put(key, item, conversation=conversation, state=state, place=place, expect=0)
@@ -218,7 +218,7 @@ def is_final(row: Row) -> bool:
 
 def _sooner(row: Row) -> Age | None:
     """Keep a card no longer than its approvals; without them it would look as if still open."""
-    return Age.APPROVALS if isinstance(OUTBOX.of(row), Ask | Settle) else None
+    return Age.APPROVALS if isinstance(OUTBOX.of(row), ApprovalCard | Settle) else None
 
 
 def _whose(row: Row) -> Whose:
@@ -226,7 +226,7 @@ def _whose(row: Row) -> Whose:
     match item:
         case Text(turn=turn) | File(turn=turn):
             return Whose(turn=turn or "")
-        case Ask(approvals=asked):
+        case ApprovalCard(approvals=asked):
             return Whose(approvals=frozenset(asked))
         case Settle(outcome=outcome):
             return Whose(approvals=frozenset(call.approval for call in outcome.card.calls))
@@ -342,7 +342,7 @@ def address_of(item: Item) -> Address:
 def messages(item: Item) -> tuple[MessageRef, ...]:
     """Return the messages that are known to carry an item.
 
-    Only an `Ask` names the messages of its card: if the card was pressed before its send was
+    Only an `ApprovalCard` names the messages of its card: if the card was pressed before its send was
     recorded, a lookup must still find it while its outcome waits to be shown there.
     """
     match item:
@@ -350,7 +350,7 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
             return item.refs
         case Settle():
             return ()
-        case File() | Ask():
+        case File() | ApprovalCard():
             return () if item.ref is None else (item.ref,)
         case _:
             assert_never(item)
@@ -383,7 +383,7 @@ def stored(put: Put, version: int) -> Row:
     )
 
 
-def with_draft(item: Text, left: Left) -> Text:
+def with_draft(item: Text, left: DraftRemainder) -> Text:
     """Return the final with what was learned about its draft after it was committed."""
     refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
     counted = None if left.posted is None or left.posted == len(refs) else left.posted

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 
 from zeroclaw.conversation.message_text import span
-from zeroclaw.delivery.rows import OUTBOX, Ask
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
@@ -71,7 +71,7 @@ class Deadlines(Struct, eq=False):
             if isinstance(write, Put) and write.kind is RowKind.STRANGER and write.expect == 0:
                 self._watch(write.key, partial(self._stranger, write.key))
 
-    def shown(self, item: Ask) -> None:
+    def shown(self, item: ApprovalCard) -> None:
         """Watch the calls of a card that was sent; a card close to its deadline needs no reminder."""
         lead = timedelta(seconds=self._lead_s())
         if self.context.clock.now() < item.card.deadline_at - lead:

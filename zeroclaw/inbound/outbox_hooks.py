@@ -2,7 +2,7 @@
 
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of
+from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text, address_of
 from zeroclaw.envelope import MessageRef
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import Approval
@@ -26,13 +26,13 @@ class OutboxHooks(Struct, eq=False):
     deadlines: Deadlines
     notices: Notices
 
-    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         """Watch the deadline of a card that was sent; if its request has ended, settle it."""
         if row.conversation is not None:
             self.deadlines.shown(item)
         return await self.requests.shown(item.approvals, ref)
 
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
+    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:  # noqa: ARG002
         """Return the card's message, if a press has revealed it."""
         return await self.requests.stands(item.approvals, item.address)
 
@@ -49,7 +49,7 @@ class OutboxHooks(Struct, eq=False):
                 taken, version = await INBOX.read(self.context.store, turn.item.id)
                 if taken is not None:
                     writes.append(item_put(taken, "failed", expect=version))
-        elif isinstance(item, Ask):
+        elif isinstance(item, ApprovalCard):
             what = catalogue.A_CARD
             again = await self._asked_again(row, item)
             is_asked_again = bool(again)
@@ -78,7 +78,7 @@ class OutboxHooks(Struct, eq=False):
         told = Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         return (*writes, *self.notices.line(told))
 
-    async def _asked_again(self, row: Row, item: Ask) -> tuple[Write, ...]:
+    async def _asked_again(self, row: Row, item: ApprovalCard) -> tuple[Write, ...]:
         """Send a card to each approver after their shared chat refused it.
 
         Nothing if its questions have ended, or if no other approver can be asked.

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from zeroclaw.conversation.numbers import Numbers
-from zeroclaw.delivery.rows import Ask, Text, outbox_row
+from zeroclaw.delivery.rows import ApprovalCard, Text, outbox_row
 from zeroclaw.envelope import (
     ApprovalId,
     Command,
@@ -177,7 +177,9 @@ class Strangers(Struct, eq=False):
         for key, reader in zip(keys[1:], readers, strict=True):
             place = reader.address
             card = pairing.card_of(one, place.key(), code)
-            writes.append(outbox_row(key, Ask(address=place, card=card, approvals=(one.id,))))
+            writes.append(
+                outbox_row(key, ApprovalCard(address=place, card=card, approvals=(one.id,)))
+            )
         return Plan(conversation=None, writes=tuple(writes))
 
     def _holds_s(self, channel: str) -> float | None:

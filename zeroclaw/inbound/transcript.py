@@ -156,12 +156,12 @@ class Transcript(Struct, eq=False):
                 sent = SentFile(name=name, size_bytes=size_bytes)
                 ref_ = ref.message if ref else ""
                 told = replace(told, ref=ref_, text=item.caption, sent=sent)
-            case rows.Ask(ref=ref, card=card):
+            case rows.ApprovalCard(ref=ref, card=card):
                 ref_, outcome = ref.message if ref else "", await self._outcome(item)
                 told = replace(told, kind="card", key=card.key, ref=ref_, outcome=outcome)
         return self._screened(told)
 
-    async def _outcome(self, item: rows.Ask) -> Outcome:
+    async def _outcome(self, item: rows.ApprovalCard) -> Outcome:
         """Return the card with the current state of its questions."""
         found = await requests_of(self.store, item.approvals)
         endings = (approvals.ending_of(one) for one, _ in found)

@@ -17,7 +17,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, Ask, Settle, notice_row, outbox_row
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, ApprovalCard, Settle, notice_row, outbox_row
 from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -366,7 +366,7 @@ class Erasure:
             for state in OPEN_STATES
             async for row in scan(self._store, OUTBOX.where(conversation=here, state=state))
         ]
-        return not any(isinstance(OUTBOX.of(row), Ask | Settle) for row in pending)
+        return not any(isinstance(OUTBOX.of(row), ApprovalCard | Settle) for row in pending)
 
     async def _rewrite_journal(self, person: str, here: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""

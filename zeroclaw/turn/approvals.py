@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.clock import Ids
 from zeroclaw.conversation.inbox import Item, item_put
-from zeroclaw.delivery.rows import Ask, Settle, Text, outbox_row
+from zeroclaw.delivery.rows import ApprovalCard, Settle, Text, outbox_row
 from zeroclaw.envelope import ApprovalId, ConversationId, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
@@ -182,7 +182,7 @@ def card_rows(
     keys = tuple(one.id for one in asked)
     cards = [(one.address, approvals.card_of(asked, one.address.key())) for one in readers]
     return [
-        outbox_row(ids.ulid(), Ask(address=place, card=card, approvals=keys), conversation)
+        outbox_row(ids.ulid(), ApprovalCard(address=place, card=card, approvals=keys), conversation)
         for place, card in cards
     ]
 

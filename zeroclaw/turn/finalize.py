@@ -9,7 +9,14 @@ from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import TurnRow, read_turn, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import Left, Text, Uncertainty, lost_from, notice_row, outbox_row
+from zeroclaw.delivery.rows import (
+    DraftRemainder,
+    Text,
+    Uncertainty,
+    lost_from,
+    notice_row,
+    outbox_row,
+)
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -65,7 +72,7 @@ class Finalizer:
             audited=audited,
             writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
         )
-        final, text = await self._end(ended, end, text, receipts, draft.end())
+        final, text = await self._end(ended, end, text, receipts, draft.begin_close())
         services.budget.close(opened.turn)
         services.outbox.announce(final, await draft.close())
         self._turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
@@ -78,7 +85,7 @@ class Finalizer:
         end: Transition,
         text: str,
         receipts: tuple[CheckedReceipt, ...],
-        left: Left | None,
+        left: DraftRemainder | None,
     ) -> tuple[Put, str]:
         """Commit the end; return the outbox row of the final answer, and its text.
 
@@ -98,7 +105,7 @@ class Finalizer:
             stopped = await asks.stopped(ended.approvals, ended.by)
             row, version = known.pop() if known else await self._row()
             is_certain = is_fresh and not row.refs and not row.sending
-            mark = services.outbox.begins(row.address) if is_certain else ""
+            mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
             notes, marks = await self._turn.of_budgets()
             # A turn that ended because of a budget has already said so.
             below = notes if ended.done.reason != "budget_exceeded" else ()

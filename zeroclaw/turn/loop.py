@@ -114,7 +114,7 @@ class TurnLoop:
             self._frames += 1
             note = says.to(self._turn.language)
             self.draft.show(self._frames, f"{self._shown}\n\n{note}")
-            self.draft.stand()
+            self.draft.demand_messages()
 
     async def abort(self, cause: AbortCause, by: str) -> None:
         """End the turn from outside."""
@@ -212,10 +212,10 @@ class TurnLoop:
                 self.draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # The text is read while a person or a tool is waited for; a card may come below it.
-                self.draft.stand()
+                self.draft.demand_messages()
                 self._start(group, self._gate(calls))
             case signals.AwaitAnswers(approvals=approvals):
-                self.draft.stand(is_read_now=True)
+                self.draft.demand_messages(is_read_now=True)
                 for approval in approvals:
                     call = self._call_of(approval)
                     if call is not None:
@@ -243,7 +243,7 @@ class TurnLoop:
                 assert_never(effect)
 
     async def _gate(self, calls: tuple[ToolCall, ...]) -> None:
-        await self.draft.stands()
+        await self.draft.wait_for_messages()
         await self._tasks.gate_batch(calls)
 
     def _start(

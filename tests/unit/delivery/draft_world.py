@@ -12,20 +12,20 @@ from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
-    Ask,
     Call,
     Closed,
     Delete,
     Demanded,
     Draft,
+    DraftEnded,
     Edit,
     Effect,
-    Ended,
     Event,
     Faded,
     Granted,
     Landed,
     Preview,
+    RequestSlot,
     Send,
     Showed,
     Withdraw,
@@ -108,7 +108,7 @@ class World(RuleBasedStateMachine):
         self.refused: dict[str, float] = {}
         self.closed = False
         self.is_read_now = False
-        self.ended: Ended | None = None
+        self.ended: DraftEnded | None = None
         self.made = 0
         self.resent = 0
 
@@ -120,7 +120,7 @@ class World(RuleBasedStateMachine):
         assert (self.draft, effects) == type(self).step(again, event), "storable between steps"
         for effect in effects:
             match effect:
-                case Ask():
+                case RequestSlot():
                     self.asked = effect.message
                     request = pacing.Request(
                         id="d", chat="c", rank=pacing.Rank.DRAFT, message=effect.message
@@ -131,7 +131,7 @@ class World(RuleBasedStateMachine):
                 case Withdraw():
                     self.asked = None
                     self.feed_pacing(pacing.Withdrawn(id="d", at=self.at))
-                case Ended():
+                case DraftEnded():
                     assert self.ended is None, "a draft ends once"
                     self.ended = effect
                 case Send() | Edit() | Delete() | Preview():
@@ -148,7 +148,7 @@ class World(RuleBasedStateMachine):
 
     def let_go(self) -> None:
         """The chat is free for the next call."""
-        self.feed_pacing(pacing.Ended(chat="c", at=self.at))
+        self.feed_pacing(pacing.CallEnded(chat="c", at=self.at))
 
     def call(self, call: Call) -> None:
         assert self.flight is None, "never two calls at once"

@@ -26,7 +26,7 @@ def final(
     """Return a final; one that is `begun` says that its send begins with its commit."""
     key = rig.ids.ulid()
     address = replace(rig.channels[name].address(chat), thread=thread)
-    mark = rig.outbox.begins(address) if begun else ""
+    mark = rig.outbox.mark_if_sent_now(address) if begun else ""
     return outbox_row(
         key,
         Text(

@@ -3,8 +3,8 @@
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.pacing import (
     Answered,
+    CallEnded,
     Effect,
-    Ended,
     Event,
     Pacing,
     Rank,
@@ -55,5 +55,5 @@ def play(state: Pacing, *events: Event) -> tuple[Pacing, list[Effect]]:
     for event in events:
         state, effects = step(state, event)
         if isinstance(event, Answered | Refused | Unreached):
-            state, effects = step(state, Ended(chat=event.chat, at=event.at))
+            state, effects = step(state, CallEnded(chat=event.chat, at=event.at))
     return state, list(effects)

@@ -14,7 +14,7 @@ from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
 from zeroclaw.delivery.account import Account, Screen
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import Ask, Item
+from zeroclaw.delivery.rows import ApprovalCard, Item
 from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RateLimited
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
@@ -37,11 +37,11 @@ class HookLog:
     add: tuple[Write, ...] = ()
     stands: MessageRef | None = None
 
-    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
         return self.add
 
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:
         return self.stands
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:

@@ -116,7 +116,7 @@ async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
         rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
         account, to = rig.accounts["chat"], rig.channel.address()
         await account.post(to, Markdown(text="a", key="k"))
-        account.go_on_over(platform())
+        account.swap_channel(platform())
         async with account.permitted(to):
             assert rig.clock.monotonic() == 7
 
@@ -136,7 +136,7 @@ async def test_what_is_told_to_an_adapter_after_it_was_replaced_is_obeyed_too() 
         after.will("send", RateLimited("slow down", retry_after_s=7))
         rig.group.create_task(post(2))
         await rig.clock.sleep(1)
-        account.go_on_over(after)
+        account.swap_channel(after)
         await post(0)
         assert called == [0, 9]
 
@@ -195,8 +195,12 @@ async def test_a_part_that_completes_what_the_one_before_it_began_is_withheld() 
 
     async with running(platform(), screen=across) as rig:
         account = rig.accounts["chat"]
-        assert account.apart(["a *sec*", "ret b", "c"]) == ("a *sec*", "[redacted]", "c")
-        assert account.apart(["a", "b"]) == ("a", "b")
+        assert account.redact_across_parts(["a *sec*", "ret b", "c"]) == (
+            "a *sec*",
+            "[redacted]",
+            "c",
+        )
+        assert account.redact_across_parts(["a", "b"]) == ("a", "b")
 
 
 async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
@@ -209,10 +213,13 @@ async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
 
     async with running(platform(), screen=counting) as rig:
         account = rig.accounts["chat"]
-        first = account.apart(["secret", "b", "c", "d"])
+        first = account.redact_across_parts(["secret", "b", "c", "d"])
         assert len(looks) == 7
         looks.clear()
-        assert account.apart(["secret", "b", "c", "d grows"], first[:3]) == (*first[:3], "d grows")
+        assert account.redact_across_parts(["secret", "b", "c", "d grows"], first[:3]) == (
+            *first[:3],
+            "d grows",
+        )
         assert len(looks) == 3
 
 

@@ -6,16 +6,16 @@ from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
 from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
-    Ask,
     Closed,
     Delete,
     Demanded,
     Draft,
+    DraftEnded,
     Edit,
     Effect,
-    Ended,
     Event,
     Granted,
+    RequestSlot,
     Send,
     Showed,
     Withdraw,
@@ -57,14 +57,14 @@ TWO = play(ONE, show(1, "a", "b"), Granted(), sent(1, "m1"))[0]
 def test_the_first_text_is_asked_for_and_sent_at_once() -> None:
     """Leading edge (S2-06)."""
     draft, effects = play(FRESH, show(0, "a"))
-    assert effects == [Ask(message="")]
+    assert effects == [RequestSlot(message="")]
     assert play(draft, Granted())[1] == [send(0, "a")]
 
 
 def test_later_texts_edit_the_same_message_with_the_newest_only() -> None:
     """Trailing edge: what came between is never shown (S2-06)."""
     draft, effects = play(ONE, show(1, "ab"))
-    assert effects == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0")]
     assert play(draft, show(2, "abc"))[1] == []
     assert play(draft, show(2, "abc"), Granted())[1] == [edit(1, "abc")]
 
@@ -72,8 +72,8 @@ def test_later_texts_edit_the_same_message_with_the_newest_only() -> None:
 def test_the_last_text_is_left_to_the_final() -> None:
     """Which follows at once: an answer that comes whole is one call, and no draft (S2-06, P6)."""
     last = replace(show(1, "ab"), is_last=True)
-    assert play(FRESH, last, Closed())[1] == [Ended(messages=())]
-    assert play(ONE, last, Closed())[1] == [Ended(messages=("m0",))]
+    assert play(FRESH, last, Closed())[1] == [DraftEnded(messages=())]
+    assert play(ONE, last, Closed())[1] == [DraftEnded(messages=("m0",))]
     assert play(ONE, replace(last, parts=("a full", "rest")))[1] == []
     assert play(FRESH, show(0, "a"), last)[1] == [Withdraw()]
     assert play(FRESH, show(0, "a"), Granted(), last, sent(0, "m0"))[1] == []
@@ -82,9 +82,9 @@ def test_the_last_text_is_left_to_the_final() -> None:
 def test_the_last_text_before_a_tool_is_shown() -> None:
     """People read it while they wait, and what follows the tool as well (K4)."""
     draft, effects = play(ONE, replace(show(1, "ab"), is_last=True), Demanded())
-    assert effects == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0")]
     draft, effects = play(draft, Granted(), done(1), show(2, "abc"))
-    assert effects == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0")]
 
 
 def test_while_one_call_is_under_way_there_is_no_other() -> None:
@@ -92,7 +92,7 @@ def test_while_one_call_is_under_way_there_is_no_other() -> None:
     draft, effects = play(FRESH, show(0, "a"), Granted(), show(1, "ab"))
     assert effects == []
     assert play(draft, Granted())[1] == []
-    assert play(draft, sent(0, "m0"))[1] == [Ask(message="m0")]
+    assert play(draft, sent(0, "m0"))[1] == [RequestSlot(message="m0")]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_frames_that_are_no_news_show_nothing(frame: Showed) -> None:
 
 def test_a_newer_holder_of_the_turn_goes_on() -> None:
     """Numbers start again with a newer fence."""
-    assert play(ONE, show(0, "new", fence=2))[1] == [Ask(message="m0")]
+    assert play(ONE, show(0, "new", fence=2))[1] == [RequestSlot(message="m0")]
 
 
 def test_a_blank_frame_makes_the_ones_before_it_old() -> None:
@@ -125,12 +125,12 @@ def test_what_a_person_reads_before_they_answer_is_asked_for_sooner() -> None:
     draft, effects = play(FRESH, show(0, "a"), Demanded())
     assert effects == []
     draft, effects = play(draft, card)
-    assert effects == [Ask(message="", soon=True)]
+    assert effects == [RequestSlot(message="", soon=True)]
     draft, _ = play(draft, Granted(), sent(0, "m0"), show(1, "ab"))
-    assert draft.asked == Ask(message="m0")
+    assert draft.asked == RequestSlot(message="m0")
     draft, effects = play(draft, card)
-    assert effects == [Ask(message="m0", soon=True)]
-    assert play(draft, show(2, "abc"))[1] == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0", soon=True)]
+    assert play(draft, show(2, "abc"))[1] == [RequestSlot(message="m0")]
 
 
 def test_one_draft_lasts_across_tool_calls() -> None:
@@ -144,7 +144,7 @@ def test_a_full_part_is_finished_and_the_text_goes_on_in_the_next() -> None:
     draft, effects = play(ONE, show(1, "a full", "rest"), Granted())
     assert effects == [edit(1, "a full")]
     draft, effects = play(draft, done(1))
-    assert effects == [Ask(message="")]
+    assert effects == [RequestSlot(message="")]
     draft, effects = play(draft, Granted())
     assert effects == [send(2, "rest", key="t:1")]
     draft, effects = play(draft, sent(2, "m1"), show(2, "a full", "rest grows"), Granted())
@@ -192,27 +192,27 @@ def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
     """It flushes once, at the end (S2-20)."""
     flushing = replace(FRESH, traits=replace(TRAITS, can_edit=False))
     assert play(flushing, show(0, "a"))[1] == []
-    assert play(flushing, Closed())[1] == [Ended(messages=())]
+    assert play(flushing, Closed())[1] == [DraftEnded(messages=())]
 
 
 def test_what_failed_is_asked_for_again() -> None:
     """With the text of then, not of now (P6)."""
     draft, effects = play(ONE, show(1, "ab"), Granted(), show(2, "abc"), failed(1))
-    assert effects == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0")]
     assert play(draft, Granted())[1] == [edit(2, "abc")]
 
 
 def test_an_edit_of_unknown_outcome_is_repeated() -> None:
     """The whole text again does no harm."""
     draft, effects = play(ONE, show(1, "ab"), Granted(), lost(1))
-    assert effects == [Ask(message="m0")]
+    assert effects == [RequestSlot(message="m0")]
     assert draft.parts[0].text is None
 
 
 def test_a_deletion_of_unknown_outcome_is_repeated() -> None:
     """Deleting twice does no harm."""
     _, effects = play(TWO, show(2, "a"), Granted(), lost(2))
-    assert effects == [Ask(message="m1")]
+    assert effects == [RequestSlot(message="m1")]
 
 
 def test_a_send_of_unknown_outcome_is_repeated_only_under_its_key() -> None:
@@ -221,7 +221,7 @@ def test_a_send_of_unknown_outcome_is_repeated_only_under_its_key() -> None:
     draft, effects = play(keyed, show(0, "a"), Granted(), lost(0), Granted())
     assert effects == [send(1, "a")]
     # It may have been the first attempt that arrived, with the text of then.
-    assert play(draft, sent(1, "m0"))[1] == [Ask(message="m0")]
+    assert play(draft, sent(1, "m0"))[1] == [RequestSlot(message="m0")]
     draft, effects = play(FRESH, show(0, "a"), Granted(), lost(0), show(1, "ab"))
     assert (effects, draft.uncertain) == ([], True)
 
@@ -247,15 +247,15 @@ def test_a_message_that_somebody_deleted_is_sent_again_once() -> None:
     draft, _ = play(draft, sent(2, "again"), show(2, "abc"), Granted())
     draft, effects = play(draft, refused(3, gone=True))
     assert effects == []
-    assert play(draft, show(3, "abcd"), Closed())[1] == [Ended(messages=())]
+    assert play(draft, show(3, "abcd"), Closed())[1] == [DraftEnded(messages=())]
 
 
 def test_an_earlier_message_that_is_gone_is_not_sent_below_the_later_ones() -> None:
     """Order is worth more than completeness while the answer is written."""
     draft, effects = play(TWO, show(2, "x", "b"), Granted(), refused(2, gone=True))
     assert effects == []
-    assert play(draft, show(3, "x", "bc"))[1] == [Ask(message="m1")]
-    assert play(draft, show(3, "x"), Granted(), done(3), Closed())[1] == [Ended(messages=())]
+    assert play(draft, show(3, "x", "bc"))[1] == [RequestSlot(message="m1")]
+    assert play(draft, show(3, "x"), Granted(), done(3), Closed())[1] == [DraftEnded(messages=())]
 
 
 def test_messages_of_a_former_life_are_replaced_by_the_new_text() -> None:
@@ -269,13 +269,13 @@ def test_closing_waits_for_the_call_under_way_and_for_no_other() -> None:
     """Its message is among those that the final takes over (P6)."""
     draft, effects = play(FRESH, show(0, "a"), Granted(), show(1, "ab"), Closed())
     assert effects == []
-    assert play(draft, sent(0, "m0"))[1] == [Ended(messages=("m0",))]
+    assert play(draft, sent(0, "m0"))[1] == [DraftEnded(messages=("m0",))]
 
 
 def test_closing_takes_back_what_was_asked() -> None:
     """A closed draft uses up nobody's budget; late grants and frames do nothing."""
     draft, effects = play(ONE, show(1, "ab"), Closed())
-    assert effects == [Withdraw(), Ended(messages=("m0",))]
+    assert effects == [Withdraw(), DraftEnded(messages=("m0",))]
     for late in (Granted(), show(2, "abc"), Closed(), done(0)):
         assert play(draft, late)[1] == []
 

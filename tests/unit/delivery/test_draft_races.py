@@ -50,7 +50,9 @@ MUTANTS = [
         id="takes the newest text for shown",
     ),
     pytest.param(
-        "Ended(messages=messages)", "Ended(messages=messages[:1])", id="forgets messages at the end"
+        "DraftEnded(messages=messages)",
+        "DraftEnded(messages=messages[:1])",
+        id="forgets messages at the end",
     ),
     pytest.param(
         "    if draft.closed:\n        draft = replace(draft, ended=True)",

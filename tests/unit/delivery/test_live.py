@@ -23,7 +23,7 @@ from tests.unit.delivery.rig import (
 )
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.live import DraftHandle, Left, Live, NewDraft
+from zeroclaw.delivery.live import DraftHandle, DraftRemainder, Live, NewDraft
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import (
     ChannelRejected,
@@ -73,10 +73,10 @@ async def test_words_that_a_person_reads_before_they_answer_wait_behind_no_reser
         handle = draft(rig)
         await rig.clock.sleep(1)
         handle.show(0, "May I?", is_last=True)
-        handle.stand()
+        handle.demand_messages()
         await rig.clock.sleep(0.5)
         assert seen(rig.channel) == []
-        handle.stand(is_read_now=True)
+        handle.demand_messages(is_read_now=True)
         await handle.at_rest()
         assert (rig.clock.monotonic(), seen(rig.channel)) == (1.5, ["May I?"])
         await handle.close()
@@ -349,7 +349,7 @@ async def test_a_draft_ends_whose_call_was_cancelled_before_it_began() -> None:
 
 async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> None:
     """The same, a moment later (P9)."""
-    closed: list[Left] = []
+    closed: list[DraftRemainder] = []
     channel = platform()
 
     async def unrecorded(ref: MessageRef) -> None:

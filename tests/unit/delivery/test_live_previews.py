@@ -10,7 +10,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import PLAIN_SENDS, TURN, Rig, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.live import LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
-from zeroclaw.delivery.rows import Left
+from zeroclaw.delivery.rows import DraftRemainder
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable, NotSupported, RateLimited
 from zeroclaw.value import replace
@@ -57,22 +57,22 @@ async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
     async with running(platform(NATIVE)) as rig:
         handle = draft(rig)
         handle.show(0, "let me look")
-        handle.stand()
-        await handle.stands()
+        handle.demand_messages()
+        await handle.wait_for_messages()
         assert seen(rig.channel) == (None, ["let me look"])
         handle.show(1, "let me look\n\nfound")
         await rig.clock.sleep(1)
         assert seen(rig.channel) == (None, ["let me look\n\nfound"])
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
-        handle.stand()
-        await handle.stands()
+        handle.demand_messages()
+        await handle.wait_for_messages()
 
 
 async def test_nothing_to_show_holds_nobody_up() -> None:
     async with running(platform(NATIVE)) as rig:
         handle = draft(rig)
-        handle.stand()
-        await handle.stands()
+        handle.demand_messages()
+        await handle.wait_for_messages()
         assert rig.clock.monotonic() == 0
         handle.show(0, "a")
         await rig.clock.sleep(1)
@@ -90,8 +90,8 @@ async def test_it_stands_at_once_behind_its_own_previews() -> None:
             handle.show(number, f"text {number}")
             await rig.clock.sleep(0.1)
         at = rig.clock.monotonic()
-        handle.stand()
-        await handle.stands()
+        handle.demand_messages()
+        await handle.wait_for_messages()
         assert rig.clock.monotonic() == at
         assert seen(rig.channel) == (None, ["text 99"])
         await handle.close()
@@ -107,8 +107,8 @@ async def test_a_platform_that_is_slow_holds_up_a_tool_for_seconds_only(
         handle = draft(rig)
         handle.show(0, "a")
         await rig.clock.sleep(1)
-        handle.stand()
-        await handle.stands()
+        handle.demand_messages()
+        await handle.wait_for_messages()
         assert rig.clock.monotonic() == 1 + LONGEST_STAND_S
         await rig.clock.sleep(60)
         assert seen(rig.channel) == (None, ["a"])
@@ -143,7 +143,7 @@ async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> No
         handle.show(1, "ab")
         await rig.clock.sleep(5)
         assert seen(rig.channel) == ("ab", [])
-        assert await handle.close() == Left(posted=0)
+        assert await handle.close() == DraftRemainder(posted=0)
 
 
 async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> None:

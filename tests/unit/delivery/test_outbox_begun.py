@@ -15,7 +15,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget, Capabilities
-from zeroclaw.delivery.rows import Left
+from zeroclaw.delivery.rows import DraftRemainder
 from zeroclaw.errors import RateLimited
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.value import replace
@@ -26,7 +26,7 @@ async def begun(rig: Rig, text: str) -> Put:
     put = final(rig, text, begun=True)
     assert put.state == "sending"
     await commit(rig.store, put)
-    rig.outbox.announce(put, Left())
+    rig.outbox.announce(put, DraftRemainder())
     return put
 
 
@@ -72,7 +72,7 @@ async def test_one_that_another_writer_changed_is_read_and_looked_for() -> None:
         put = final(rig, "done", begun=True)
         await commit(rig.store, put)
         await commit(rig.store, replace(put, expect=1))
-        rig.outbox.announce(put, Left())
+        rig.outbox.announce(put, DraftRemainder())
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
         assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
@@ -108,7 +108,7 @@ async def test_one_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
 async def test_elsewhere_it_says_so_when_it_begins(can: Capabilities) -> None:
     """What a kill leaves unsent is then sent without a look."""
     async with running(platform(can)) as rig:
-        assert rig.outbox.begins(rig.channel.address()) == ""
+        assert rig.outbox.mark_if_sent_now(rig.channel.address()) == ""
 
 
 async def test_behind_another_it_waits_and_in_a_channel_that_is_not_there() -> None:
@@ -117,7 +117,7 @@ async def test_behind_another_it_waits_and_in_a_channel_that_is_not_there() -> N
         there = rig.channel.address()
         put = note(rig, "first")
         await rig.commit(put)
-        assert rig.outbox.begins(there) == ""
+        assert rig.outbox.mark_if_sent_now(there) == ""
         await rig.outbox.ended(put.key)
-        assert rig.outbox.begins(there) != ""
-        assert rig.outbox.begins(replace(there, channel="gone")) == ""
+        assert rig.outbox.mark_if_sent_now(there) != ""
+        assert rig.outbox.mark_if_sent_now(replace(there, channel="gone")) == ""

@@ -14,7 +14,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Capabilities
-from zeroclaw.delivery.rows import OUTBOX, Ask, Settle, outbox_row
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, outbox_row
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Conflict, DeliveryUnknown
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.value import replace
@@ -23,7 +23,9 @@ from zeroclaw.value import replace
 def asking(rig: Rig) -> Put:
     return outbox_row(
         rig.ids.ulid(),
-        Ask(address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)),
+        ApprovalCard(
+            address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)
+        ),
         HERE,
     )
 
@@ -39,7 +41,7 @@ async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capab
         await rig.outbox.ended(put.key)
         row = await rig.row(put)
         item = OUTBOX.of(row)
-        assert isinstance(item, Ask)
+        assert isinstance(item, ApprovalCard)
         assert (row.state, rig.store.points()[-1]) == ("delivered", DurablePoint.ASKED)
         assert rig.hooks.asked_refs == [item.ref]
         assert await rig.store.get(RowKind.APPROVAL, "a1") is not None
@@ -82,7 +84,7 @@ async def test_every_message_of_a_card_shows_how_it_ended() -> None:
         await rig.commit(asked)
         await rig.outbox.ended(asked.key)
         item = OUTBOX.of(await rig.row(asked))
-        assert isinstance(item, Ask)
+        assert isinstance(item, ApprovalCard)
         assert item.ref is not None
         gone = replace(item.ref, message="deleted")
         puts = [

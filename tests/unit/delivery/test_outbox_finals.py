@@ -15,7 +15,7 @@ from tests.unit.delivery.outbox_rows import (
 from tests.unit.delivery.rig import PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
-from zeroclaw.delivery.rows import Left, Uncertainty
+from zeroclaw.delivery.rows import DraftRemainder, Uncertainty
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
@@ -54,7 +54,7 @@ async def test_what_the_draft_learned_late_is_used() -> None:
         refs = await posted(rig, "dra")
         put = final(rig, "drawn")
         await commit(rig.store, put)
-        rig.outbox.announce(put, Left(refs=refs))
+        rig.outbox.announce(put, DraftRemainder(refs=refs))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["drawn"]
         assert delivery_points(rig) == [DurablePoint.REF_KNOWN, DurablePoint.DELIVERED]
@@ -65,7 +65,7 @@ async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
     async with running(platform(PLAIN_SENDS)) as rig:
         put = final(rig, "done")
         await commit(rig.store, put)
-        rig.outbox.announce(put, Left(uncertainty=LOST))
+        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done" + catalogue.POSSIBLE_REPEAT.en]
 
@@ -88,7 +88,7 @@ async def test_a_lost_message_of_the_draft_is_found_by_its_key(
             to, Markdown(text=draft, key=message_key(turn, 0), draft=True)
         )
         await commit(rig.store, put)
-        rig.outbox.announce(put, Left(uncertainty=LOST))
+        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == left
 
@@ -103,7 +103,7 @@ async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> No
         first, deleted, _ = (shown.ref for shown in rig.channel.standing(to))
         rig.channel.lose(deleted)
         await commit(rig.store, put)
-        rig.outbox.announce(put, Left(refs=(first,), uncertainty=LOST, posted=2))
+        rig.outbox.announce(put, DraftRemainder(refs=(first,), uncertainty=LOST, posted=2))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["short"]
 

@@ -18,7 +18,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import OUTBOX, Ask, Settle, Text, outbox_row
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, Text, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.text import catalogue
@@ -34,7 +34,7 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         rig.channel.will("ask", Lost())
         put = outbox_row(
             rig.ids.ulid(),
-            Ask(
+            ApprovalCard(
                 address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)
             ),
             HERE,
@@ -42,7 +42,7 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         item = OUTBOX.of(await rig.row(put))
-        assert isinstance(item, Ask)
+        assert isinstance(item, ApprovalCard)
         assert rig.hooks.asked_refs == [item.ref]
         assert [call.name for call in rig.channel.calls] == ["ask", "lookup"]
         settled = outbox_row(
@@ -58,7 +58,9 @@ async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() ->
     """How it ends waits to be shown on it, which makes it no other card (P5)."""
     async with running(platform(LOOKING)) as rig:
         there = rig.channel.address("approver", direct=True)
-        put = outbox_row(rig.ids.ulid(), Ask(address=there, card=card(), approvals=("a1",)), HERE)
+        put = outbox_row(
+            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+        )
 
         async def press(call: Call) -> None:
             if call.name == "lookup":

@@ -16,7 +16,7 @@ from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.reconcile import MOST_LOST
-from zeroclaw.delivery.rows import Ask, outbox_row
+from zeroclaw.delivery.rows import ApprovalCard, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Put
@@ -187,7 +187,9 @@ async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_r
     channel.will("ask", Lost())
     channel.before = stop
     async with running(channel, store=store) as rig:
-        put = outbox_row(rig.ids.ulid(), Ask(address=there, card=card(), approvals=("a1",)), HERE)
+        put = outbox_row(
+            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+        )
         await rig.commit(put)
         await reached.wait()
     channel.before = None

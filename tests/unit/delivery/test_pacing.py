@@ -9,7 +9,7 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     Answered,
-    Ended,
+    CallEnded,
     Grant,
     Rank,
     Refused,
@@ -115,7 +115,7 @@ def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() ->
     assert effects == [WakeAt(at=53)]
     state, effects = play(state, Ticked(at=53))
     assert effects == [Grant(id="a")]
-    state, effects = play(state, Ended(chat="c", at=53.1))
+    state, effects = play(state, CallEnded(chat="c", at=53.1))
     assert effects == [WakeAt(at=54)]
     assert play(state, Ticked(at=54))[1] == [Grant(id="b")]
     assert state.chats["c"].gap_s == 0
@@ -229,7 +229,7 @@ def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None
                 request = Request(id=f"{rank} {number}", chat="c", rank=rank)
                 state, effects = step(state, Wanted(request=request, at=100))
                 granted[rank] = granted.get(rank, 0) + effects.count(Grant(id=request.id))
-                state, _ = step(state, Ended(chat="c", at=100))
+                state, _ = step(state, CallEnded(chat="c", at=100))
         assert granted == {Rank.DRAFT: burst - left, Rank.FINAL: left}
 
 
@@ -243,13 +243,13 @@ def test_after_a_start_drafts_wait_for_no_stock_that_is_filled_first(burst: int)
             state, effects = step(state, Wanted(request=draft("d"), at=at))
             if Grant(id="d") in effects:
                 granted.append(at)
-                state, _ = step(state, Ended(chat="c", at=at))
+                state, _ = step(state, CallEnded(chat="c", at=at))
         assert granted == [2, *range(3, burst, 2)]
         left = 0
         for number in range(burst):
             state, effects = step(state, Wanted(request=final(f"f{number}"), at=burst))
             left += Grant(id=f"f{number}") in effects
-            state, _ = step(state, Ended(chat="c", at=burst))
+            state, _ = step(state, CallEnded(chat="c", at=burst))
         assert left == burst // 2
 
 
@@ -262,7 +262,7 @@ def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
         state, effects = step(state, Wanted(request=draft("d"), at=at))
         if Grant(id="d") in effects:
             granted.append(at)
-            state, _ = step(state, Ended(chat="c", at=at))
+            state, _ = step(state, CallEnded(chat="c", at=at))
     assert [later - at for at, later in zip(granted[-20:], granted[-19:], strict=False)] == [2] * 19
 
 
@@ -280,7 +280,7 @@ def test_edits_that_count_apart_cost_their_chat_nothing() -> None:
         name = f"f{number}"
         state, effects = step(state, Wanted(request=final(name, message=message), at=100))
         assert Grant(id=name) in effects
-        state, _ = step(state, Ended(chat="c", at=100))
+        state, _ = step(state, CallEnded(chat="c", at=100))
     for message, at in (("m", 102), ("", 101)):
         assert step(state, Wanted(request=final("f", message=message), at=100))[1] == (
             WakeAt(at=at),
@@ -295,7 +295,7 @@ def test_no_more_drafts_begin_than_can_be_ended_by_an_edit() -> None:
         begun += [chat for _ in effects if Grant(id=chat) in effects][:1]
     assert begun == ["a", "b"]
     for chat in "ab":
-        state, _ = step(state, Ended(chat=chat, at=100))
+        state, _ = step(state, CallEnded(chat=chat, at=100))
     for chat, message in (("a", "m"), ("b", "m"), ("c", ""), ("d", "")):
         request = final(f"final {chat}", chat=chat, message=message)
         assert Grant(id=request.id) in step(state, Wanted(request=request, at=100))[1]
@@ -311,7 +311,7 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
     for at in range(51, 80):
         state, effects = play(state, Wanted(request=draft("d", message="m"), at=at))
         assert effects == [Grant(id="d")]
-        state, _ = step(state, Ended(chat="c", at=at))
+        state, _ = step(state, CallEnded(chat="c", at=at))
     _, effects = play(state, Wanted(request=final("f", message=message), at=79.01))
     assert effects == [Grant(id="f")]
 
@@ -369,7 +369,7 @@ def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
             for effect in effects:
                 if isinstance(effect, Grant):
                     served[effect.id] += 1
-                    state, _ = step(state, Ended(chat=effect.id, at=at))
+                    state, _ = step(state, CallEnded(chat=effect.id, at=at))
     assert max(served.values()) - min(served.values()) <= 1
 
 
@@ -409,6 +409,6 @@ def test_in_a_chat_one_call_is_under_way_at_a_time() -> None:
     )
     assert effects == []
     state, _ = step(state, Refused(chat="c", at=6, retry_after_s=3))
-    state, effects = step(state, Ended(chat="c", at=6))
+    state, effects = step(state, CallEnded(chat="c", at=6))
     assert effects == (WakeAt(at=9),)
     assert step(state, Ticked(at=9))[1] == (Grant(id="b"),)

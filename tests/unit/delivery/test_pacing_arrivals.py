@@ -10,7 +10,7 @@ from tests.unit.delivery.pacing_play import FREE, draft, final, limited, play
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.pacing import (
     LATE_S,
-    Ended,
+    CallEnded,
     Event,
     Grant,
     Rank,
@@ -109,7 +109,7 @@ class Platform:
         self.granted.append(number)
         self.arrived.append(at + wish.arrives * wish.takes_s)
         self.ends.append(at + wish.takes_s)
-        self.at(at + wish.takes_s, Ended(chat=f"c{number}", at=at + wish.takes_s))
+        self.at(at + wish.takes_s, CallEnded(chat=f"c{number}", at=at + wish.takes_s))
         self.at(at + wish.takes_s, Withdrawn(id=str(number), at=at + wish.takes_s, for_good=True))
 
     def has_room(self, at: float, more: int = 0) -> bool:
@@ -149,7 +149,7 @@ def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
     three = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b", "c")]
     state, effects = play(fresh(BUSY, 0, drafts_at_once=1), *three)
     assert effects == [WakeAt(at=5 + LATE_S)]
-    state, effects = play(state, Ended(chat="a", at=6))
+    state, effects = play(state, CallEnded(chat="a", at=6))
     assert effects == [WakeAt(at=6.01)]
     assert play(state, Ticked(at=6.01))[1] == [Grant(id="c")]
 
@@ -162,7 +162,7 @@ def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
         assert effects == [WakeAt(at=5 + LATE_S)]
         state, effects = play(state, Wanted(request=final("b", chat="b"), at=5))
         assert effects[0] == Grant(id="b")
-        state, _ = play(state, Ended(chat="c", at=6), Ended(chat="b", at=6), Ticked(at=7))
+        state, _ = play(state, CallEnded(chat="c", at=6), CallEnded(chat="b", at=6), Ticked(at=7))
         assert not state.drafts
 
 
@@ -178,8 +178,8 @@ def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
     assert effects == [Grant(id="b")]
     state, _ = play(
         state,
-        Ended(chat="b", at=late + 1),
-        Ended(chat="a", at=20),
+        CallEnded(chat="b", at=late + 1),
+        CallEnded(chat="a", at=20),
         Wanted(request=final("c"), at=20.01),
     )
     assert len(state.under_way) == 1

@@ -22,8 +22,8 @@ from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     LATE_S,
     Answered,
+    CallEnded,
     Effect,
-    Ended,
     Event,
     Grant,
     Pacing,
@@ -146,7 +146,7 @@ class World(RuleBasedStateMachine):
         self.feed(told(request))
         self.open.pop(0)
         self.ends.append(min(self.at, granted + LATE_S))
-        self.feed(Ended(chat=request.chat, at=self.at))
+        self.feed(CallEnded(chat=request.chat, at=self.at))
 
     def books(self, request: Request) -> list[tuple[list[float], Budget]]:
         """The instants that count with a request, by budget.

@@ -8,8 +8,8 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import (
     CERTAIN,
     OUTBOX,
+    DraftRemainder,
     Item,
-    Left,
     Second,
     Text,
     Uncertainty,
@@ -27,7 +27,7 @@ FINAL = Text(address=WHERE, text="täxt", turn=TURN, refs=(REF,), reply_to="m")
 FILE = rows.File(
     address=WHERE, name="a.txt", media_type="text/plain", digest="d", size_bytes=3, turn=TURN
 )
-ASK = rows.Ask(address=WHERE, card=card(), approvals=("a1",))
+ASK = rows.ApprovalCard(address=WHERE, card=card(), approvals=("a1",))
 
 
 def put(item: Item) -> Put:
@@ -42,9 +42,11 @@ def put(item: Item) -> Put:
             )
         case rows.File():
             return rows.outbox_row("k", item, HERE)
-        case rows.Ask():
+        case rows.ApprovalCard():
             return rows.outbox_row(
-                "k", rows.Ask(address=WHERE, card=item.card, approvals=item.approvals), HERE
+                "k",
+                rows.ApprovalCard(address=WHERE, card=item.card, approvals=item.approvals),
+                HERE,
             )
         case rows.Settle():
             return rows.outbox_row("k", item, HERE)
@@ -80,9 +82,9 @@ def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
     """Messages that are gone are counted, so that no key is used twice (P1)."""
     assert rows.part_key("k", FINAL) == f"{TURN}:1"
     assert rows.first_key("k", FINAL) == f"{TURN}:0"
-    left = Left(refs=(REF,), uncertainty=Uncertainty(may_stand=True), posted=3)
+    left = DraftRemainder(refs=(REF,), uncertainty=Uncertainty(may_stand=True), posted=3)
     assert rows.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
-    assert rows.with_draft(FINAL, Left(refs=(REF,), posted=1)) == FINAL
+    assert rows.with_draft(FINAL, DraftRemainder(refs=(REF,), posted=1)) == FINAL
 
 
 def test_a_note_is_keyed_by_its_row() -> None:
@@ -123,7 +125,7 @@ def test_a_lookup_goes_on_where_the_last_one_ended() -> None:
 
 @SENT
 def test_a_row_that_holds_its_uncertainty_as_four_fields_is_read(
-    item: Text | rows.File | rows.Ask,
+    item: Text | rows.File | rows.ApprovalCard,
 ) -> None:
     """Rows outlive a release: a send that an older daemon had begun is looked up (P1)."""
     known = Uncertainty(may_stand=True, mark="3", late=True, second=SECOND)

@@ -72,7 +72,9 @@ def text(days: float, state: str) -> Row:
 
 def card(days: float, state: str) -> Row:
     made = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
-    put = rows.outbox_row(key(days), rows.Ask(address=PLACE, card=made, approvals=()), HERE)
+    put = rows.outbox_row(
+        key(days), rows.ApprovalCard(address=PLACE, card=made, approvals=()), HERE
+    )
     return of(put, state)
 
 

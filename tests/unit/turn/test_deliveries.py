@@ -5,7 +5,7 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_calls import Lost
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.delivery import rows as outbox_rows
-from zeroclaw.delivery.rows import OUTBOX, Ask
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.value import replace
@@ -43,10 +43,10 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
     (row,) = [
         row
         for row in await world.store.select(Query(kind=RowKind.OUTBOX))
-        if isinstance(OUTBOX.of(row), Ask)
+        if isinstance(OUTBOX.of(row), ApprovalCard)
     ]
     shown = OUTBOX.of(row)
-    assert isinstance(shown, Ask)
+    assert isinstance(shown, ApprovalCard)
     unknown = outbox_rows.changed(row, replace(shown, ref=None), "sending")
     await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(unknown,)))
     async with world.running() as house:
