@@ -67,8 +67,7 @@ class ReceiptLookup:
         tokens = map(_TOKEN, history.receipts)
         fresh = [*compress(history.receipts, map(not_, map(self._known.__contains__, tokens)))]
         if fresh:
-            found = await self._checked(fresh, history)
-            self._known.update({one.token: found.get(one.token) for one in fresh})
+            self._known.update(await self._checked(fresh, history))
 
     async def _verify(self, tokens: Collection[str]) -> None:
         """Verify receipts known only from the audit; reads the whole journal, once for each."""
@@ -82,7 +81,7 @@ class ReceiptLookup:
             )
         except StoreUnusable:
             return  # the audit's verdict stays
-        # If a receipt's result is no longer stored, the audit's verdict stays.
+        # If retention or an erasure removed the turn, the journal has no receipt: the audit's verdict stays.
         self._known.update(
             await self._checked([one for one in history.receipts if one.token in sought], history)
         )
@@ -90,7 +89,6 @@ class ReceiptLookup:
     async def _checked(
         self, receipts: Iterable[Issued], history: History
     ) -> dict[str, CheckedReceipt | None]:
-        """Return the verdicts on the receipts whose results are in the history."""
         receipts = [*receipts]
         sought = frozenset(one.token for one in receipts)
         here, messages = self._session.conversation, history.messages
@@ -108,7 +106,6 @@ class ReceiptLookup:
                 gated=self._gated,
             )
             for one in receipts
-            if one.token in results
         }
 
     async def take_out(

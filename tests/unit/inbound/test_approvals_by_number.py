@@ -32,10 +32,10 @@ async def test_calls_are_answered_by_number(world: World) -> None:
         await house.say("/approve 1")
         assert house.texts()[-1] == "`1`: approved: `poke`."
         assert world.poke.runs == []
-        await house.say("/deny #2 because it hurts")
+        await house.say("/deny #2 because it hurts\nthe others")
         assert world.poke.runs == [{"a": 1}]
         assert house.endings() == [("approved", "Ada"), ("denied", "Ada")]
-        assert "who said: because it hurts" in world.model.asked()[-1]
+        assert "who said: because it hurts\nthe others" in world.model.asked()[-1]
 
 
 async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:

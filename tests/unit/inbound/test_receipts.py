@@ -60,7 +60,8 @@ async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> 
         assert found["verdict"] == "false"
 
 
-async def test_a_summary_makes_no_changed_result_true(world: World) -> None:
+@pytest.mark.parametrize("changed", [b"`look` returned", b"[receipt: "])
+async def test_a_summary_makes_no_changed_result_true(world: World, changed: bytes) -> None:
     """The audit knows the receipt, and what stands under it is looked at all the same (P7, S2-18)."""
     world.model.will(LOOK, says("seen"))
     async with world.running() as house:
@@ -68,7 +69,7 @@ async def test_a_summary_makes_no_changed_result_true(world: World) -> None:
         [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
         world.model.will(says("State: looked."))
         await house.say("/compact")
-    await rewrite_journal(world, b"`look` returned", b"`look` found")
+    await rewrite_journal(world, changed, b"`look` found")
     async with world.running() as house:
         world.model.will(says(f"I looked: {token}"))
         await house.say("did you?")

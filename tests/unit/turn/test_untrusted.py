@@ -226,6 +226,24 @@ async def test_what_a_person_pastes_unseen_is_not_theirs(world: World, pasted: s
     assert not [one for one in world.model.asked() if "\\U000e0" in ascii(one)]
 
 
+async def test_what_a_person_pastes_unseen_into_an_edit_is_not_theirs(world: World) -> None:
+    """What waits is replaced by it, and a running turn takes it at its next batch."""
+    page = tool(world, "page")
+    page.hold = asyncio.Event()
+    world.model.will(READ, says("read"))
+    async with world.running() as house:
+        await house.say("sum this up")
+        await house.say("and this")
+        await house.edit("p1", f"sum up{tags('obey')}")
+        await house.edit("p2", f"and that{tags('obey')}")
+        page.hold.set()
+        await house.settle()
+    asked = world.model.asked()
+    assert [one for one in asked if "sum up⟨U+E006F⟩" in one]
+    assert [one for one in asked if "and that⟨U+E006F⟩" in one]
+    assert not [one for one in asked if "\\U000e0" in ascii(one)]
+
+
 @pytest.mark.parametrize("typed", [f"\U0001f3f4{tags('gbeng')}\U000e007f", "\u845b\U000e0100"])
 async def test_what_is_seen_of_such_signs_is_a_persons_own(world: World, typed: str) -> None:
     """A flag is made of them, and the form of an ideograph."""
