@@ -169,6 +169,25 @@ async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World)
         assert [row.key for row in await house.rows(RowKind.NOTE) if row.conversation] == []
 
 
+async def test_what_a_card_showed_goes_wherever_a_wish_is_cut_off(world: World) -> None:
+    """Their calls are known by the requests, which go last; another person's cards stay."""
+    tulip, rose = (asks_for(("poke", f'{{"a": "{one}"}}')) for one in ("tulip", "rose"))
+    world.model.will(tulip, says("done"), rose, says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="club")
+        await house.press()
+        await house.say("poke it", room="club")
+        await house.press()
+        await house.say("/forget", "ben")
+        code = code_of(house.texts("ben")[-1])
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        await house.say(f"/forget {code}", "ben")
+    await cut_off_everywhere(world)
+    assert "tulip" not in await kept(world)
+    cards = [row.body for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
+    assert len([one for one in cards if b"rose" in one]) == 2
+
+
 async def cut_off_everywhere(world: World) -> None:
     """Let a wish be carried out by as many processes as it has commits."""
     cuts = 0
