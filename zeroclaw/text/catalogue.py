@@ -814,8 +814,8 @@ FORGOTTEN_YOU = Sentence(
     en="Done: what you said to me is removed.", de="Erledigt: was du mir gesagt hast, ist gelöscht."
 )
 FORGOTTEN_NOTHING = Sentence(
-    en="Nothing is removed: of `{whom}` I keep nothing.",
-    de="Gelöscht ist nichts: von `{whom}` bewahre ich nichts auf.",
+    en="There is nothing left to remove: of `{whom}` I keep nothing.",
+    de="Es gibt nichts mehr zu löschen: von `{whom}` bewahre ich nichts auf.",
 )
 FORGOTTEN_OTHER = Sentence(
     en="Done: what `{whom}` said to me is removed.",

@@ -386,7 +386,9 @@ async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: Worl
         assert "tulip" not in await kept(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
         await forget(house, "ada", "bob")
-        assert house.texts()[-1] == "Nothing is removed: of `person:bob` I keep nothing."
+        assert (
+            house.texts()[-1] == "There is nothing left to remove: of `person:bob` I keep nothing."
+        )
 
 
 async def test_whoever_answered_a_question_takes_nobody_elses_chat_along(world: World) -> None:
