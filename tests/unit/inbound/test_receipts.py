@@ -9,8 +9,10 @@ from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit, receipt
+from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import EVERY_S
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Trim
+from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, RowKind, Trim
 
 LOOK = asks_for(("look", "{}"))
 FORGED = "zc-receipt-1767268800-" + "A" * 43
@@ -58,6 +60,28 @@ async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> 
     async with world.running() as house:
         [found] = await house.services.receipts.verify(token)
         assert found["verdict"] == "false"
+
+
+@pytest.mark.parametrize("gone", ["key", "call"])
+async def test_a_receipt_whose_key_or_call_is_gone_is_of_an_earlier_run(
+    world: World, gone: str
+) -> None:
+    """Nothing can verify it, and the conversation's record shows that it was issued (P7)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    since_s = 0.0
+    if gone == "key":
+        since_s = world.clock.now().timestamp() + 1
+    else:
+        calls = await world.store.select(Query(kind=RowKind.ACTION))
+        writes = tuple(Delete(kind=row.kind, key=row.key) for row in calls)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    other = receipt.Key(id="other", secret=b"o" * 32)
+    keys = Keys(current=other, every=(other,), since_s=since_s)
+    [found] = await Receipts(world.store, keys).verify(token)
+    assert found["verdict"] == "earlier"
 
 
 @pytest.mark.parametrize("changed", [b"`look` returned", b"[receipt: "])
