@@ -13,7 +13,7 @@ from zeroclaw.console.conversations import ConversationSummary, FilledWindow, St
 from zeroclaw.console.frame import PageState
 from zeroclaw.console.grants import GrantView
 from zeroclaw.console.people import PeopleView
-from zeroclaw.context.composer import Whose
+from zeroclaw.context.composer import RequestOwner
 from zeroclaw.conversation.inbox import INBOX, Opening, PersonMessage
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
@@ -199,7 +199,9 @@ class ConsoleReader:
         if not inbox:
             return None
         newest = INBOX.of(inbox[0])
-        whose = Whose(conversation=conversation, principal=newest.principal, address=newest.address)
+        whose = RequestOwner(
+            conversation=conversation, principal=newest.principal, address=newest.address
+        )
         found = await filled(self._store, self._context.sources, whose)
         return FilledWindow(
             rows=tuple((named(part, "en"), tokens) for part, tokens in found.shares.items()),

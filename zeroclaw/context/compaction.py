@@ -154,7 +154,7 @@ def summary_question(summary: str, window: int | None) -> Question:
     )
 
 
-def told(
+def question_messages(
     question: Question, gone: Sequence[Message], most_tokens: int
 ) -> tuple[SystemMessage, UserMessage]:
     """Return the messages of a question: the task, and the messages it is about as data, cut to fit.
@@ -172,7 +172,7 @@ def told(
         - sum(map(of_text, earlier))
         - of_message(UserMessage(content=""))
     )
-    said, lines = [*_told(gone)], list[str]()
+    said, lines = [*_labelled_texts(gone)], list[str]()
     for most_chars in _CHARS:
         lines = [_line(whose, _short(text, most_chars)) for whose, text in said]
         if sum(map(of_text, lines)) <= left:
@@ -196,7 +196,7 @@ def _is_runtimes(message: Message | None) -> bool:
     )
 
 
-def _told(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+def _labelled_texts(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
     """Yield a label and the text for each text of the messages."""
     for message in messages:
         match message:

@@ -23,7 +23,7 @@ from zeroclaw.context.assembly import (
     reserve_of,
     shares,
 )
-from zeroclaw.context.compaction import Breaker, Question, is_heavy, told
+from zeroclaw.context.compaction import Breaker, Question, is_heavy, question_messages
 from zeroclaw.context.history import files_of, with_file_parts
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
@@ -77,7 +77,7 @@ class Filled(Value):
     reserve: int
 
 
-class Whose(Value):
+class RequestOwner(Value):
     """The conversation, person and chat of a request; they decide what may be offered in it."""
 
     conversation: ConversationId
@@ -109,7 +109,11 @@ class RequestSources(Value):
     share: FairShare
 
     async def gathered(
-        self, whose: Whose, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
+        self,
+        whose: RequestOwner,
+        place: Place,
+        skills: tuple[str, ...],
+        notes: tuple[int, ...] = (),
     ) -> Gathered:
         """Ask the Context Providers of one place.
 
@@ -132,7 +136,7 @@ class RequestSources(Value):
         )
         return await self.providers.gather(asked, place, facts.context_tokens, self.count)
 
-    def definitions(self, whose: Whose, loaded: Loaded) -> tuple[ToolDefinition, ...]:
+    def definitions(self, whose: RequestOwner, loaded: Loaded) -> tuple[ToolDefinition, ...]:
         """Return the tools to send."""
         if not self.model.provider.facts.calls_tools:
             return ()
@@ -157,7 +161,7 @@ class RequestSources(Value):
         has_files = bool(files_of(spoken.messages))  # almost none has
         return Scene(
             parts=parts,
-            messages=await self.apart(here, spoken.messages, shown)
+            messages=await self.run_off_loop_if_large(here, spoken.messages, shown)
             if has_files
             else spoken.messages,
             summary=spoken.summary,
@@ -188,18 +192,18 @@ class RequestSources(Value):
         if (count := self.count) is None:
             return known
         learned = self.model.record.learned
-        messages, texts = await self.apart(
+        messages, texts = await self.run_off_loop_if_large(
             here, scene.messages, lambda: _uncounted(scene, known, learned)
         )
         sizes = await count(texts) if texts else ()
         if sizes is None:
             return known
         found = dict(zip(texts, sizes, strict=True))
-        return await self.apart(
+        return await self.run_off_loop_if_large(
             here, messages, lambda: tokens.counted(known, messages, scene.tools, found)
         )
 
-    async def filled(self, spoken: Spoken, whose: Whose) -> Filled:
+    async def filled(self, spoken: Spoken, whose: RequestOwner) -> Filled:
         """Return what the next request of a conversation would contain."""
         gathered = await self.gathered(whose, "system", spoken.loaded.skills)
         here, tools = whose.conversation, self.definitions(whose, spoken.loaded)
@@ -214,9 +218,9 @@ class RequestSources(Value):
                 shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
             )
 
-        return await self.apart(here, scene.messages, look)
+        return await self.run_off_loop_if_large(here, scene.messages, look)
 
-    async def apart(
+    async def run_off_loop_if_large(
         self, here: ConversationId, messages: Sequence[Message], work: Callable[[], T]
     ) -> T:
         """Run work on each of some messages; in a thread if they are many, or long (P9)."""
@@ -251,13 +255,13 @@ class Composer(Struct, eq=False):
 
     sources: RequestSources
     record: RequestRecord
-    whose: Whose
+    whose: RequestOwner
     turn: TurnId
     correlation: str
     _standing: tuple[tuple[str, ...], Gathered] | None = None
     _tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
     _sent: Assembled | None = None
-    _untold: Usage = NO_USAGE
+    _uncharged: Usage = NO_USAGE
 
     @property
     def learned(self) -> Learned:
@@ -283,7 +287,7 @@ class Composer(Struct, eq=False):
         scene = await self._scene(spoken, (*standing.parts, *passing.parts))
         made = await self._assembled(scene)
         self._sent = made
-        self._untold = Usage(input_tokens=made.tokens)
+        self._uncharged = Usage(input_tokens=made.tokens)
         request = ModelRequest(
             messages=made.messages,
             tools=scene.tools,
@@ -301,12 +305,12 @@ class Composer(Struct, eq=False):
             sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
         )
 
-    def untold(self) -> Usage:
+    def take_uncharged_usage(self) -> Usage:
         """Return the usage that the turn has not been charged yet, and reset it.
 
         For a request under way it is an estimate of its input, on the high side.
         """
-        untold, self._untold = self._untold, NO_USAGE
+        untold, self._uncharged = self._uncharged, NO_USAGE
         return untold
 
     async def expected(self, spoken: Spoken) -> Usage:
@@ -314,13 +318,15 @@ class Composer(Struct, eq=False):
         made = await self._assembled(await self.scene(spoken))
         return Usage(input_tokens=made.tokens)
 
-    async def apart(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
+    async def run_off_loop_if_large(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
         """Run work on each of some messages; see `RequestSources.apart`."""
-        return await self.sources.apart(self.whose.conversation, messages, work)
+        return await self.sources.run_off_loop_if_large(self.whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
         known, learned = await self._counted(scene), self.learned
-        made = await self.apart(scene.messages, lambda: assemble(scene, known, learned))
+        made = await self.run_off_loop_if_large(
+            scene.messages, lambda: assemble(scene, known, learned)
+        )
         self.record.weighed = made.weighed
         return made
 
@@ -349,7 +355,7 @@ class Composer(Struct, eq=False):
             self.sources.settings.config.compaction.threshold,
         )
         known, learned = await self._counted(scene), self.learned
-        return await self.apart(
+        return await self.run_off_loop_if_large(
             scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
         )
 
@@ -363,17 +369,19 @@ class Composer(Struct, eq=False):
             gone: The messages.
             most_tokens: The limit of the request, which is cut to fit.
         """
-        messages = await self.apart(gone, lambda: told(question, gone, most_tokens))
+        messages = await self.run_off_loop_if_large(
+            gone, lambda: question_messages(question, gone, most_tokens)
+        )
         request = ModelRequest(
             messages=messages,
             max_output_tokens=question.answer_tokens,
             correlation=self.correlation,
             model=self.sources.settings.config.compaction.model,
         )
-        before = self._untold
-        self._untold += estimated_input(request)
+        before = self._uncharged
+        self._uncharged += estimated_input(request)
         answer, usage = await complete(self.sources.model, request)
-        self._untold = before + usage
+        self._uncharged = before + usage
         return answer
 
     async def scene(self, spoken: Spoken) -> Scene:

@@ -52,7 +52,7 @@ def facts_question(known: Iterable[str], window: int | None, most_tokens: int) -
     )
 
 
-def facts_of(text: str) -> tuple[str, ...]:
+def parse_facts(text: str) -> tuple[str, ...]:
     """Return the facts that a model wrote, in its order."""
     found: dict[str, None] = {}
     for line in text.splitlines():

@@ -34,14 +34,16 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())
     known, learned = record.weighed, composer.learned
-    tail = await composer.apart(scene.messages, lambda: kept(scene, known, learned, least=is_asked))
+    tail = await composer.run_off_loop_if_large(
+        scene.messages, lambda: kept(scene, known, learned, least=is_asked)
+    )
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():
         return _failed("")
     messages, start = scene.messages, tail.start
     gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
-    if is_asked and await composer.apart(gone, lambda: is_little(gone)):
+    if is_asked and await composer.run_off_loop_if_large(gone, lambda: is_little(gone)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.sources.model.summariser.facts.context_tokens) is not None:
@@ -51,7 +53,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     answer = await composer.ask(question, gone, room)
     if isinstance(answer, Raised) and isinstance(answer.error, ContextOverflow):
         answer = await composer.ask(question, gone, room // 2)
-    usage = composer.untold()
+    usage = composer.take_uncharged_usage()
     summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
     if not summary:
         why = answer.line if isinstance(answer, Raised) else "the model said nothing"

@@ -106,7 +106,7 @@ class EffectExecutor:
         match event:
             case ResponseReceived(message=message, usage=usage):
                 composer.answered(usage)
-                sent = composer.untold()
+                sent = composer.take_uncharged_usage()
                 # The request costs something even if the endpoint reports no usage.
                 if not usage.output_tokens:
                     usage += Usage(output_tokens=of_message(message))
@@ -120,7 +120,7 @@ class EffectExecutor:
                     # The calls are recorded before the gate decides, so before anything is done.
                     happened = replace(happened, journal=(received,))
             case StreamCut(usage=usage) | RequestFailed(usage=usage):
-                sent = composer.untold()
+                sent = composer.take_uncharged_usage()
                 if usage.total_tokens:
                     usage = usage if usage.input_tokens else usage + sent
                     happened = Transition(
@@ -130,7 +130,7 @@ class EffectExecutor:
                     )
             case ContextOverflowed(window=window):
                 composer.overflowed(window)
-                composer.untold()  # an endpoint that refuses a request charges nothing for it
+                composer.take_uncharged_usage()  # an endpoint that refuses a request charges nothing for it
             case _:
                 pass
         await self._tell(happened)

@@ -8,7 +8,7 @@ are written in the commit of the summary, so a kill keeps both or neither.
 
 from msgspec.json import encode
 
-from zeroclaw.context.facts import facts_of, facts_question
+from zeroclaw.context.facts import facts_question, parse_facts
 from zeroclaw.context.notes import added, note_of
 from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
@@ -78,7 +78,7 @@ class FactNotes:
         if isinstance(answer, Raised):
             services.log("facts_failed", why=answer.line, level="warning")
             return ()
-        return facts_of(answer)
+        return parse_facts(answer)
 
     async def _may_keep(self) -> bool:
         """Tell whether the gate would allow a note now; this records nothing."""

@@ -168,7 +168,7 @@ class TurnLoop:
         if isinstance(aborted := next(iter(happened.events), None), AbortRequested):
             self._abort = happened
             # Usage of the request that is cut off; of its answer, only what was shown.
-            usage = self._turn.composer.untold()
+            usage = self._turn.composer.take_uncharged_usage()
             if usage.total_tokens and isinstance(state, Streaming):
                 usage += Usage(output_tokens=of_text(state.shown))
             happened = Transition(events=(replace(aborted, usage=usage),))

@@ -92,7 +92,7 @@ class ReceiptLookup:
         receipts = [*receipts]
         sought = frozenset(one.token for one in receipts)
         here, messages = self._session.conversation, history.messages
-        results = await self._services.sources.apart(
+        results = await self._services.sources.run_off_loop_if_large(
             here, messages, lambda: signed_results(messages, sought)
         )
         return {

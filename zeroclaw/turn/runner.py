@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeGuard
 
-from zeroclaw.context.composer import Composer, Whose
+from zeroclaw.context.composer import Composer, RequestOwner
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.downloads import MessagesForModel
 from zeroclaw.conversation.inbox import (
@@ -205,7 +205,7 @@ class TurnRunner:
         composer = Composer(
             self._services.sources,
             session.requests,
-            Whose(conversation=here, principal=whose, address=row.address),
+            RequestOwner(conversation=here, principal=whose, address=row.address),
             turn=opened.turn,
             correlation=opened.correlation,
         )

@@ -38,7 +38,7 @@ def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
 def asked(
     gone: tuple[Message, ...], summary: str = "", *, most_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.told(summary_question(summary, WINDOW), gone, most_tokens)
+    return compaction.question_messages(summary_question(summary, WINDOW), gone, most_tokens)
 
 
 def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:

@@ -12,8 +12,8 @@ from zeroclaw.context.facts import (
     FACT_CHARS,
     MOST_FACTS,
     MOST_KNOWN_CHARS,
-    facts_of,
     facts_question,
+    parse_facts,
 )
 from zeroclaw.context.tokens import of_message
 from zeroclaw.message import Message
@@ -22,7 +22,9 @@ from zeroclaw.message import Message
 def asked(
     *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.told(facts_question(known, 4_000, most_tokens), gone, most_tokens)
+    return compaction.question_messages(
+        facts_question(known, 4_000, most_tokens), gone, most_tokens
+    )
 
 
 def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -71,12 +73,12 @@ def test_it_is_made_to_fit() -> None:
 )
 def test_a_fact_is_a_json_text_on_a_line_of_its_own(text: str, facts: tuple[str, ...]) -> None:
     """Whatever else a model says is none."""
-    assert facts_of(text) == facts
+    assert parse_facts(text) == facts
 
 
 @given(st.text())
 def test_whatever_a_model_says_its_facts_are_few_short_lines(text: str) -> None:
     for said_so in (text, "\n".join(f'"{n} {text}"' for n in range(20))):
-        found = facts_of(said_so)
+        found = parse_facts(said_so)
         assert len(found) <= MOST_FACTS
         assert all(len(one) <= FACT_CHARS and len(one.splitlines()) == 1 for one in found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from zeroclaw.context.composer import Filled, RequestSources, Whose
+from zeroclaw.context.composer import Filled, RequestOwner, RequestSources
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.store import Store
 from zeroclaw.text import catalogue
@@ -22,7 +22,7 @@ NAMES: Mapping[str, Sentence] = {
 }
 
 
-async def filled(store: Store, sources: RequestSources, whose: Whose) -> Filled:
+async def filled(store: Store, sources: RequestSources, whose: RequestOwner) -> Filled:
     """Return what the next request of a conversation would contain."""
     history = await read_history(store, whose.conversation)
     return await sources.filled(history.spoken(), whose)
@@ -30,7 +30,7 @@ async def filled(store: Store, sources: RequestSources, whose: Whose) -> Filled:
 
 async def told_filling(store: Store, sources: RequestSources, given: Invocation) -> Reply:
     """Reply with it; nothing is changed."""
-    whose = Whose(conversation=given.here, principal=given.principal, address=given.address)
+    whose = RequestOwner(conversation=given.here, principal=given.principal, address=given.address)
     return Reply(text=in_words(await filled(store, sources, whose), given.language))
 
 
