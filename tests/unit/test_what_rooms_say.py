@@ -23,7 +23,7 @@ ELSEWHERE = {
     "gate/verdict.py": "what is read in place of a result",
     "gate/ruling.py": "why a call may not run",
     "gate/wording.py:_RETURNED": "how a result is wrapped",
-    "gate/wording.py:told_the_model": "what is read in place of a result",
+    "gate/wording.py:refusal_for_model": "what is read in place of a result",
     "gate/wording.py:unreachable": "what is read in place of a result",
     "retention/erase.py:_rewrite_journal": "a note in the history",
     "conversation/downloads.py": "what became of a file",

@@ -60,9 +60,9 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     from zeroclaw.inbound.commands.halt import HALTS
     from zeroclaw.inbound.identity import PEOPLE
     from zeroclaw.stores.sqlite.backup import restore as put_back
-    from zeroclaw.turn.tool_calls import restored
+    from zeroclaw.turn.tool_calls import mark_restored
 
-    mark = restored(SystemIds(SystemClock()).ulid())
+    mark = mark_restored(SystemIds(SystemClock()).ulid())
     put_back(
         path,
         place,

@@ -297,7 +297,7 @@ class Composer(Struct, eq=False):
         )
         return request, made.is_cut
 
-    def answered(self, usage: Usage) -> None:
+    def learn_from_answer(self, usage: Usage) -> None:
         """Learn from the usage of the answered request."""
         if (sent := self._sent) is None:
             return
@@ -319,7 +319,7 @@ class Composer(Struct, eq=False):
         return Usage(input_tokens=made.tokens)
 
     async def run_off_loop_if_large(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
-        """Run work on each of some messages; see `RequestSources.apart`."""
+        """Run work on each of some messages; see `RequestSources.run_off_loop_if_large`."""
         return await self.sources.run_off_loop_if_large(self.whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
@@ -335,7 +335,7 @@ class Composer(Struct, eq=False):
         record.weighed = await self.sources.counted(here, scene, record.weighed)
         return record.weighed
 
-    def overflowed(self, window: int | None) -> None:
+    def learn_from_overflow(self, window: int | None) -> None:
         """Learn that the request was too large; `window` if the endpoint named it."""
         if self._sent is not None:
             record = self.sources.model.record

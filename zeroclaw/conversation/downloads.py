@@ -33,7 +33,7 @@ from zeroclaw.conversation.message_text import messages, origins, own_text, run_
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
-from zeroclaw.gate.taint import Source, joined, named
+from zeroclaw.gate.taint import Source, merge_sources, named
 from zeroclaw.message import FileKind, FilePart
 from zeroclaw.readers.formats import recognise
 from zeroclaw.readers.pictures import model_media_type, without_metadata
@@ -159,7 +159,7 @@ class Downloads(Value):
             texts=tuple(text for one in found for text in one.texts),
             unheard=found[0].unheard if alike else "some",
             own=tuple(text for one in found for text in one.own),
-            untrusted=joined((), (source for one in found for source in one.untrusted)),
+            untrusted=merge_sources((), (source for one in found for source in one.untrusted)),
             files=tuple(file for one in found for file in one.files),
         )
 
@@ -196,7 +196,7 @@ class Downloads(Value):
             texts=(text,),
             unheard=unheard,
             own=(own_text(asks),),
-            untrusted=joined(origins(asks), brought),
+            untrusted=merge_sources(origins(asks), brought),
             files=parts(files),
         )
 

@@ -75,7 +75,7 @@ class Reloader(Struct):
         settings.statements = fresh.checked.statements
         if fresh.places.skills == start.places.skills:
             settings.skills = fresh.checked.skills
-        context.people.configured(settings.config)
+        context.people.apply_config(settings.config)
         context.policy.configured()
         self.revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))

@@ -300,7 +300,7 @@ class Services:
         await self.take_halt(await last_halt(store))
         await learn_stored(store, self.people)
         async for chosen in LANGUAGE_CHOICES.all(store):
-            self.people.chose(chosen)
+            self.people.learn_choice(chosen)
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
         await self.deadlines.resume_strangers()
@@ -335,7 +335,7 @@ class Services:
         self.deadlines.written(writes)
         self.strangers.written(writes)
         before = self.people.revoked
-        if self.people.written(writes):
+        if self.people.learn_from_writes(writes):
             self.policy.revoke(self.people.revoked)
             if self.people.revoked - before:
                 self.revocation.begin()

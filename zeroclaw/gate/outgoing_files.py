@@ -24,7 +24,7 @@ MOST_CAPTION_CHARS = 500
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def judged(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOutput:
+def checked_files(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOutput:
     """Return the output with its files as they may be sent, or a failure that says why not.
 
     Args:

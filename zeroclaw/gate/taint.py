@@ -128,7 +128,7 @@ def _short(name: str) -> str:
     return f"{cut}`" if cut.count("`") % 2 else cut
 
 
-def joined(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
+def merge_sources(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
     """Return both without repeats, only the newest; empty only if both are."""
     return tuple(dict.fromkeys((*known, *new)))[-MOST_SOURCES:]
 

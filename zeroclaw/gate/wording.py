@@ -61,7 +61,7 @@ def ended(approval: ApprovalRequest, language: Language) -> str:
             assert_never(approval.state)
 
 
-def told_the_model(approval: Approval) -> str:
+def refusal_for_model(approval: Approval) -> str:
     """Return what the model reads instead of the result of a call that may not run.
 
     Raises:
@@ -88,8 +88,8 @@ def told_the_model(approval: Approval) -> str:
             assert_never(approval.state)
 
 
-def told_people(approval: Approval, language: Language) -> str:
-    """Return the same for a person who called the tool themselves; see `told_the_model`."""
+def refusal_for_people(approval: Approval, language: Language) -> str:
+    """Return the same for a person who called the tool themselves; see `refusal_for_model`."""
     if approval.state == "expired":
         return catalogue.CALL_NOT_ANSWERED.to(language, tool=approval.tool)
     because = f" ({approval.reason})" if approval.reason else ""

@@ -136,7 +136,7 @@ class Anchors(Struct, eq=False):
         return found
 
 
-async def verified(logs: Logs, stream: str) -> audit.Intact | audit.Broken:
+async def verify_stream(logs: Logs, stream: str) -> audit.Intact | audit.Broken:
     """Verify a stored chain against the daemon's chain; `STREAM` for the daemon's own.
 
     Raises:

@@ -147,7 +147,7 @@ class Approvals(Struct, eq=False):
             writes=tuple(writes),
             scope=scope,
             wake=(scope,) if scope and writes else (),
-            left=" ".join((*left, numbers.rest)) if left else "",
+            remaining_words=" ".join((*left, numbers.rest)) if left else "",
         )
 
     async def pending(self, given: Invocation) -> Reply:
@@ -178,7 +178,7 @@ class Approvals(Struct, eq=False):
         if self.may_pair(principal):
             # In a group only requests with a card there: others read along.
             lines += [
-                f"- {pairing.line(one, language, place)}"
+                f"- {pairing.list_line(one, language, place)}"
                 for one, _ in await strangers_of(self.context.store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
@@ -210,7 +210,7 @@ class Approvals(Struct, eq=False):
         if isinstance(one, Stranger):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
-            return met, pairing.said(met, principal.language)
+            return met, pairing.toast(met, principal.language)
         # A reload that forbids it also applies to requests that are already open.
         may_answer = self.context.settings.config.approvals.requester_may_answer
         found = approvals.answer(

@@ -27,27 +27,27 @@ class Plan(Value):
         conversation: The scope of the writes; None for the daemon's own.
         writes: Committed together with the claim.
         here: The conversation in which a command was given, if it is not the scope.
-        piece: The queued item of a message that was split, whose rest may still come.
+        fragment_item: The queued item of a message that was split, whose rest may still come.
         toast: A short reply to the sender alone; it may be lost.
         reply_wanted: The toast asks for a reason.
         wake: Conversations with new items in their inbox.
         idle: Its only effect is a reply, so it counts against the sender's rate limit.
         claimed: Whether the event's keys are claimed, so that a redelivery is recognised. An event
             that is refused without a reply needs no claim: its redelivery is refused again.
-        rest: The rest of a command to run after this commit: a commit has one scope, and the rest
+        remaining_command: The rest of a command to run after this commit: a commit has one scope, and the rest
             belongs to another. A kill between the two drops the rest, which runs nothing.
     """
 
     conversation: ConversationId | None
     writes: tuple[Write, ...] = ()
     here: ConversationId | None = None
-    piece: Item | None = None
+    fragment_item: Item | None = None
     toast: str = ""
     reply_wanted: bool = False
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
     claimed: bool = True
-    rest: Command | None = None
+    remaining_command: Command | None = None
 
 
 class Found(Value):

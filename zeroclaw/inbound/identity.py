@@ -109,7 +109,7 @@ LANGUAGE_CHOICES = Table(
 class People:
     """The people of the configuration, and those admitted or revoked since.
 
-    Whoever commits a row must report it to `written`.
+    Whoever commits a row must report it to `learn_from_writes`.
 
     Attributes:
         version: Grows with each change of who may come in.
@@ -125,9 +125,9 @@ class People:
         self._stored: dict[str, Known] = {}
         self._revoked: dict[str, Known] | None = None
         self.version = 0
-        self.configured(config)
+        self.apply_config(config)
 
-    def configured(self, config: Config) -> None:
+    def apply_config(self, config: Config) -> None:
         """Apply a configuration with the same channels; the stored people stay."""
         self.version += 1
         self.language: Language = config.language
@@ -154,7 +154,7 @@ class People:
         self._stored[known.id] = known
         self._revoked = None
 
-    def chose(self, chosen: Chosen) -> None:
+    def learn_choice(self, chosen: Chosen) -> None:
         """Add the language that a person chose."""
         self._chosen[chosen.person] = chosen.language
 
@@ -162,7 +162,7 @@ class People:
         """Return a person's language: what they chose, else the configured one, else the default."""
         return self._chosen.get(id, self._given.get(id, self.language))
 
-    def written(self, writes: Iterable[Write]) -> bool:
+    def learn_from_writes(self, writes: Iterable[Write]) -> bool:
         """Apply what a commit has written about people.
 
         Returns:
@@ -172,7 +172,7 @@ class People:
         for write in writes:
             match write:
                 case Put(kind=RowKind.LANGUAGE):
-                    self.chose(LANGUAGE_CHOICES.of(write))
+                    self.learn_choice(LANGUAGE_CHOICES.of(write))
                 case Delete(kind=RowKind.LANGUAGE):
                     self._chosen.pop(write.key, None)
                 case Put(kind=RowKind.PERSON):

@@ -93,7 +93,7 @@ class Ingress(Struct, eq=False):
         if principal is not None and people.version != version:
             # Perhaps revoked between identification and commit; end what the event began.
             self.revocation.end_what_is_left_of(principal)
-        rest = plan.rest
+        rest = plan.remaining_command
         while principal is not None and rest is not None:
             rest = await self._do(rest, envelope.address, principal)
         if not plan.toast:
@@ -187,7 +187,7 @@ class Ingress(Struct, eq=False):
             # No command that starts a turn leaves a rest.
             return plan if isinstance(plan, Plan) else Plan(conversation=None)
 
-        return (await self.context.transact(planned, DurablePoint.ANSWERED)).rest
+        return (await self.context.transact(planned, DurablePoint.ANSWERED)).remaining_command
 
 
 def _account(envelope: Envelope) -> str:

@@ -55,9 +55,12 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import Struct, field, replace
 
-REMEMBERED = 4096
-"""Limit of buckets kept while they drain, of refused events that are recognised, and of places whose
-rows were read for those; the oldest go first."""
+MOST_BUCKETS = 4096
+"""Buckets kept while they drain; the one filled least recently goes first."""
+MOST_REFUSED = 4096
+"""Refused events that are recognised; the oldest go first."""
+MOST_PLACES_READ = 4096
+"""Places whose rows were read for refused events; the oldest go first, and are read again."""
 KNOWN_AGAIN = 64
 """Events that one row recognises; clients and platforms rarely have more on their way."""
 OWN: tuple[Which, ...] = ("person", "day")
@@ -127,8 +130,8 @@ class RateLimiter(Struct, eq=False):
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
-    _turned_away_before: Recent[str, None] = field(default_factory=lambda: Recent(REMEMBERED))
-    _recalled: Recent[str, None] = field(default_factory=lambda: Recent(REMEMBERED))
+    _turned_away_before: Recent[str, None] = field(default_factory=lambda: Recent(MOST_REFUSED))
+    _places_read: Recent[str, None] = field(default_factory=lambda: Recent(MOST_PLACES_READ))
     refused: Counter[str] = field(default_factory=Counter[str])
 
     @property
@@ -173,7 +176,7 @@ class RateLimiter(Struct, eq=False):
                 self._buckets[key] = filled
                 self._buckets.move_to_end(key)
                 for oldest, (_, dry) in list(itertools.islice(self._buckets.items(), MOST_DROPPED)):
-                    if len(self._buckets) <= REMEMBERED and dry > now:
+                    if len(self._buckets) <= MOST_BUCKETS and dry > now:
                         break
                     del self._buckets[oldest]
 
@@ -211,7 +214,7 @@ class RateLimiter(Struct, eq=False):
             passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at, expect=version),)
         if over is None:
             return None
-        text = told(over, limits, now).to(principal.language)
+        text = refusal_message(over, limits, now).to(principal.language)
         content = Unread(over=over.which)
         if isinstance(envelope.body, Pressed):
             plan = await self._turned_away(envelope, principal, content, "", is_new=over.tell)
@@ -309,7 +312,7 @@ class RateLimiter(Struct, eq=False):
 
     async def _knows(self, envelope: Envelope) -> bool:
         place = envelope.address.key()
-        if place not in self._recalled:
+        if place not in self._places_read:
             rows = await self.context.store.select(
                 INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
             )
@@ -317,7 +320,7 @@ class RateLimiter(Struct, eq=False):
                 # An unreadable row is a problem of its conversation, and is reported there.
                 with suppress(StoreUnusable):
                     self._turned_away_before.update(dict.fromkeys(INBOX.of(row).refused))
-            self._recalled[place] = None
+            self._places_read[place] = None
         return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
 
 
@@ -357,7 +360,7 @@ def _said(envelope: Envelope) -> str:
             return ""
 
 
-def told(over: Over, limits: Limits, now: datetime) -> LocalizedMessage:
+def refusal_message(over: Over, limits: Limits, now: datetime) -> LocalizedMessage:
     """Return what the sender of a refused message is told."""
     wait = span((over.until - now).total_seconds())
     match over.which:

@@ -115,7 +115,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 if error is None or not self._admitting:
                     return
                 if isinstance(error, Fenced):
-                    self.sessions.leases.lost(conversation)
+                    self.sessions.leases.mark_lost(conversation)
                     return
                 failures += 1
                 why, wait_s = fault_line(error), BACK_OFF.wait_s(failures)

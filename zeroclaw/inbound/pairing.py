@@ -261,12 +261,12 @@ def by_of(principal: Principal) -> str:
     return principal.display if principal == CONSOLE else principal.label
 
 
-def told_code(code: str, holds_s: float, language: Language) -> str:
+def code_message(code: str, holds_s: float, language: Language) -> str:
     """Return the only text that a stranger gets."""
     return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
-def said(result: AnswerResult[Stranger], language: Language) -> str:
+def toast(result: AnswerResult[Stranger], language: Language) -> str:
     """Return what an operator reads after answering; one line."""
     one = result.request
     if result.how != "counted":
@@ -276,7 +276,7 @@ def said(result: AnswerResult[Stranger], language: Language) -> str:
     return catalogue.STRANGER_DENIED.to(language, name=one.label)
 
 
-def line(one: Stranger, language: Language, place: str = "") -> str:
+def list_line(one: Stranger, language: Language, place: str = "") -> str:
     """Return a waiting question as one line of a list."""
     number = number_of(one, place)
     return catalogue.STRANGER_LINE.to(

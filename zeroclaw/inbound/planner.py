@@ -96,7 +96,7 @@ class Planner(Struct, eq=False):
         here = last.conversation
         item = self.context.item(content, here, envelope, principal)
         writes = (found.still, item_put(item, "queued", expect=0))
-        return Plan(conversation=here, writes=writes, wake=(here,), piece=item)
+        return Plan(conversation=here, writes=writes, wake=(here,), fragment_item=item)
 
     # --- what starts a turn --------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class Planner(Struct, eq=False):
             conversation=here,
             writes=(*found.writes, item_put(item, "queued", expect=0), *stop, *note),
             wake=(here,),
-            piece=item if piece is not None else None,
+            fragment_item=item if piece is not None else None,
         )
 
     def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> PersonMessage:

@@ -83,8 +83,8 @@ class Reassembly(Struct, eq=False):
         A text is whole when its writer does something else.
         """
         self._coming.pop(envelope.dedup, None)
-        if plan is not None and plan.piece is not None:
-            self.admitted(plan.piece)
+        if plan is not None and plan.fragment_item is not None:
+            self.admitted(plan.fragment_item)
         elif plan is not None and isinstance(envelope.body, Said | Command | Pressed):
             self._ends_text(envelope.address.key(), envelope.sender.id)
 
@@ -176,10 +176,10 @@ class Debounce(Struct, eq=False):
         whole: set[str] = set()
         while True:
             rows = await self._queued(conversation, 1)
-            items = together(rows)
+            items = items_of_next_turn(rows)
             if items and (_collects(items[0]) or piece_in(items[0]) is not None):
                 rows = await self._queued(conversation, MAX_COLLECTED + MOST_PIECES)
-                items = together(rows)
+                items = items_of_next_turn(rows)
             wait_s = self._wait_s(items, self.context.clock.now())
             if not is_wanted():
                 break
@@ -218,7 +218,7 @@ class Debounce(Struct, eq=False):
         return max(min(window_s - since_newest, MAX_WINDOWS * window_s - since_oldest), rest_s)
 
 
-def together(rows: Sequence[Row]) -> tuple[Item, ...]:
+def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:
     """Return the oldest item, and those that are answered with it, in order.
 
     Those are the other pieces of its message, and the items directly after it that it collects.

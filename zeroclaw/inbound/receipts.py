@@ -4,7 +4,7 @@ from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.inbound.anchors import verified
+from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.store import Kept, LogKind
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
@@ -46,7 +46,7 @@ class Receipts(Struct, eq=False):
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
             known = await recorded_in(self.store, stream)
             mine = {token: known[token] for token in tokens & set(known)}
-            if mine and isinstance(await verified(self.store, stream), Intact):
+            if mine and isinstance(await verify_stream(self.store, stream), Intact):
                 found |= mine
         return found
 

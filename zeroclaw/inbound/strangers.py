@@ -167,7 +167,7 @@ class Strangers(Struct, eq=False):
         )
         (one,), counters = await self.numbers.give((asked,), readers, COUNTS_FOR)
         # Their language is not known yet.
-        told = pairing.told_code(code, holds_s, self.context.people.language)
+        told = pairing.code_message(code, holds_s, self.context.people.language)
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
             *counters,

@@ -23,7 +23,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
 from zeroclaw.host.clock import wait_at_most
-from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
+from zeroclaw.inbound.commands.forget import ASKED, ERASURE_REQUESTS, OPEN, ErasureRequest
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
 from zeroclaw.inbound.mailbox import Mailboxes
@@ -82,14 +82,14 @@ class Erasure:
         self._mailboxes = mailboxes
         self._log = log
         self._news = asyncio.Event()
-        self._has_new_wish = False
+        self._has_new_request = False
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Take note of committed writes; never waits."""
         kinds = {one.kind for one in writes if isinstance(one, Put)}
-        self._has_new_wish |= WISHES.kind in kinds
+        self._has_new_request |= ERASURE_REQUESTS.kind in kinds
         # A chat that points elsewhere may have left a conversation off the record.
-        if not kinds.isdisjoint((WISHES.kind, POINTERS.kind)):
+        if not kinds.isdisjoint((ERASURE_REQUESTS.kind, POINTERS.kind)):
             self._news.set()
 
     async def keep(self) -> None:
@@ -100,8 +100,8 @@ class Erasure:
         late = frozenset[str]()
         while True:
             self._news.clear()
-            self._has_new_wish = False
-            left = [row async for row in scan(self._store, WISHES.where(state=OPEN))]
+            self._has_new_request = False
+            left = [row async for row in scan(self._store, ERASURE_REQUESTS.where(state=OPEN))]
             left.sort(key=lambda row: row.key in late)
             done = [await self._fulfil(row) for row in left]
             late = frozenset(
@@ -115,33 +115,35 @@ class Erasure:
                 await wait_at_most(AGAIN_S, self._news.wait(), clock=self._clock)
             else:
                 # Requests that were not confirmed in time.
-                await self._remove(WISHES.where(state=ASKED, due_before=self._clock.now()))
+                await self._remove(
+                    ERASURE_REQUESTS.where(state=ASKED, due_before=self._clock.now())
+                )
                 await self._news.wait()
 
     async def _fulfil(self, row: Row) -> bool:
-        wish = WISHES.of(row)
+        request = ERASURE_REQUESTS.of(row)
         # Messages from before the configuration named this person are stored under their platform
         # ids.
-        names = (wish.person, *self._context.people.ids_of(wish.person))
-        removed = [await self._erase(replace(wish, person=name)) for name in names]
+        names = (request.person, *self._context.people.ids_of(request.person))
+        removed = [await self._erase(replace(request, person=name)) for name in names]
         if None in removed:
-            self._log("erasure_waits", person=wish.person, level="warning")
+            self._log("erasure_waits", person=request.person, level="warning")
             return False
-        language = wish.by.language
+        language = request.by.language
         text = (
             catalogue.FORGOTTEN_YOU.to(language)
-            if wish.person == wish.by.id
+            if request.person == request.by.id
             else (catalogue.FORGOTTEN_OTHER if any(removed) else catalogue.FORGOTTEN_NOTHING).to(
-                language, whom=wish.person
+                language, whom=request.person
             )
         )
-        told = self._context.note(text, wish.address, language=language)
-        gone = WISHES.delete(row.key)
+        told = self._context.note(text, request.address, language=language)
+        gone = ERASURE_REQUESTS.delete(row.key)
         await self._commit(told, gone)
-        self._log("person_erased", person=wish.person)
+        self._log("person_erased", person=request.person)
         return True
 
-    async def _erase(self, wish: Wish) -> int | None:
+    async def _erase(self, request: ErasureRequest) -> int | None:
         """Remove what one principal id said.
 
         Returns:
@@ -149,25 +151,27 @@ class Erasure:
             removed yet.
         """
         done = [
-            await (self._erase_private(wish, here) if direct else self._erase_shared(wish, here))
-            for here, direct in await conversations_of(self._store, (wish.person,))
+            await (
+                self._erase_private(request, here) if direct else self._erase_shared(request, here)
+            )
+            for here, direct in await conversations_of(self._store, (request.person,))
         ]
         rows = [
-            await self._remove(table.where(), lambda row, own=own: own(row) == wish.person)
+            await self._remove(table.where(), lambda row, own=own: own(row) == request.person)
             for table, own in OF_PERSONS
         ]
         return len(done) + sum(rows) if all(done) else None
 
     # --- conversations that only they read -----------------------------------------------------
 
-    async def _erase_private(self, wish: Wish, here: ConversationId) -> bool:
+    async def _erase_private(self, request: ErasureRequest, here: ConversationId) -> bool:
         """Remove everything of a conversation but its audit; return False if a turn does not end."""
         # Without the pointer, a new message begins a new conversation. A message that is being
         # admitted to this one fails its `Expect`, and is planned again.
         if is_off_the_record(here):
             await self._replace_unrecorded(here)
         await self._remove(POINTERS.where(conversation=here))
-        has_run = await self._stop(wish, here, everybodys=True)
+        has_run = await self._stop(request, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
         if not await self._are_cards_settled(here):
@@ -189,7 +193,7 @@ class Erasure:
         await self._drop(digests)
         for table in _LAST:
             await self._remove(table.where(conversation=here))
-        self._leases.lost(here)
+        self._leases.mark_lost(here)
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
         """Return the blobs that rows of a conversation refer to; of all conversations if None."""
@@ -316,10 +320,10 @@ class Erasure:
 
     # --- shared conversations ------------------------------------------------------------------
 
-    async def _erase_shared(self, wish: Wish, here: ConversationId) -> bool:
+    async def _erase_shared(self, request: ErasureRequest, here: ConversationId) -> bool:
         """Remove one person's messages and turns; return False while turns follow each other."""
-        await self._stop(wish, here, everybodys=False)
-        if not await self._until(partial(self._rewrite_journal, wish.person, here)):
+        await self._stop(request, here, everybodys=False)
+        if not await self._until(partial(self._rewrite_journal, request.person, here)):
             return False
         if not await self._are_cards_settled(here):
             return False
@@ -327,14 +331,14 @@ class Erasure:
             [
                 row.key
                 async for row in scan(self._store, TURNS.where(conversation=here))
-                if TURNS.of(row).item.principal.id == wish.person
+                if TURNS.of(row).item.principal.id == request.person
             ]
         )
         asked = frozenset(
             [
                 row.key
                 async for row in scan(self._store, APPROVALS.where(conversation=here))
-                if APPROVALS.of(row).requester.id == wish.person
+                if APPROVALS.of(row).requester.id == request.person
             ]
         )
         # Titles and group notes mix everybody's words; they are made again from what stays.
@@ -346,7 +350,7 @@ class Erasure:
             def is_theirs(row: Row, whose: Callable[[Row], Whose] = whose) -> bool:
                 its = whose(row)
                 is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
-                return is_of_turn or its.person == wish.person
+                return is_of_turn or its.person == request.person
 
             await self._remove(table.where(conversation=here), is_theirs)
         await self._drop(digests)
@@ -354,7 +358,7 @@ class Erasure:
 
     async def _are_cards_settled(self, here: ConversationId) -> bool:
         """Wait, but not for long, until cards show their ends; return False for a new request."""
-        return await self._until(partial(self._is_settled, here)) or not self._has_new_wish
+        return await self._until(partial(self._is_settled, here)) or not self._has_new_request
 
     async def _is_settled(self, here: ConversationId) -> bool:
         """Whether every card shows how its requests ended; the rows that make it so are erased too.
@@ -390,7 +394,7 @@ class Erasure:
         if self._mailboxes.is_open(here):
             return False  # its session needs its fence until it ends
         # From here on, a session that takes the conversation reads the journal again.
-        self._leases.lost(here)
+        self._leases.mark_lost(here)
         try:
             await self._commit(*appended, Trim(log=LogKind.JOURNAL, stream=here, before=last + 1))
         except Conflict:
@@ -398,22 +402,24 @@ class Erasure:
         # A session that took it before this commit has read the old journal, and must end.
         while self._mailboxes.is_open(here):
             await self._clock.sleep(LOOK_S)
-        self._leases.lost(here)
+        self._leases.mark_lost(here)
         return True
 
     # --- steps that both use -------------------------------------------------------------------
 
-    async def _stop(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
+    async def _stop(
+        self, request: ErasureRequest, here: ConversationId, *, everybodys: bool
+    ) -> bool:
         """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""
         async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
             item = INBOX.of(row)
-            if everybodys or item.principal.id == wish.person:
+            if everybodys or item.principal.id == request.person:
                 await self._withdraw(row, item)
         if not await self._has(here, RUNNING):
             return False
         turns = await self._store.select(TURNS.where(conversation=here, state="open"))
-        if everybodys or any(TURNS.of(one).item.principal.id == wish.person for one in turns):
-            stop = self._context.item(Stop(cause="new"), here, wish.address, wish.by)
+        if everybodys or any(TURNS.of(one).item.principal.id == request.person for one in turns):
+            stop = self._context.item(Stop(cause="new"), here, request.address, request.by)
             await self._store.commit(
                 Commit(
                     point=DurablePoint.ADMITTED,
@@ -429,7 +435,7 @@ class Erasure:
         for _ in range(TRIES):
             if await is_done():
                 return True
-            if self._has_new_wish:
+            if self._has_new_request:
                 return False
             await self._clock.sleep(LOOK_S)
         return False

@@ -15,7 +15,7 @@ from zeroclaw.delivery.rows import NOTICES, OUTBOX
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
-from zeroclaw.inbound.commands.forget import WISHES
+from zeroclaw.inbound.commands.forget import ERASURE_REQUESTS
 from zeroclaw.inbound.commands.halt import HALTS
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
@@ -51,7 +51,7 @@ TABLES: Mapping[RowKind, Declaration] = {
         NOTES,
         RESULTS,
         ATTACHMENTS,
-        WISHES,
+        ERASURE_REQUESTS,
         LANGUAGE_CHOICES,
         WORKSPACES,
         TITLES,

@@ -22,7 +22,7 @@ from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import Transition
-from zeroclaw.turn.tool_calls import refused
+from zeroclaw.turn.tool_calls import refusal_result
 from zeroclaw.value import replace
 
 
@@ -115,14 +115,14 @@ class ApprovalRequests:
         done = (item_put(item, "answered"),) if item else ()
         entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
         if one.state != "approved":
-            denied = refused(
+            denied = refusal_result(
                 self._services,
                 await frozen_call(self._services.store, one.action),
                 call,
-                wording.told_the_model(one),
+                wording.refusal_for_model(one),
                 outcome="denied",
                 by=by,
-                for_people=wording.told_people(one, language),
+                for_people=wording.refusal_for_people(one, language),
             )
             audited.append(denied.audited)
             entry = replace(

@@ -26,7 +26,7 @@ from zeroclaw.turn.context import TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.kept_results import kept_put
-from zeroclaw.turn.machine import nearing
+from zeroclaw.turn.machine import limit_warning
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
@@ -40,7 +40,7 @@ from zeroclaw.turn.signals import (
     StreamCut,
 )
 from zeroclaw.turn.states import Calling, CompactionCause, Progress
-from zeroclaw.turn.tool_calls import ToolCalls, refused
+from zeroclaw.turn.tool_calls import ToolCalls, refusal_result
 from zeroclaw.value import replace
 
 
@@ -105,7 +105,7 @@ class EffectExecutor:
         happened = Transition(events=(event,))
         match event:
             case ResponseReceived(message=message, usage=usage):
-                composer.answered(usage)
+                composer.learn_from_answer(usage)
                 sent = composer.take_uncharged_usage()
                 # The request costs something even if the endpoint reports no usage.
                 if not usage.output_tokens:
@@ -129,7 +129,7 @@ class EffectExecutor:
                         journal=(entries.RequestLost(usage=usage, at=now),),
                     )
             case ContextOverflowed(window=window):
-                composer.overflowed(window)
+                composer.learn_from_overflow(window)
                 composer.take_uncharged_usage()  # an endpoint that refuses a request charges nothing for it
             case _:
                 pass
@@ -201,7 +201,7 @@ class EffectExecutor:
             people = catalogue.CALL_DID_NOT_RUN.to(
                 self._turn.language, tool=call.name, why=stopped.for_people
             )
-            ended = refused(
+            ended = refusal_result(
                 self._services,
                 frozen,
                 call,
@@ -228,7 +228,7 @@ class EffectExecutor:
             tool=call.name, who=whose.label, where=self._turn.address.channel
         )
         told = notice_row(self._services.ids.ulid(), says)
-        ended = refused(
+        ended = refusal_result(
             self._services,
             await self._turn.frozen(action),
             call,
@@ -281,7 +281,7 @@ class EffectExecutor:
         """
         steered, language = progress.asks_again, self._turn.language
         edits, edited = await self._controls.take_held(self._opened.principal)
-        near = nearing(progress) if steered else None
+        near = limit_warning(progress) if steered else None
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
 
         async def planned() -> Transition:

@@ -32,7 +32,7 @@ from zeroclaw.turn.loop import Ended
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.states import Done, DoneReason
-from zeroclaw.turn.tool_calls import refused
+from zeroclaw.turn.tool_calls import refusal_result
 from zeroclaw.value import replace
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
@@ -164,7 +164,7 @@ class Finalizer:
             if fill.action is None:
                 fills.append(fill)
                 continue
-            settled = refused(
+            settled = refusal_result(
                 self._services,
                 await self._turn.frozen(fill.action),
                 _call_of(fill),

@@ -12,14 +12,22 @@ from zeroclaw.context import offers
 from zeroclaw.context.assembly import Spoken
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.receipt import detach
-from zeroclaw.gate.taint import Source, joined, named
+from zeroclaw.gate.taint import Source, merge_sources, named
 from zeroclaw.gate.verdict import Denied
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, loop_detection, signals
 from zeroclaw.turn.batch import Fill, Outcome, closed
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.machine import Step, begin, begin_compaction, begin_tool, paid, said, step
+from zeroclaw.turn.machine import (
+    Step,
+    answered_by_runtime,
+    begin,
+    begin_compaction,
+    begin_tool,
+    paid,
+    step,
+)
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
@@ -153,7 +161,7 @@ def _behind(before: History, after: History) -> History:
 def extend(history: History, entry: Entry) -> History:
     """Return the history after one more entry."""
     if new := _untrusted(entry):
-        history = replace(history, untrusted=joined(history.untrusted, new))
+        history = replace(history, untrusted=merge_sources(history.untrusted, new))
     match entry:
         case entries.TurnOpened():
             return _opened(_abandoned(history), entry)
@@ -173,7 +181,7 @@ def begun(opened: entries.TurnOpened) -> Step:
     if opened.kind == "compact":
         return begin_compaction(opened.limits, language=language)
     if opened.kind == "unheard":
-        return said(catalogue.UNHEARD.to(language))
+        return answered_by_runtime(catalogue.UNHEARD.to(language))
     return begin(opened.limits, language=language, context_heavy=opened.context_heavy)
 
 

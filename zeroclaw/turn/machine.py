@@ -196,7 +196,7 @@ def _streaming(
     match event:
         case signals.TextArrived():
             shown = state.shown + event.text if state.fresh else event.text
-            whole = signals.ShowText(text=joined(progress.said, shown), is_last=event.is_last)
+            whole = signals.ShowText(text=join_texts(progress.said, shown), is_last=event.is_last)
             return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
         case signals.StreamCut() if progress.reasked:
             note = catalogue.BROKE_OFF_TWICE.to(progress.language)
@@ -215,13 +215,13 @@ def _answered(progress: Progress, event: signals.ResponseReceived) -> Step:
     after = replace(
         progress,
         usage=progress.usage + event.usage,
-        said=joined(progress.said, shown),
+        said=join_texts(progress.said, shown),
         reasked=False,
         forced=False,
     )
     if message.tool_calls:
         return _gate(after, message.tool_calls)
-    return finished(
+    return ended_with_effects(
         Done(
             reason="model_stop",
             usage=after.usage,
@@ -247,12 +247,14 @@ def _compacting(state: Compacting, event: signals.Event) -> Step:
         case entries.Compacted():
             progress = paid(state, event.usage).progress
             if state.cause == "asked":
-                return said(catalogue.COMPACTED_NOW.to(progress.language), progress.usage)
+                return answered_by_runtime(
+                    catalogue.COMPACTED_NOW.to(progress.language), progress.usage
+                )
             return _ask(progress, state.shown)
         case signals.CompactionFailed(text=why, usage=usage):
             progress = paid(state, usage).progress
             if state.cause == "asked":
-                return said(why, progress.usage)
+                return answered_by_runtime(why, progress.usage)
             # The next request is cut instead, so the conversation continues (K13).
             return _ask(progress, state.shown)
         case _:
@@ -272,15 +274,15 @@ def _calling(state: Calling, event: signals.Event) -> Step:
         case _, entries.BatchAppended():
             return _appended(state, event)
         case Confirming(), entries.AnswerTaken(approval=approval, result=None):
-            return _went_on(state, slots.granted(state.batch, approval))
+            return _continue_batch(state, slots.granted(state.batch, approval))
         case Confirming(), entries.AnswerTaken(approval=approval, result=ToolMessage() as result):
-            return _went_on(state, slots.refused(state.batch, approval, result))
+            return _continue_batch(state, slots.refused(state.batch, approval, result))
         case Executing(), entries.Gated():
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
                 asked = Confirming(progress=state.progress, batch=batch)
                 return asked, (signals.AwaitAnswers(approvals=approvals),)
-            return _went_on(state, batch)
+            return _continue_batch(state, batch)
         case Executing(), entries.CallStarted():
             return _started(state, event.action)
         case Executing() | Dispatching(), entries.CallFinished():
@@ -307,10 +309,10 @@ def _call_ended(state: Executing | Dispatching, event: entries.CallFinished) -> 
     if _spent(progress) is not None:
         # The turn ends with this step, so it starts nothing more.
         return replace(state, progress=progress, batch=batch), ()
-    return _went_on(replace(state, progress=progress), batch)
+    return _continue_batch(replace(state, progress=progress), batch)
 
 
-def _went_on(state: Calling, batch: Batch) -> Step:
+def _continue_batch(state: Calling, batch: Batch) -> Step:
     """Start the calls that may start now; append the batch once it is complete."""
     if batch == state.batch:
         return state, ()
@@ -327,13 +329,13 @@ def _went_on(state: Calling, batch: Batch) -> Step:
 def _appended(state: Calling, event: entries.BatchAppended) -> Step:
     if not slots.is_complete(state.batch):
         return state, ()
-    warned = state.progress.warned or nearing(state.progress) is not None
+    warned = state.progress.warned or limit_warning(state.progress) is not None
     progress = replace(state.progress, rounds=state.progress.rounds + 1, warned=warned)
     bound = progress.limits.max_rounds
     if progress.direct:
         told = slots.results(state.batch)
         text = "\n".join(result_for_people(one, progress.language) for one in told)
-        return finished(Done(reason="model_stop", usage=progress.usage, text=text))
+        return ended_with_effects(Done(reason="model_stop", usage=progress.usage, text=text))
     if event.loop:
         tools = ", ".join(f"`{tool}`" for tool in event.loop)
         note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
@@ -378,7 +380,7 @@ def _spent(progress: Progress) -> LocalizedMessage | None:
     return None
 
 
-def nearing(progress: Progress) -> LocalizedMessage | None:
+def limit_warning(progress: Progress) -> LocalizedMessage | None:
     """Return a sentence, once, if a turn is close to one of its limits as its batch is appended.
 
     It is close at 80 %, or if one more round of average cost would end it. Returns None otherwise.
@@ -411,15 +413,17 @@ def _shares(progress: Progress) -> tuple[tuple[int, int | None, Callable[[int], 
 Mark = Literal["", "stopped", "interrupted"]
 
 
-def joined(said: str, text: str) -> str:
+def join_texts(said: str, text: str) -> str:
     """Return two answers of one turn as one text, a blank line between them."""
     return f"{said}\n\n{text}" if said and text else said or text
 
 
-def said(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[signals.Effect, ...]]:
+def answered_by_runtime(
+    text: str, usage: Usage = NO_USAGE
+) -> tuple[Done, tuple[signals.Effect, ...]]:
     """Return a turn that is over: the runtime answers, without asking a model."""
     message = AssistantMessage(content=text, mark="runtime")
-    return finished(Done(reason="model_stop", usage=usage, text=text, message=message))
+    return ended_with_effects(Done(reason="model_stop", usage=usage, text=text, message=message))
 
 
 def finish(
@@ -431,18 +435,18 @@ def finish(
         message = None
         if state.shown:
             message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
-        text = joined(before, state.shown)
-        return finished(
+        text = join_texts(before, state.shown)
+        return ended_with_effects(
             Done(reason=reason, usage=usage, text=text, note=note, why=why, message=message)
         )
     results, fills = slots.closed(state.batch)
     ended = Done(
         reason=reason, usage=usage, text=before, note=note, why=why, results=results, fills=fills
     )
-    return finished(ended, slots.active(state.batch))
+    return ended_with_effects(ended, slots.active(state.batch))
 
 
-def finished(
+def ended_with_effects(
     done: Done, running: tuple[ActionId, ...] = ()
 ) -> tuple[Done, tuple[signals.Effect, ...]]:
     """Return the end and its effects; calls that still run are cancelled first."""

@@ -31,7 +31,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import why_refused
-from zeroclaw.gate.taint import joined, named
+from zeroclaw.gate.taint import merge_sources, named
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
@@ -238,7 +238,7 @@ class TurnRunner:
             at=now,
             late_s=message_text.late_s(item, now),
             # The history's sources are stored again: its oldest entries go, but answers stay.
-            untrusted=joined(session.history.untrusted, told.untrusted),
+            untrusted=merge_sources(session.history.untrusted, told.untrusted),
         )
         match item.content:
             case PersonMessage():
@@ -276,7 +276,7 @@ class TurnRunner:
                 if before.principal.id == item.principal.id:
                     return again
                 # In a group any person may request the retry; the words are their writer's own.
-                quoted = joined(again.untrusted or (), (named("quoted"),))
+                quoted = merge_sources(again.untrusted or (), (named("quoted"),))
                 return replace(again, own=(), untrusted=quoted)
             case _:
                 message = f"the item `{item.id}` starts no turn"
@@ -302,7 +302,7 @@ class TurnRunner:
             opened,
             context_heavy=heavy,
             notes=tuple(note.number for note in notes),
-            untrusted=joined(opened.untrusted or (), kept),
+            untrusted=merge_sources(opened.untrusted or (), kept),
         )
         return replace(turn, opened=prepared)
 

@@ -81,7 +81,7 @@ class Leases:
                 self._held[conversation] = held
         return held
 
-    def lost(self, conversation: ConversationId) -> None:
+    def mark_lost(self, conversation: ConversationId) -> None:
         """Forget a fence that a newer lease has invalidated."""
         self._held.pop(conversation, None)
 

@@ -16,7 +16,7 @@ from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS, Grant
-from zeroclaw.gate.outgoing_files import judged
+from zeroclaw.gate.outgoing_files import checked_files
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
 from zeroclaw.host.executors import run_inline
@@ -57,7 +57,7 @@ _SHARED, _RESTORED = "/shared", "/restored"
 """Marks of several workspaces: of all that are links, and of all older than a restored backup."""
 
 
-def restored(ulid: str) -> Put:
+def mark_restored(ulid: str) -> Put:
     """Return the mark of every workspace older than this ulid: no backup contains workspaces."""
     return WORKSPACES.put(_RESTORED, None, place=ulid)
 
@@ -94,7 +94,7 @@ def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple
     return (mark, *(WORKSPACES.put(one, None, place=place) for one in (_SHARED, *owners)))
 
 
-def refused(
+def refusal_result(
     services: TurnServices,
     frozen: Frozen,
     call: ToolCall,
@@ -261,7 +261,7 @@ class ToolCalls:
                 returned = await call(lambda: tool.run(arguments, context))
                 if isinstance(returned, ToolOutput) and returned.files:
                     files = partial(
-                        judged,
+                        checked_files,
                         returned,
                         most_bytes=context.max_file_bytes,
                         redactor=self._services.gate.redactor,

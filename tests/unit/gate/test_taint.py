@@ -15,7 +15,7 @@ from zeroclaw.gate.taint import (
     Taint,
     files_after,
     in_words,
-    joined,
+    merge_sources,
     named,
     of_result,
 )
@@ -221,7 +221,7 @@ def test_a_file_is_called_in_quotes_as_its_sender_calls_it() -> None:
 )
 def test_joining_keeps_some_and_the_newest(known: list[int], new: list[int]) -> None:
     """Many pages push none of the marks out as a whole."""
-    both = joined(
+    both = merge_sources(
         [named("result", str(one)) for one in known], [named("result", str(one)) for one in new]
     )
     assert bool(both) is bool(known or new)

@@ -16,10 +16,10 @@ from zeroclaw.gate.wording import (
     head_of,
     numbered,
     parse_numbers,
+    refusal_for_model,
+    refusal_for_people,
     result_for_people,
     toast,
-    told_people,
-    told_the_model,
     unreachable,
 )
 from zeroclaw.message import ToolMessage
@@ -97,7 +97,7 @@ def test_a_question_says_where_it_stands() -> None:
 
 def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
     """A refusal, a timeout, nobody reachable and a stop are different sentences. P5, K8."""
-    sentences = [told_the_model(found) for found in (DENIED, WHY, EXPIRED, STOPPED)]
+    sentences = [refusal_for_model(found) for found in (DENIED, WHY, EXPIRED, STOPPED)]
     sentences.append(unreachable("shell"))
     assert len(set(sentences)) == 5
     assert all("did not run" in sentence.lower() for sentence in sentences)
@@ -130,7 +130,7 @@ def test_a_person_reads_what_is_written_for_people(
     approval: Approval, english: str, german: str
 ) -> None:
     """Who called the tool themselves is not told what a model should do next. P10."""
-    assert [told_people(approval, one) for one in ("en", "de")] == [english, german]
+    assert [refusal_for_people(approval, one) for one in ("en", "de")] == [english, german]
 
 
 RECEIPT = "[receipt: zc-receipt-1-" + "a" * 43 + "]"
@@ -161,7 +161,7 @@ def test_a_result_is_read_by_a_person_in_their_words(
 def test_a_call_that_may_run_has_no_such_sentence(approval: Approval) -> None:
     """Telling the model that an approved call was refused would be a lie."""
     with pytest.raises(ValueError, match=approval.state):
-        told_the_model(approval)
+        refusal_for_model(approval)
 
 
 @pytest.mark.parametrize(

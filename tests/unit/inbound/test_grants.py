@@ -11,7 +11,7 @@ from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.gate.grant import GRANTS, to_put
-from zeroclaw.inbound.anchors import verified
+from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.text import catalogue
@@ -30,7 +30,7 @@ async def granted(house: House, who: str = "ada", *, room: str = "") -> None:
 
 async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
     """The entries of one chain, which is whole."""
-    assert isinstance(await verified(house.world.store, conversation), audit.Intact)
+    assert isinstance(await verify_stream(house.world.store, conversation), audit.Intact)
     bodies = await house.world.store.read(LogKind.AUDIT, conversation)
     read = [audit.read(one.body) for one in bodies]
     return [one for one in read if isinstance(one, audit.Entry)]

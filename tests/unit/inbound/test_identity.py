@@ -117,11 +117,11 @@ def test_an_id_that_nobody_vouches_for_is_nobodys() -> None:
 def test_what_is_committed_is_followed() -> None:
     """Puts and deletes of people count, all else is passed over."""
     made = people()
-    assert made.written([Claim(keys=("k",), until=NOW)]) is False
-    assert made.written([known_put(known("chat:cleo", "revoked"), expect=0)]) is True
+    assert made.learn_from_writes([Claim(keys=("k",), until=NOW)]) is False
+    assert made.learn_from_writes([known_put(known("chat:cleo", "revoked"), expect=0)]) is True
     assert (admitted(made, "cleo"), made.revoked) == (None, frozenset({"chat:cleo"}))
     assert made.revoked_by("chat:cleo") == "Ada"
-    assert made.written([PEOPLE.delete("chat:cleo")]) is True
+    assert made.learn_from_writes([PEOPLE.delete("chat:cleo")]) is True
     assert admitted(made, "cleo") == ("chat:cleo", [])
     assert (made.stored, made.revoked_by("chat:cleo")) == ((), "")
 
@@ -250,7 +250,7 @@ def test_who_was_revoked_by_name_comes_back_under_no_other(
 ) -> None:
     """A configuration that calls them otherwise, or by no name, was not meant to let them in (P4)."""
     made = people(replace(known("person:ben", "revoked"), ids=BEN.ids))
-    made.configured(configured(*named, allowed={"chat": ("ben", "cleo"), "web": ()}))
+    made.apply_config(configured(*named, allowed={"chat": ("ben", "cleo"), "web": ()}))
     assert admitted(made, "ben") is None
     assert admitted(made, "cleo") == ("chat:cleo", [])
     assert made.revoked_as("chat:ben") == "person:ben"
@@ -262,7 +262,7 @@ def test_another_configuration_leaves_what_is_stored() -> None:
     made = people(known("chat:dora"), known("chat:eve", "revoked"))
     cleo = PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",))
     allowed = {"chat": ("cleo", "eve"), "web": ()}
-    made.configured(configured(cleo, allowed=allowed, language="de"))
+    made.apply_config(configured(cleo, allowed=allowed, language="de"))
     assert {who: admitted(made, who) for who in ("ben", "cleo", "dora", "eve")} == {
         "ben": None,
         "cleo": ("person:cleo", ["operator"]),

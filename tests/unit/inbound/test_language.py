@@ -65,8 +65,8 @@ def test_the_configuration_speaks_for_who_has_not_chosen() -> None:
     """A person's own key beats everybody's, and a choice beats both, on all their channels."""
     house = people()
     assert [reads(house, "chat", one) for one in "123"] == ["en", "de", "en"]
-    house.chose(Chosen(person="person:bea", language="en"))
-    house.chose(Chosen(person="chat:3", language="de"))
+    house.learn_choice(Chosen(person="person:bea", language="en"))
+    house.learn_choice(Chosen(person="chat:3", language="de"))
     assert [reads(house, "chat", one) for one in "123"] == ["en", "en", "de"]
     assert reads(house, "mail", "bea@x") == "en"
 
@@ -79,7 +79,7 @@ def test_everybody_else_reads_the_default() -> None:
 
 def test_whoever_is_told_without_having_written_is_told_in_their_language() -> None:
     house = people()
-    house.chose(Chosen(person="person:operator", language="de"))
+    house.learn_choice(Chosen(person="person:operator", language="de"))
     assert {(contact.channel, contact.language) for contact in house.operators()} == {
         ("chat", "en"),
         ("chat", "de"),

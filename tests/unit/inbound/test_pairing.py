@@ -211,13 +211,13 @@ def test_what_an_answer_comes_to(
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
     assert decide(one, yes=yes, by="Ada", at=NOW + after) == result
-    assert pairing.said(result, "en") == told
+    assert pairing.toast(result, "en") == told
 
 
 def test_who_may_not_answer_reads_why() -> None:
     """As of every request; here it is checked before, so that nothing of a stranger is told."""
     refused = decide(MALLORY, yes=True, by="Ada", at=NOW, refusal="only an operator")
-    assert pairing.said(refused, "en") == "only an operator"
+    assert pairing.toast(refused, "en") == "only an operator"
 
 
 def test_a_row_of_an_earlier_release_still_loads() -> None:
@@ -342,7 +342,7 @@ def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
 )
 def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""
-    assert pairing.told_code(CODE, seconds, "en") == (
+    assert pairing.code_message(CODE, seconds, "en") == (
         f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it is valid for {span}."
     )
 
@@ -350,8 +350,8 @@ def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str)
 def test_a_waiting_question_is_a_line() -> None:
     """With its number where the chat has one."""
     waits = '`chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
-    assert pairing.line(MALLORY, "en", PLACE) == f"`4` {waits}"
-    assert pairing.line(MALLORY, "en") == waits
+    assert pairing.list_line(MALLORY, "en", PLACE) == f"`4` {waits}"
+    assert pairing.list_line(MALLORY, "en") == waits
 
 
 def test_every_operator_reads_the_question_and_its_end_in_their_own_language() -> None:

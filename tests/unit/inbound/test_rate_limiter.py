@@ -11,7 +11,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSetti
 from zeroclaw.conversation.inbox import INBOX, Unread
 from zeroclaw.envelope import Accepted, Duplicate, Edited, Said
 from zeroclaw.inbound import limiter
-from zeroclaw.inbound.limiter import KNOWN_AGAIN, REMEMBERED
+from zeroclaw.inbound.limiter import KNOWN_AGAIN, MOST_BUCKETS
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
@@ -328,7 +328,7 @@ async def test_places_are_looked_at_once_a_start(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A place that was forgotten again is looked at once more."""
-    monkeypatch.setattr(limiter, "REMEMBERED", 1)
+    monkeypatch.setattr(limiter, "MOST_PLACES_READ", 1)
     limited(world, person_burst=9)
     read: list[Query] = []
     select = world.store.select
@@ -388,8 +388,8 @@ async def test_only_so_many_buckets_are_remembered(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that was filled least recently goes."""
-    monkeypatch.setattr("zeroclaw.inbound.limiter.REMEMBERED", 2)
-    assert REMEMBERED > 2
+    monkeypatch.setattr("zeroclaw.inbound.limiter.MOST_BUCKETS", 2)
+    assert MOST_BUCKETS > 2
     limited(world)
     async with world.running() as house:
         for _ in range(2):

@@ -13,7 +13,7 @@ from zeroclaw.limits.prices import FREE, PRICES, Dollars, Price
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.provider import Finished, TextDelta, ToolCallReady, UsageReported
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
-from zeroclaw.turn.machine import nearing, step
+from zeroclaw.turn.machine import limit_warning, step
 from zeroclaw.turn.states import Done, Limits, Progress
 
 DEAR = Price(input=1.0, cached=0.1, output=10.0)
@@ -160,7 +160,7 @@ async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: 
 )
 def test_a_turn_nears_a_bound_or_does_not(progress: Progress, warning: str | None) -> None:
     """At 80 % of rounds, tokens or money, or where one more such round would be the last."""
-    near = nearing(progress)
+    near = limit_warning(progress)
     said = None if near is None else near.to("en").replace("the budget for one answer,", "…")
     assert said == (None if warning is None else f"{warning}, is used; I stop there")
 

@@ -19,7 +19,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
-from zeroclaw.inbound.anchors import verified
+from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.message import UserMessage
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
@@ -94,7 +94,7 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         assert house.texts()[-1] == "Done: what you said to me is removed."
         assert await world.store.streams(LogKind.AUDIT) == streams
         for stream in streams:
-            assert isinstance(await verified(world.store, stream), audit.Intact)
+            assert isinstance(await verify_stream(world.store, stream), audit.Intact)
         assert await house.rows(RowKind.FORGETTING) == ()
         await house.say("hello")
         assert house.texts()[-1] == "ok"

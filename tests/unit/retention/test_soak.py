@@ -16,7 +16,7 @@ from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
-from zeroclaw.inbound.anchors import STREAM, Anchors, verified
+from zeroclaw.inbound.anchors import STREAM, Anchors, verify_stream
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.sweep import Sweep
@@ -165,7 +165,7 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
         assert on_disk < 2 * max(sizes) + LOG_BYTES
         assert {*await store.streams(LogKind.AUDIT)} == {*HERE, STREAM}
         for stream in (*HERE, STREAM):
-            assert isinstance(await verified(store, stream), audit.Intact)
+            assert isinstance(await verify_stream(store, stream), audit.Intact)
         for conversation in HERE:
             history = await read_history(store, conversation)
             assert history.turn is None

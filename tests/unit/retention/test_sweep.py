@@ -10,7 +10,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.gate import audit
-from zeroclaw.inbound.anchors import STREAM, verified
+from zeroclaw.inbound.anchors import STREAM, verify_stream
 from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S
 from zeroclaw.store import (
     Append,
@@ -60,7 +60,7 @@ async def whole_chains(store: Store) -> list[str]:
     """Every stream of the audit, each verified."""
     streams = await store.streams(LogKind.AUDIT)
     for stream in streams:
-        assert isinstance(await verified(store, stream), audit.Intact), stream
+        assert isinstance(await verify_stream(store, stream), audit.Intact), stream
     return [stream for stream in streams if stream != STREAM]
 
 
@@ -179,7 +179,7 @@ async def test_the_audit_of_a_forgotten_conversation_goes_whole(world: World) ->
     async with world.running() as house:
         await later(world, house)
         assert await whole_chains(world.store) == []
-        found = await verified(world.store, row.key)
+        found = await verify_stream(world.store, row.key)
         assert isinstance(found, audit.Intact)
         assert found.count == 3
 

@@ -20,7 +20,7 @@ from tests.unit.turn.parts import (
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
-from zeroclaw.turn.machine import begin, joined, step
+from zeroclaw.turn.machine import begin, join_texts, step
 from zeroclaw.turn.signals import AbortCause, AbortRequested, CancelCalls, Event, Finish, TurnFailed
 from zeroclaw.turn.states import Done, DoneReason, Progress, State, Streaming
 
@@ -154,4 +154,4 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
 )
 def test_answers_of_one_turn_are_paragraphs(said: str, text: str, whole: str) -> None:
     """No blank lines where nothing was said."""
-    assert joined(said, text) == whole
+    assert join_texts(said, text) == whole

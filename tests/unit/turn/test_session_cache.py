@@ -45,7 +45,7 @@ async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
     sessions.leave(await sessions.take(HERE))
     other = await open_session(store, Leases(store), HERE)
     await other.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE,)))
-    leases.lost(HERE)
+    leases.mark_lost(HERE)
     assert (await sessions.take(HERE)).history == other.history
 
 

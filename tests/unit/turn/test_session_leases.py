@@ -54,7 +54,7 @@ async def test_a_fence_that_was_lost_is_taken_anew() -> None:
     await store.lease(HERE)
     with pytest.raises(Fenced):
         await write(store, old)
-    leases.lost(HERE)
+    leases.mark_lost(HERE)
     await write(store, await leases.fence_of(HERE))
 
 

@@ -20,7 +20,7 @@ CODE_CHARS = 4
 ASKED, OPEN = "asked", "open"
 
 
-class Wish(Value):
+class ErasureRequest(Value, stored_as="Wish"):
     """The row of a request; its key is the person who made it.
 
     Attributes:
@@ -36,10 +36,10 @@ class Wish(Value):
     code: str
 
 
-WISHES = Table(
+ERASURE_REQUESTS = Table(
     kind=RowKind.FORGETTING,
     owner="inbound",
-    codec=json_codec(Wish),
+    codec=json_codec(ErasureRequest),
     columns=frozenset({Column.STATE, Column.DUE_AT}),
     keeps=Stays(until="it is carried out, or nobody repeated it in time"),
     words=Words.PERSON,
@@ -55,10 +55,10 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
     if row is not None and row.state == OPEN:
         return Reply(text=catalogue.FORGETTING_ALREADY.to(language))
     if row is not None and row.due_at is not None and now < row.due_at:
-        wish = WISHES.of(row)
-        if named.upper() == wish.code:
-            opened = replace(wish, address=given.address)
-            put = WISHES.put(principal.id, opened, state=OPEN, expect=version)
+        request = ERASURE_REQUESTS.of(row)
+        if named.upper() == request.code:
+            opened = replace(request, address=given.address)
+            put = ERASURE_REQUESTS.put(principal.id, opened, state=OPEN, expect=version)
             return Reply(text=catalogue.FORGETTING_NOW.to(language), writes=(put,))
     person = (named if ":" in named else f"person:{named}") if named else principal.id
     is_own = person == principal.id
@@ -67,9 +67,9 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
         return Reply(text=catalogue.FORGET_ONLY_YOURS.to(language))
     # The end of a ulid is random; that is enough, because the code only guards against mistakes.
     code = context.ids.ulid()[-CODE_CHARS:]
-    asked = Wish(person=person, by=principal, address=given.address, code=code)
+    asked = ErasureRequest(person=person, by=principal, address=given.address, code=code)
     due_at = now + REPEAT_WITHIN
-    put = WISHES.put(principal.id, asked, state=ASKED, due_at=due_at, expect=version)
+    put = ERASURE_REQUESTS.put(principal.id, asked, state=ASKED, due_at=due_at, expect=version)
     text = (
         catalogue.FORGET_ASKS_YOU.to(language, code=code)
         if is_own

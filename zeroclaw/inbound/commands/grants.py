@@ -88,7 +88,7 @@ class GrantCommands(Struct, eq=False):
             writes=tuple(write for writes in endings for write in writes),
             scope=scope,
             wake=(scope,) if scope else (),
-            left=" ".join(left),
+            remaining_words=" ".join(left),
         )
 
     async def console(self, asked: Mapping[str, object]) -> Text:

@@ -47,7 +47,7 @@ class Reply(Value):
         found: The conversation that the address points to from now on, None if that stays.
         wake: As in `Plan`.
         idle: It writes, but changes nothing.
-        left: The rest of the command for other conversations, as its words.
+        remaining_words: The rest of the command for other conversations, as its words.
     """
 
     text: str = ""
@@ -56,7 +56,7 @@ class Reply(Value):
     found: Found | None = None
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
-    left: str = ""
+    remaining_words: str = ""
 
 
 Handler = Callable[[Invocation], Awaitable[Reply]]
@@ -90,7 +90,7 @@ async def at_console(
         async def planned(_reads: Reads, given: Invocation = given) -> Plan:
             nonlocal left
             reply = await handler(given)
-            left = reply.left
+            left = reply.remaining_words
             return Plan(
                 conversation=reply.scope, writes=reply.writes, wake=reply.wake, toast=reply.text
             )

@@ -134,7 +134,7 @@ class PairCommand(Struct, eq=False):
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
     """List who waits for an answer, and what was decided about people."""
     waiting = [
-        f"- {pairing.line(one, language)}"
+        f"- {pairing.list_line(one, language)}"
         for one, _ in await strangers_of(rows)
         if pairing.is_open(one, now)
     ]

@@ -161,7 +161,9 @@ class Commands(Struct, eq=False, kw_only=True):
             writes=writes,
             wake=reply.wake,
             idle=reply.idle or not reply.writes,
-            rest=replace(given.command, rest=reply.left) if reply.left else None,
+            remaining_command=replace(given.command, rest=reply.remaining_words)
+            if reply.remaining_words
+            else None,
         )
 
     async def _help(self, given: Invocation) -> Reply:
