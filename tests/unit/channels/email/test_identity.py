@@ -148,11 +148,15 @@ def test_only_the_topmost_of_our_own_server_counts() -> None:
     assert is_vouched_for(ANN, ("other.example; dmarc=fail", good, bad), MX)
 
 
-def test_a_verdict_without_a_name_may_be_our_own_servers() -> None:
+@pytest.mark.parametrize(
+    "nameless",
+    [
+        "spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=evil.example; dmarc=pass action=none",
+        "(no name); dmarc=fail header.from=a.example",
+    ],
+)
+def test_a_verdict_without_a_name_may_be_our_own_servers(nameless: str) -> None:
     """Exchange Online writes none; what stands below it, under whatever name, is its writer's (P4)."""
-    nameless = (
-        "spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=evil.example; dmarc=pass action=none"
-    )
     assert not is_vouched_for(ANN, (nameless, f"{MX}; dmarc=pass header.from=a.example"), MX)
     assert is_vouched_for(ANN, (f"{MX}; dmarc=pass header.from=a.example", nameless), MX)
 
