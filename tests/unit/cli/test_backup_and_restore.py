@@ -13,7 +13,7 @@ from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.commands.halt import HALTS, Halt, halt_put
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
-from zeroclaw.store import Put
+from zeroclaw.store import PAGE, Put
 from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.value import replace
@@ -92,12 +92,27 @@ def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None
         assert statements.select(store, GRANTS.where()) == ()
 
 
+def test_however_many_are_revoked_all_stay_so(tmp_path: Path) -> None:
+    """More than one page of rows (P4)."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    held(data)
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    every = {f"telegram:{number}" for number in range(PAGE + 1)}
+    held(data, *(known_put(replace(EVE, id=one), expect=0) for one in every))
+    assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
+    with closing(sqlite3.connect(data / FILE_NAME)) as store:
+        found = statements.select(store, PEOPLE.where(limit=PAGE + 2))
+    assert {PEOPLE.of(row).id for row in found} == every
+
+
 EVE = Known(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
 
 
 def held(data: Path, *rows: Put) -> None:
     """Keep rows in a store that nobody uses then."""
     opened = open_for_writing(data)
+    opened.connection.execute("BEGIN")
     for row in rows:
         statements.put(opened.connection, row)
+    opened.connection.execute("COMMIT")
     opened.close()
