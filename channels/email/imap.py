@@ -3,8 +3,8 @@
 aioimaplib lets waits hang for ever when a connection is lost (2.0.3: `connection_lost` only calls
 a callback, which `IMAP4_SSL` does not even accept; read 2026-11). So each call runs under a timeout
 that `connection_lost` reschedules to now. Where the library starts tasks without an owner, this
-module uses its lower level: to connect, and for IDLE. Its log contains mails and tokens at DEBUG, so
-its level is set to WARNING.
+module uses its lower level: to connect, to be greeted, and for IDLE. Its log contains mails and tokens
+at DEBUG, so its level is set to WARNING.
 
 The library returns server errors as values (`Response.result`); here they are raised as our errors.
 """
@@ -53,6 +53,9 @@ class Protocol(IMAP4ClientProtocol):
     A server that refuses an access token expects one more line before it says so (Google, "XOAUTH2
     Mechanism", read 2026-11). The library sends none, and both would wait.
 
+    The library answers a greeting in a task of its own, under a lock that its `wait` needs even to end:
+    where the connection was lost before that answer, neither ended, not even when cancelled.
+
     Attributes:
         news: Set when the server announces new mail; the user clears it.
         idling: Set when the server has begun to idle; the library's own event stays set for ever.
@@ -64,6 +67,11 @@ class Protocol(IMAP4ClientProtocol):
         super().__init__(loop)
         self.news, self.idling, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.limits: set[asyncio.Timeout] = set()
+        self._greeting: asyncio.Future[bytes] = loop.create_future()
+
+    async def greeted(self) -> None:
+        """Wait for the greeting, and ask what the server can do."""
+        await self.welcome(await self._greeting)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End all waits; called by the transport, once."""
@@ -72,6 +80,13 @@ class Protocol(IMAP4ClientProtocol):
             if not one.expired():  # an expired timeout can't be rescheduled
                 one.reschedule(0)
         super().connection_lost(exc)
+
+    def _handle_line(self, line: bytes, current_cmd: Command | None) -> Command | None:
+        if self.state != "CONNECTED":
+            return super()._handle_line(line, current_cmd)
+        if line and not self._greeting.done():
+            self._greeting.set_result(line)
+        return None
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _NEWS.match(line):
@@ -126,7 +141,7 @@ class Mailbox:
             why = "was lost" if lost.is_set() else f"gave no answer within {limit_s:g} s"
             message = f"`{self._channel}`: the connection to the mailbox {why}"
             raise ChannelUnavailable(message) from error
-        except (AioImapException, OSError) as error:
+        except (AioImapException, OSError, UnicodeDecodeError) as error:
             message = f"`{self._channel}`: the connection to the mailbox failed"
             raise ChannelUnavailable(message) from error
 
@@ -144,7 +159,7 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: The server does not accept the login.
         """
-        await self._within(self._protocol.wait("AUTH|NONAUTH"), CONNECT_S)
+        await self._within(self._protocol.greeted(), CONNECT_S)
         try:
             if login.is_token:
                 call = self._protocol.xoauth2(login.username, login.secret)

@@ -6,6 +6,7 @@ A real server and real sockets: what ends here is a connection, at a byte that a
 import asyncio
 import os
 import signal
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from channels.email import decode, imap
 from channels.email.adapter import EmailChannel
 from channels.email.emulator.servers import START_S
+from channels.email.logins import Login
 from tests.contract.channel_suite import Desk, noting
 from tests.contract.email_harness import EmailPlace, email_context, email_placed, email_settings
 from tests.emulators.mail.relay import Moment, relayed
@@ -198,6 +200,40 @@ def wired() -> imap.Protocol:
     protocol = imap.Protocol(asyncio.get_running_loop())
     protocol.connection_made(Wire())
     return protocol
+
+
+async def log_in(protocol: imap.Protocol, *said: bytes) -> None:
+    """Log in, where this is all that the server says before the connection is lost."""
+    loop, tag = asyncio.get_running_loop(), protocol.new_tag().replace("0", "1").encode()
+    for number, one in enumerate(said):
+        loop.call_later(number * 0.05, protocol.data_received, one.replace(b"TAG", tag))
+    loop.call_later(0.2, protocol.connection_lost, None)
+    login = Login(username="bot", secret="secret", tls=ssl.create_default_context())
+    await imap.Mailbox(protocol, "email").login(login)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ((), "was lost"),
+        ((b"* OK here\r\n",), "was lost"),
+        ((b"* BYE too many\r\n",), "failed"),
+        ((b"* OK here\r\n", b"* CAPABILITY \xff\r\nTAG OK\r\n"), "failed"),
+    ],
+)
+def test_a_connection_that_is_lost_before_the_login_ends_the_wait(
+    said: tuple[bytes, ...], why: str
+) -> None:
+    """It waited for ever once it was greeted, and held up the end of the daemon. P1."""
+
+    async def greeted() -> set[str]:
+        before = asyncio.all_tasks()
+        with pytest.raises(ChannelUnavailable, match=why):
+            await log_in(wired(), *said)
+        return {one.get_name() for one in asyncio.all_tasks() - before}
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(greeted()) == set()
 
 
 async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
