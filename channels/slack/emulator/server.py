@@ -33,7 +33,8 @@ from zeroclaw import ConfigError
 
 HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
-MOST_PEOPLE = 600
+MOST_PEOPLE = 3_000
+"""People who are seeded for one process. A person is used once, so that a test finds no messages of another one."""
 MOST_UNITS = 12_000
 MOST_BLOCKS, MOST_TEXT, MOST_ELEMENTS = 50, 3_000, 25
 MOST_LABEL, MOST_ACTION, MOST_VALUE = 75, 255, 2_000
@@ -63,6 +64,7 @@ IDLE_S = 1.0
 5 s (`server.keepAliveTimeout`), and a call made at that instant would be lost."""
 OK = 200
 _NUMBERS = itertools.count()
+_PEOPLE = itertools.count()
 _NEXT_TOKEN = itertools.cycle(_TOKENS)
 T = TypeVar("T")
 Json = dict[str, object]
@@ -496,8 +498,15 @@ class SlackServer:
             return cast("Json", await answer.json())
 
     async def person(self) -> Person:
-        """Return a person that no other test uses."""
-        token = f"xoxp-u{next(_NUMBERS) % MOST_PEOPLE}"
+        """Return a person that no other test in this process uses.
+
+        Raises:
+            LookupError: There are no more.
+        """
+        if (number := next(_PEOPLE)) >= MOST_PEOPLE:
+            message = f"there are only {MOST_PEOPLE:,} people; seed more"
+            raise LookupError(message)
+        token = f"xoxp-u{number}"
         known = await self.up("auth.test", token)
         opened = await self.up("conversations.open", BOT, users=known["user_id"])
         direct = str(cast("Json", opened["channel"])["id"])
