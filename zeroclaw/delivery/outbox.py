@@ -40,8 +40,6 @@ LEAST_SHARE = 0.1
 """Share of a pause that is waited even if an outage ends: the failure may have its own cause."""
 # Rows read per address and overall, to exclude known messages when a lost one is looked up.
 NEIGHBOURS = 256
-# Rows of a conversation that are searched for notes about a card when it is settled.
-SINCE_CARD = 64
 # A hook's writes, or a fence, may be outdated by the time they are committed.
 MOST_TRIES = 5
 
@@ -390,7 +388,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         if settle.conversation is None:
             return ()
         earlier = OUTBOX.where(
-            conversation=settle.conversation, after=settle.key, newest_first=True, limit=SINCE_CARD
+            conversation=settle.conversation, after=settle.key, newest_first=True, limit=NEIGHBOURS
         )
         told = [(row, OUTBOX.of(row)) for row in await self.store.select(earlier)]
         return tuple(
