@@ -151,15 +151,10 @@ class Ending(Value):
 
 
 class Outcome(Value):
-    """A card and the endings so far."""
+    """A card and the endings so far; complete when every call has one."""
 
     card: Card
     endings: tuple[Ending, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every call has an ending."""
-        return len(self.endings) == len(self.card.calls)
 
 
 class ToolProgress(Value):

@@ -377,9 +377,9 @@ class House:
         await self.settle()
         return told
 
-    async def transcript(self, who: str = "ada") -> tuple[TranscriptItem, ...]:
-        """What stands in a person's own chat."""
-        return await self.services.transcript.read(self.place(who), "")
+    async def transcript(self) -> tuple[TranscriptItem, ...]:
+        """What stands in Ada's own chat."""
+        return await self.services.transcript.read(self.place(), "")
 
     def streams(self) -> list[str]:
         """Who serves connections of the control socket."""

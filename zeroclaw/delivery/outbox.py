@@ -374,29 +374,9 @@ class Outbox(Struct, eq=False, kw_only=True):
         match item, point:
             case ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
                 return await self.hooks.asked(row, item, ref)
-            case Settle(outcome=outcome), DurablePoint.SETTLED if outcome.is_complete:
-                return await self._answered(row)
             case Text(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
                 return await self.hooks.refused(row, item, why)
             case _:
                 return ()
-
-    async def _answered(self, settle: Row) -> tuple[Write, ...]:
-        """Return the writes that delete the notes which said that a card was waiting."""
-        if settle.conversation is None:
-            return ()
-        earlier = OUTBOX.where(
-            conversation=settle.conversation, after=settle.key, newest_first=True, limit=NEIGHBOURS
-        )
-        told = [(row, OUTBOX.of(row)) for row in await self.store.select(earlier)]
-        return tuple(
-            rows.changed(row, replace(item, text=""), "pending")
-            for row, item in told
-            if isinstance(item, Text)
-            and item.until_answered
-            and item.text
-            and (account := self.accounts.get(item.address.channel))
-            and account.capabilities.can_delete
-        )

@@ -89,8 +89,6 @@ class Text(Value):
         reply_to: The message that this answers, empty for none.
         language: The language of notes that the delivery itself adds.
         receipts: As in `Outgoing`; sent with the first part.
-        until_answered: A note that a card waits. Once the card is settled the outbox blanks the text
-            and deletes the messages, where the channel can delete.
     """
 
     address: Address
@@ -105,7 +103,6 @@ class Text(Value):
     reply_to: str = ""
     language: Language = "en"
     receipts: tuple[CheckedReceipt, ...] = ()
-    until_answered: bool = False
 
 
 class File(Value):

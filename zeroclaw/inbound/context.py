@@ -113,18 +113,13 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         language: Language = "en",
         quiet: bool = False,
         reply_to: str = "",
-        until_answered: bool = False,
     ) -> Put:
         """Return the write that sends a text to a chat; see `Text`."""
-        said = Text(
-            address=address,
-            text=text,
-            language=language,
-            quiet=quiet,
-            reply_to=reply_to,
-            until_answered=until_answered,
+        return outbox_row(
+            self.ids.ulid(),
+            Text(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
+            conversation,
         )
-        return outbox_row(self.ids.ulid(), said, conversation)
 
     def item(
         self,

@@ -113,17 +113,14 @@ class Planner(Struct, eq=False):
         if waiting >= context.settings.config.runtime.backlog:
             return await self.limiter.no_room(envelope, principal, waiting)
         # Tell the sender why their message waits, if it is not just the queue (§4).
-        halt, why = context.policy.last_halt, ""
-        tools = self.turns.waits_for(item) if halt.over else ()
-        if not halt.over:
+        why = ""
+        if not (halt := context.policy.last_halt).over:
             why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
-        elif tools:
+        elif tools := self.turns.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(context.settings.config.approvals.approvers, language)
             why = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
-        note: tuple[Put, ...] = ()
-        if why:
-            note = (context.note(why, item.address, here, until_answered=bool(tools)),)
+        note = (context.note(why, item.address, here),) if why else ()
         stop: tuple[Put, ...] = ()
         if isinstance(content, PersonMessage) and content.while_busy == "interrupt":
             cause = Stop(cause="interrupt", before=id_)

@@ -140,8 +140,6 @@ class Transcript(Struct, eq=False):
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
         )
         match item:
-            case rows.Settle() | rows.Text(text=""):  # shown on its card; deleted
-                return None
             case rows.Text(text=text, refs=refs):
                 told = replace(
                     told,
@@ -159,6 +157,8 @@ class Transcript(Struct, eq=False):
             case rows.ApprovalCard(ref=ref, card=card):
                 ref_, outcome = ref.message if ref else "", await self._outcome(item)
                 told = replace(told, kind="card", key=card.key, ref=ref_, outcome=outcome)
+            case rows.Settle():
+                return None
         return self._screened(told)
 
     async def _outcome(self, item: rows.ApprovalCard) -> Outcome:

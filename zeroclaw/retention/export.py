@@ -129,7 +129,7 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
             case AttachmentRow(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
                 yield order, Line(kind="file", at=at, conversation=here, text=in_words(value))
-            case rows.Text(turn=turn, text=text) if text and (turn in turns if turn else not only):
+            case rows.Text(turn=turn, text=text) if turn in turns if turn else not only:
                 kind: Kind = "answer" if turn else "note"
                 at = made_at(key)
                 yield (at, key, 0), Line(kind=kind, at=at, conversation=here, text=text)

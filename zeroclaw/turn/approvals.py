@@ -55,7 +55,7 @@ class ApprovalRequests:
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
         who = approvals.who(numbered[0].approvers, here.language)
         waiting = catalogue.WAITING_FOR.to(here.language, who=who, tools=tools)
-        note = Text(address=here.address, text=waiting, language=here.language, until_answered=True)
+        note = Text(address=here.address, text=waiting, language=here.language)
         return (*writes, self._row(note))
 
     def _row(self, item: Settle | Text) -> Put:

@@ -51,7 +51,7 @@ async def test_what_was_granted_in_one_place_is_asked_about_in_another(two: Worl
         await house.say("poke it", "ben")
         await house.press("for_a_time")
         await house.say("poke it", "ben")
-        assert house.texts("ben") == ["done", "again"]
+        assert house.texts("ben")[1:] == ["done", "again"]
         await house.say("poke it", "ben2", channel="mail")
         assert len(two.poke.runs) == 2
         await house.press("once", "ada2", channel="mail")

@@ -1,9 +1,8 @@
 """Questions in the chat that is configured for all of them, and what comes where it takes none."""
 
-from tests.fakes.house import CAPABILITIES, World
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
-from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
@@ -90,36 +89,3 @@ async def test_nobody_is_asked_twice_of_a_card_that_each_refuses(world: World) -
         assert [call.name for call in world.platforms["chat"].calls].count("ask") == 2
         await house.advance(900)
         assert await house.states() == ["answered"]
-
-
-async def test_what_tells_that_a_call_waits_is_taken_away_once_it_is_answered(world: World) -> None:
-    """It would stand for ever below the answer, for that grows in a message above it (P5)."""
-    routed(world).model.will(TWO_POKES, says("done"), says("well, done"))
-    async with world.running() as house:
-        await house.say("poke both", "ben")
-        await house.say("well?", "ben")
-        assert house.texts("ben") == [
-            "Waiting for an operator to approve `poke`.",
-            "Waiting for an operator to approve `poke`; your message is next.",
-        ]
-        await house.press(at="team")
-        assert len(house.texts("ben")) == 2
-        await house.say("/deny 2", room="team")
-        assert house.texts("ben") == ["done", "well, done"]
-        told = await house.transcript("ben")
-        assert [one.text for one in told] == ["poke both", "well?", "done", "well, done"]
-
-
-async def test_where_nothing_can_be_taken_away_it_stays_on_record(world: World) -> None:
-    """What a person has in their mailbox is what an export shows."""
-    world.add_platform("chat", replace(CAPABILITIES, can_delete=False))
-    routed(world).model.will(POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
-        await house.press(at="team")
-        told = await house.transcript("ben")
-        assert [one.text for one in told] == [
-            "poke it",
-            "Waiting for an operator to approve `poke`.",
-            "done",
-        ]
