@@ -10,6 +10,9 @@ import pytest
 from zeroclaw.cli.config import when_it_holds
 from zeroclaw.host.control import Control
 
+ROUNDS = 20
+"""Of the loop; more than one connection takes from its accepting to its end."""
+
 
 @asynccontextmanager
 async def listening(directory: Path) -> AsyncGenerator[None]:
@@ -20,6 +23,8 @@ async def listening(directory: Path) -> AsyncGenerator[None]:
         serving = group.create_task(control.serve(ready.set))
         await ready.wait()
         yield
+        for _ in range(ROUNDS):  # whoever has connected is accepted, heard and let go
+            await asyncio.sleep(0)
         serving.cancel()
 
 
