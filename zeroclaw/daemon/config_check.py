@@ -236,7 +236,7 @@ def _unread(config: Config, channels: Iterable[ChannelPart]) -> Iterator[str]:
             if key.endswith("_file") and isinstance(place, str)
         }
     for key, place in named.items():
-        if place and not (os.access(expand(place), os.R_OK) and expand(place).is_file()):
+        if place and not ((file := expand(place)).is_file() and os.access(file, os.R_OK)):
             yield f"{key}: `{place}` is no file that this user can read"
 
 

@@ -160,6 +160,7 @@ async def test_a_path_is_linked_unless_it_should_be_copied(models: Path, tmp_pat
         (("http://127.0.0.1:1/", "--sha256", HASH), 1, "is no name for a model"),
         (("ftp://h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
         (("/nowhere/a.gguf",), 1, "no such file"),
+        (("~nobody-of-this-name/a.gguf",), 1, "no such file"),
         (("/nowhere/a.bin",), 1, "is no name for a model"),
     ],
 )

@@ -19,6 +19,7 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.model_choice import AUTO, Discovered, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
+from zeroclaw.host.places import expand
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import without_credentials
 from zeroclaw.text.language import LANGUAGES, NAMES
@@ -317,4 +318,4 @@ def _text(label: str, *, default: str | None = None) -> str:
 
 
 def _path(label: str, *, default: str | None = None) -> Path:
-    return Path(_text(label, default=default)).expanduser().absolute()
+    return expand(_text(label, default=default)).absolute()

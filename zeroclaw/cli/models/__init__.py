@@ -62,6 +62,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.configuration import load
     from zeroclaw.host.models.files import is_here, place_for, take
+    from zeroclaw.host.places import expand
 
     sha256 = sha256.lower().removeprefix("sha256:")
     is_url = _URL.match(source) is not None
@@ -82,8 +83,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     if is_url:
         asyncio.run(_fetch(source, target, sha256))
     else:
-        path = Path(source).expanduser()
-        take(path, target, copies=copies, sha256=sha256, show=_progress(target))
+        take(expand(source), target, copies=copies, sha256=sha256, show=_progress(target))
     say(f"{target}\nto use it, and then to test it with `zeroclaw models test`:\n")
     click.echo(f'[provider]\nkind = "local"\nmodel_file = {json.dumps(str(target))}')
 

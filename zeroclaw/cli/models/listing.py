@@ -12,6 +12,7 @@ from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
+from zeroclaw.host.places import expand
 from zeroclaw.host.references import resolve
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
@@ -140,7 +141,7 @@ def _is_taken(found: Listing, server: Server, model: str) -> bool:
 def _what(found: Listing) -> str:
     provider = found.provider
     if found.file_taken is not None:
-        is_there = found.file_taken.expanduser().is_file()
+        is_there = expand(str(found.file_taken)).is_file()
         return f"{found.file_taken}{'' if is_there else ', which is not there'}"
     if provider.kind == "openai":
         return f"`{provider.model}` of {without_credentials(provider.base_url)}"

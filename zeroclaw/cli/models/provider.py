@@ -15,6 +15,7 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
+from zeroclaw.host.places import expand
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import replace
@@ -90,7 +91,7 @@ def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
         )
     elif model and settings.kind == "local":
         beside = loaded.places.models / model
-        path = str(beside if beside.is_file() else os.path.expanduser(model))  # noqa: PTH111  a text
+        path = str(beside if beside.is_file() else expand(model))
         settings = settings.model_copy(update={"model_file": path})
     elif model:
         settings = settings.model_copy(update={"model": model})
