@@ -63,6 +63,13 @@ async def settled(house: House) -> None:
         await house.advance(1)
 
 
+async def card_ends(house: House) -> None:
+    """Ben's card that was waiting is stopped, and nothing of its request is left."""
+    await house.advance(120)
+    assert house.endings() == [("stopped", "Ben")]
+    assert await house.rows(RowKind.APPROVAL) == ()
+
+
 async def kept(world: World) -> str:
     """Everything that is kept but the audit, as one text."""
     store = world.store
@@ -282,9 +289,7 @@ async def test_a_card_shows_how_it_ended_before_that_is_forgotten(world: World, 
         await forget(house, "ben")
         assert house.outcome() is None
     async with world.running() as house:
-        await house.advance(120)
-        assert house.endings() == [("stopped", "Ben")]
-        assert await house.rows(RowKind.APPROVAL) == ()
+        await card_ends(house)
 
 
 @pytest.mark.parametrize("room", ["", "club"])
@@ -302,9 +307,7 @@ async def test_a_card_shows_how_it_ended_whoever_else_wishes_to_be_forgotten(
         await house.advance(1)
         assert house.outcome() is None
     async with world.running() as house:
-        await house.advance(120)
-        assert house.endings() == [("stopped", "Ben")]
-        assert await house.rows(RowKind.APPROVAL) == ()
+        await card_ends(house)
 
 
 @pytest.mark.parametrize("room", ["", "club"])
@@ -324,9 +327,7 @@ async def test_a_card_on_its_way_shows_how_it_ended_before_that_is_forgotten(
         await house.say("poke it", "ben", room=room)
         await forget(house, "ben")
         taken.set()
-        await house.advance(120)
-        assert house.endings() == [("stopped", "Ben")]
-        assert await house.rows(RowKind.APPROVAL) == ()
+        await card_ends(house)
 
 
 async def test_a_card_that_is_never_shown_holds_up_nothing_for_long(world: World) -> None:
