@@ -74,9 +74,8 @@ class _CallDraft(Struct, kw_only=True):
         """The raw text so far."""
         return "".join(self.pieces)
 
-    @property
     def is_whole(self) -> bool:
-        """The arguments are one complete JSON object."""
+        """Return whether the arguments are one complete JSON object; joins their pieces."""
         self.pieces = [self.arguments]  # read again after each further piece
         try:
             return is_object(parse(self.pieces[0]))
@@ -360,7 +359,7 @@ class Assembly(Struct, eq=False):
         if self._read_chars > MOST_READ_CHARS:
             message = "the endpoint repeats the name of a call with each piece of it"
             raise StreamBroken(message)
-        return draft.is_whole
+        return draft.is_whole()
 
     def _whole_calls(self, reason: FinishReason) -> list[ToolCall]:
         """Return the calls in order of index; a call that a limit cut off is dropped (S0-23).
@@ -368,7 +367,7 @@ class Assembly(Struct, eq=False):
         Two calls with the same index keep the order in which they arrived.
         """
         cut = reason in ("length", "content_filter")
-        drafts = [draft for draft in self._calls if draft.is_whole or not cut]
+        drafts = [draft for draft in self._calls if not cut or draft.is_whole()]
         drafts.sort(key=lambda draft: draft.index)
         return [
             ToolCall(
