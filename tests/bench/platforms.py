@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -185,22 +186,31 @@ async def _floor(
 
 
 async def starting(place: Place, platform: Platform, times: int) -> None:
-    """Measure the start until the bot listens, and until its first answer."""
-    floors: list[tuple[str, float, float]] = []
-    for which in platform.floors:
-        async with stage(platform, 1) as here:
+    """Measure the start until the bot listens and until its first answer, floors in alternation."""
+    async with AsyncExitStack() as stack:
+        floors: dict[str, _Start] = {}
+        for which in platform.floors:
+            here = await stack.enter_async_context(stage(platform, 1))
             opened = partial(_floor, place, platform, here, which)
-            found = await _starting(place, _named(platform, which), here, opened, times=times)
-            floors.append((which, *found))
-    async with stage(platform, 1) as here:
-        where = place.directory / f"{platform.name}-start"
-        told = config(place, {platform.name: here})
+            floors[which] = _Start(_named(platform, which), here, opened)
+        here = await stack.enter_async_context(stage(platform, 1))
+        where, told = (
+            place.directory / f"{platform.name}-start",
+            config(place, {platform.name: here}),
+        )
         opened = partial(running, where, told, program=True, secrets=here.secrets)
-        heard, memory = await _starting(place, platform.name, here, opened, times=times)
-    for which, floor_heard, floor_memory in floors:
+        ours = _Start(platform.name, here, opened)
+        for run in range(times + 1):
+            for one in (*floors.values(), ours):
+                await one.measure(counts=run > 0)
+    for one in (*floors.values(), ours):
+        one.tell(place)
+    for which, floor in floors.items():
         ratio = partial(_beside, place, platform, which)
-        ratio("start until it listens", (heard / floor_heard, platform.aims.start))
-        ratio("memory after one answer", (memory / floor_memory, platform.aims.memory))
+        listens = median(ours.listens) / median(floor.listens)
+        ratio("start until it listens", (listens, platform.aims.start))
+        memory = median(ours.memory) / median(floor.memory)
+        ratio("memory after one answer", (memory, platform.aims.memory))
 
 
 def _named(platform: Platform, floor: str) -> str:
@@ -215,78 +225,103 @@ def _beside(
     place.report.one(name, times, "times", aim=aim if which == next(iter(platform.floors)) else "")
 
 
-async def _starting(
-    place: Place,
-    name: str,
-    here: Stage,
-    start: Callable[[], AbstractAsyncContextManager[Daemon]],
-    *,
-    times: int,
-) -> tuple[float, float]:
-    listens: list[float] = []
-    answered: list[float] = []
-    cpu: list[float] = []
-    idle: list[float] = []
-    for run in range(times + 1):
-        async with start() as daemon:
-            first = await here.heard(daemon.began)
+@dataclass(eq=False)
+class _Start:
+    """What is started again and again, and its figures."""
+
+    name: str
+    here: Stage
+    start: Callable[[], AbstractAsyncContextManager[Daemon]]
+    listens: list[float] = field(default_factory=list[float])
+    answered: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
+    memory: list[float] = field(default_factory=list[float])
+
+    async def measure(self, *, counts: bool) -> None:
+        """Start it once; the first one makes the database, warms the disk's cache, and is left out."""
+        async with self.start() as daemon:
+            first = await self.here.heard(daemon.began)
             used = daemon.cpu_s()
-            await asyncio.sleep(0 if run else SETTLES_S)
-            told = (await here.say("text"))[0][0]
+            await asyncio.sleep(0 if counts else SETTLES_S)
+            told = (await self.here.say("text"))[0][0]
             await asyncio.sleep(SETTLES_S)  # memory is that of one at rest
-            if run:  # the first one makes the database and warms the disk's cache
-                listens.append((first - daemon.began) * 1000)
-                answered.append((told.final - daemon.began) * 1000)
-                cpu.append(used * 1000)
-                idle.append(daemon.pss_mib())
-    report = place.report
-    report.many(f"{name}: start until it listens", listens, "ms")
-    report.many(f"{name}: start to the first answer", answered, "ms")
-    report.many(f"{name}: start until it listens, processor time", cpu, "ms")
-    report.many(f"{name}: memory after one answer, PSS", idle, "MiB")
-    return median(listens), median(idle)
+            if counts:
+                self.listens.append((first - daemon.began) * 1000)
+                self.answered.append((told.final - daemon.began) * 1000)
+                self.cpu.append(used * 1000)
+                self.memory.append(daemon.pss_mib())
+
+    def tell(self, place: Place) -> None:
+        report, name = place.report, self.name
+        report.many(f"{name}: start until it listens", self.listens, "ms")
+        report.many(f"{name}: start to the first answer", self.answered, "ms")
+        report.many(f"{name}: start until it listens, processor time", self.cpu, "ms")
+        report.many(f"{name}: memory after one answer, PSS", self.memory, "MiB")
 
 
 # --- turns one after another ---------------------------------------------------------------------
 
+ROUNDS = 10
+"""Turns are measured in so many rounds, for a machine's speed changes within one run."""
+
 
 async def turns(place: Place, platform: Platform, times: int) -> None:
-    """Measure turns of one chat, those of the floors beside them: in words alone, and with a tool."""
-    times = max(round(times * platform.times), 1)
+    """Measure turns of one chat, in alternation with those of the floors: in words, and with a tool."""
+    times = max(round(times * platform.times / ROUNDS), 1)
     for kind, what, aim, first_ms in (
         ("text", "text", platform.aims.cpu, platform.aims.first_ms),
         ("tool", "one tool", platform.aims.tool_cpu, ""),
     ):
-        floors: dict[str, float] = {}
-        for which in platform.floors:
-            name = f"{_named(platform, which)}, {what}"
-            async with stage(platform, 1) as here, _floor(place, platform, here, which) as floor:
+        async with AsyncExitStack() as stack:
+            floors: dict[str, _Turns] = {}
+            for which in platform.floors:
+                here = await stack.enter_async_context(stage(platform, 1))
+                floor = await stack.enter_async_context(_floor(place, platform, here, which))
                 await here.heard()
-                floors[which] = await _turns(place, name, floor, here, kind=kind, times=times)
-        name = f"{platform.name}, {what}"
-        async with talking(place, platform, f"turns-{kind}", 1) as (daemon, here):
-            ours = await _turns(place, name, daemon, here, kind=kind, times=times, aim=first_ms)
-        for which, floor_ms in floors.items():
+                floors[which] = _Turns(f"{_named(platform, which)}, {what}", floor, here)
+            daemon, here = await stack.enter_async_context(
+                talking(place, platform, f"turns-{kind}", 1)
+            )
+            ours = _Turns(f"{platform.name}, {what}", daemon, here)
+            everyone = (*floors.values(), ours)
+            for one in everyone:
+                await one.here.say(kind, times=WARM)
+            for _ in range(ROUNDS):
+                for one in everyone:
+                    await one.measure(kind, times)
+        for one in everyone:
+            one.tell(place, aim=first_ms if one is ours else "")
+        for which, floor in floors.items():
             told = f"processor time of a {kind} turn"
-            _beside(place, platform, which, told, (ours / floor_ms, aim))
+            _beside(place, platform, which, told, (ours.cpu_s / floor.cpu_s, aim))
 
 
-async def _turns(
-    place: Place, name: str, daemon: Daemon, here: Stage, *, kind: str, times: int, aim: str = ""
-) -> float:
-    await here.say(kind, times=WARM)
-    cpu, server = daemon.cpu_s(), process_cpu_s(here.process.pid)
-    told = [some[0] for some in await here.say(kind, times=times)]
-    cpu, server = daemon.cpu_s() - cpu, process_cpu_s(here.process.pid) - server
-    report = place.report
-    first = [(one.first - one.delivered) * 1000 for one in told]
-    report.many(f"{name}: first text", first, "ms", aim=aim)
-    report.many(f"{name}: final", [(one.final - one.delivered) * 1000 for one in told], "ms")
-    report.one(f"{name}: processor time", cpu / times * 1000, "ms a turn")
-    report.one(f"{name}: processor time of the platform", server / times * 1000, "ms a turn")
-    shown = sum(len(one.calls) for one in told)
-    report.one(f"{name}: calls that show text", shown / times, "a turn")
-    return cpu / times * 1000
+@dataclass(eq=False)
+class _Turns:
+    """Who answers one chat, and the figures of its turns."""
+
+    name: str
+    daemon: Daemon
+    here: Stage
+    told: list[Told] = field(default_factory=list[Told])
+    cpu_s: float = 0.0
+    server_s: float = 0.0
+
+    async def measure(self, kind: str, times: int) -> None:
+        cpu, server = self.daemon.cpu_s(), process_cpu_s(self.here.process.pid)
+        self.told += [some[0] for some in await self.here.say(kind, times=times)]
+        self.cpu_s += self.daemon.cpu_s() - cpu
+        self.server_s += process_cpu_s(self.here.process.pid) - server
+
+    def tell(self, place: Place, *, aim: str) -> None:
+        report, name, told, ms = place.report, self.name, self.told, 1000 / len(self.told)
+        first = [(one.first - one.delivered) * 1000 for one in told]
+        report.many(f"{name}: first text", first, "ms", aim=aim)
+        report.many(f"{name}: final", [(one.final - one.delivered) * 1000 for one in told], "ms")
+        report.one(f"{name}: processor time", self.cpu_s * ms, "ms a turn")
+        report.one(f"{name}: processor time of the platform", self.server_s * ms, "ms a turn")
+        shown = sum(len(one.calls) for one in told)
+        report.one(f"{name}: calls that show text", shown / len(told), "a turn")
 
 
 # --- everybody at once ---------------------------------------------------------------------------
