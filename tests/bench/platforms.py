@@ -194,10 +194,8 @@ async def starting(place: Place, platform: Platform, times: int) -> None:
             opened = partial(_floor, place, platform, here, which)
             floors[which] = _Start(_named(platform, which), here, opened)
         here = await stack.enter_async_context(stage(platform, 1))
-        where, told = (
-            place.directory / f"{platform.name}-start",
-            config(place, {platform.name: here}),
-        )
+        where = place.directory / f"{platform.name}-start"
+        told = config(place, {platform.name: here})
         opened = partial(running, where, told, program=True, secrets=here.secrets)
         ours = _Start(platform.name, here, opened)
         for run in range(times + 1):
