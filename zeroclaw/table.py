@@ -7,7 +7,6 @@ its fate here, and no other room needs to read its bytes.
 
     HALTS = Table(
         kind=RowKind.SWITCH,
-        owner="inbound",
         codec=json_codec(Halt),
         columns=frozenset({Column.STATE}),
         keeps=Stays(until="it is turned off"),
@@ -31,7 +30,6 @@ from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, scan
 from zeroclaw.value import Value
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 class Codec(Value, Generic[T]):
@@ -141,7 +139,6 @@ class Declaration(Value):
 
     Attributes:
         kind: The frozen tag of its rows.
-        owner: The room that declares it; only this room reads and writes the bodies.
         columns: The columns, besides the key, that its rows are selected by.
         keeps: How long rows stay.
         words: Whose words they are.
@@ -155,7 +152,6 @@ class Declaration(Value):
     """
 
     kind: RowKind
-    owner: str
     columns: frozenset[Column]
     keeps: Keeps
     words: Words
@@ -185,21 +181,6 @@ class Table(Declaration, Generic[T]):
     """
 
     codec: Codec[T]
-
-    def holding(self, codec: Codec[U]) -> "Table[U]":
-        """Return this table with another codec, for rows of a different shape such as a counter."""
-        return Table(
-            kind=self.kind,
-            owner=self.owner,
-            columns=self.columns,
-            keeps=self.keeps,
-            words=self.words,
-            whose=self.whose,
-            own=self.own,
-            blobs=self.blobs,
-            busy=self.busy,
-            codec=codec,
-        )
 
     def put(
         self,

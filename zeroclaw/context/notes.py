@@ -32,7 +32,6 @@ def _whose(row: Row) -> str:
 
 NOTES = Table(
     kind=RowKind.NOTE,
-    owner="context",
     codec=json_codec(Note),
     columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),

@@ -52,7 +52,6 @@ class AttachmentRow(Value, stored_as="Attached"):
 
 ATTACHMENTS = Table(
     kind=RowKind.ATTACHMENT,
-    owner="conversation",
     codec=json_codec(AttachmentRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),

@@ -214,7 +214,6 @@ def words_of(content: Content) -> str:
 
 INBOX = Table(
     kind=RowKind.INBOX,
-    owner="conversation",
     codec=json_codec(Item),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(

@@ -69,7 +69,6 @@ class Numbers(Struct, eq=False):
 
 COUNTERS = Table(
     kind=RowKind.COUNTER,
-    owner="conversation",
     codec=Codec[int](encode=lambda last: str(last).encode(), decode=int),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="its conversation is gone, and a higher one of its chat is there"),

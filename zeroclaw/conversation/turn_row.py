@@ -64,7 +64,6 @@ class TurnRow(Value):
 
 TURNS = Table(
     kind=RowKind.TURN,
-    owner="conversation",
     codec=json_codec(TurnRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),

@@ -253,7 +253,6 @@ def _decoded(body: bytes) -> Item:
 
 OUTBOX: Table[Item] = Table(
     kind=RowKind.OUTBOX,
-    owner="delivery",
     codec=Codec(encode=lambda item: codec.encode(_Said(item=item)), decode=_decoded),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
@@ -282,7 +281,6 @@ class Notice(Value):
 
 NOTICES = Table(
     kind=RowKind.NOTICE,
-    owner="delivery",
     codec=json_codec(Notice),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),

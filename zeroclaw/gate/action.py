@@ -297,7 +297,6 @@ def _whose(row: Row) -> Whose:
 
 ACTIONS = Table(
     kind=RowKind.ACTION,
-    owner="gate",
     codec=Codec(encode=_row_body, decode=_from_row_body),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),

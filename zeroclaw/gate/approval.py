@@ -291,7 +291,6 @@ def _whose(row: Row) -> Whose:
 
 APPROVALS = Table(
     kind=RowKind.APPROVAL,
-    owner="gate",
     codec=json_codec(Approval),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     # Its key is random, so it does not contain the time.

@@ -151,7 +151,6 @@ def is_called(grant: Grant, word: str) -> bool:
 
 GRANTS = Table(
     kind=RowKind.GRANT,
-    owner="gate",
     codec=json_codec(Grant),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.DUE_AT}),
     keeps=UntilDue(ended=frozenset({"open"})),

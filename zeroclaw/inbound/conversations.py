@@ -68,7 +68,6 @@ UNRECORDED = "unrecorded"
 """The state of the row of a conversation off the record: nothing said in it may reach the disk."""
 CONVERSATIONS = Table(
     kind=RowKind.CONVERSATION,
-    owner="inbound",
     codec=json_codec(Conversation),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Stays(until="nothing leads to it and nothing is left of it"),
@@ -76,7 +75,6 @@ CONVERSATIONS = Table(
 )
 POINTERS = Table(
     kind=RowKind.ADDRESS,
-    owner="inbound",
     codec=json_codec(Pointer),
     columns=frozenset({Column.CONVERSATION, Column.PLACE}),
     keeps=Stays(until="its conversation is erased; it may point to another one till then"),

@@ -70,7 +70,6 @@ class Known(Value):
 
 PEOPLE = Table(
     kind=RowKind.PERSON,
-    owner="inbound",
     codec=json_codec(Known),
     columns=frozenset({Column.STATE}),
     keeps=Stays(until="an operator leaves the person to the configuration again"),
@@ -97,7 +96,6 @@ class Chosen(Value):
 
 LANGUAGE_CHOICES = Table(
     kind=RowKind.LANGUAGE,
-    owner="inbound",
     codec=json_codec(Chosen),
     columns=frozenset(),
     keeps=Stays(until="the person chooses another one"),

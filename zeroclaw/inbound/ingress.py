@@ -40,7 +40,6 @@ CLAIMS_KEPT = timedelta(days=30)
 
 POSITIONS = Table(
     kind=RowKind.POSITION,
-    owner="inbound",
     codec=json_codec(Position),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="a newer one of its scope"),

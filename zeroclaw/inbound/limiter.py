@@ -80,7 +80,6 @@ MOST_KEPT_CHARS = 16_000
 
 ALLOWANCES = Table(
     kind=RowKind.ALLOWANCE,
-    owner="inbound",
     codec=json_codec(Day),
     columns=frozenset({Column.DUE_AT}),
     keeps=UntilDue(),

@@ -182,7 +182,6 @@ def _is_silenced(one: Stranger, now: datetime) -> bool:
 
 STRANGERS = Table(
     kind=RowKind.STRANGER,
-    owner="inbound",
     codec=json_codec(Stranger),
     columns=frozenset({Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Stays(until="some time after its end, when pairing forgets it with its cards"),

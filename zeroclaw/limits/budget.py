@@ -50,7 +50,6 @@ TOLD_FOR = timedelta(days=30)
 
 MARKS = Table(
     kind=RowKind.BUDGET,
-    owner="limits",
     codec=Codec[int](encode=lambda percent: str(percent).encode(), decode=int),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),

@@ -39,7 +39,6 @@ class KeptResult(Value):
 
 RESULTS = Table(
     kind=RowKind.RESULT,
-    owner="turn",
     codec=json_codec(KeptResult),
     columns=frozenset({Column.CONVERSATION}),
     # Its blob may be deleted earlier; a reader of the result's id is then told so.

@@ -45,7 +45,6 @@ class Title(Value):
 
 TITLES = Table(
     kind=RowKind.TITLE,
-    owner="turn",
     codec=json_codec(Title),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.MESSAGES),

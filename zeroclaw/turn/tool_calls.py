@@ -38,7 +38,6 @@ REDACTED_CHARS = 2_000
 
 PROCESSES = Table(
     kind=RowKind.PROCESS,
-    owner="turn",
     codec=json_codec(Spawned),
     columns=frozenset(),
     keeps=Stays(until="the process has ended, or the next start has ended it"),
@@ -46,7 +45,6 @@ PROCESSES = Table(
 )
 WORKSPACES = Table(
     kind=RowKind.WORKSPACE,
-    owner="turn",
     codec=Codec[None](encode=lambda _: b"", decode=lambda _: None),
     columns=frozenset({Column.STATE, Column.PLACE}),
     keeps=Stays(until="nobody does; what is in a workspace stays untrusted, whoever is forgotten"),

@@ -38,7 +38,6 @@ class ErasureRequest(Value, stored_as="Wish"):
 
 ERASURE_REQUESTS = Table(
     kind=RowKind.FORGETTING,
-    owner="inbound",
     codec=json_codec(ErasureRequest),
     columns=frozenset({Column.STATE, Column.DUE_AT}),
     keeps=Stays(until="it is carried out, or nobody repeated it in time"),

@@ -25,7 +25,6 @@ class Halt(Value):
 NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC), over=True)
 HALTS = Table(
     kind=RowKind.SWITCH,
-    owner="inbound",
     codec=Codec(
         encode=encode,
         # Earlier releases stored nothing about a halt that was over.
