@@ -30,6 +30,7 @@ from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, scan
 from zeroclaw.value import Value
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Codec(Value, Generic[T]):
@@ -181,6 +182,20 @@ class Table(Declaration, Generic[T]):
     """
 
     codec: Codec[T]
+
+    def holding(self, codec: Codec[U]) -> "Table[U]":
+        """Return this table with another codec, for rows of a different shape such as a counter."""
+        return Table(
+            kind=self.kind,
+            columns=self.columns,
+            keeps=self.keeps,
+            words=self.words,
+            whose=self.whose,
+            own=self.own,
+            blobs=self.blobs,
+            busy=self.busy,
+            codec=codec,
+        )
 
     def put(
         self,

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import AlreadyClaimed, Conflict
+from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import (
     TRIES,
     Claim,
@@ -33,6 +33,12 @@ class Score(Value):
     """What somebody has."""
 
     points: int
+
+
+class Best(Value):
+    """Another shape among the scores."""
+
+    who: str
 
 
 SCORES = Table(
@@ -75,6 +81,17 @@ async def test_a_value_comes_back_from_its_table() -> None:
 
     await store.commit(commit(SCORES.expect("ada", 1), SCORES.delete("ada")))
     assert await SCORES.get(store, "ada") is None
+
+
+async def test_rows_of_another_shape_share_a_kind() -> None:
+    """Each is read as what it is; read as the other one, it is refused."""
+    store = MemoryStore()
+    best = SCORES.holding(json_codec(Best))
+    await store.commit(commit(best.put("#", Best(who="ada"))))
+
+    assert await best.get(store, "#") == Best(who="ada")
+    with pytest.raises(StoreUnusable):
+        await SCORES.get(store, "#")
 
 
 async def test_a_scan_reads_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
