@@ -21,7 +21,7 @@ from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
 from tests.unit.channels.email.letters import ME
-from tests.unit.gate.test_card_arguments import TEXTS, TREES, shown
+from tests.unit.gate.test_wording import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
 from zeroclaw.envelope import ApprovalId

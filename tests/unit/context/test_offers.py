@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_model import Answer, asks_for, says
-from tests.unit.gate.policy_questions import ANN, BOB, statement
+from tests.unit.gate.gate_house import ANN, BOB, statement
 from tests.unit.turn.parts import call
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.context.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended

@@ -1,7 +1,8 @@
-"""A gate with tools and a policy that tests choose, and what they read off its batches."""
+"""A gate and a policy that tests choose, what tests ask them, and what they read off a batch."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.fakes.counting_ids import CountingIds
@@ -11,8 +12,9 @@ from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
 from zeroclaw.gate.action import ACTIONS, Frozen
+from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.shipped import assemble
@@ -23,10 +25,48 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import Put
 from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ANN = Principal(id="person:ann", roles=frozenset({"operator"}), channel="web", sender="7")
+BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8", display="Bob")
+
+
+def statement(
+    name: str,
+    effect: StatementEffect,
+    *,
+    principals: tuple[str, ...] = ("anyone",),
+    actions: tuple[str, ...] = ("tool:*",),
+    resources: tuple[str, ...] = (),
+    when: dict[str, object] | None = None,
+    note: str = "",
+) -> Statement:
+    return Statement(
+        id=name,
+        effect=effect,
+        principals=principals,
+        actions=actions,
+        resources=resources,
+        when=when or {},
+        note=note,
+    )
+
+
+def query(
+    action: str = "tool:write_file",
+    *,
+    principal: Principal = ANN,
+    resources: tuple[str, ...] | None = (),
+    facts: ToolFacts | None = None,
+    own: bool | None = None,
+) -> Query:
+    return Query(
+        principal=principal, action=action, now=NOW, resources=resources, facts=facts, own=own
+    )
+
+
 SECRET = "swordfish-1234"
 KEY = Key(id="one", secret=b"k" * 32)
 APPROVALS = ApprovalSettings(timeout_s=900, approvers=("person:ann",), requester_may_answer=False)
-BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8", display="Bob")
 HERE = Address(channel="web", account="bot", chat="8", direct=True)
 
 

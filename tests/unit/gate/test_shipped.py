@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.gate.policy_questions import ANN, BOB, NOW, query, statement
+from tests.unit.gate.gate_house import ANN, BOB, NOW, query, statement
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.policy import Decision, Statement

@@ -1,14 +1,22 @@
-"""People and the model read one clear sentence about how a question ended."""
+"""What people and the model read of a question: the call, its scope, and how it ended."""
 
+import base64
+import json
+import re
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.disguises import LISTED
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
+from zeroclaw.gate.action import Action, canonical_json, propose
 from zeroclaw.gate.approval import AnswerResult, Approval, Numbered
-from zeroclaw.gate.scope import Scope
+from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
+from zeroclaw.gate.conditions import EFFECTS, ToolFacts
+from zeroclaw.gate.scope import Scope, for_a_time, scope_of
 from zeroclaw.gate.wording import (
     MOST_NUMBERS,
     Numbers,
@@ -23,6 +31,10 @@ from zeroclaw.gate.wording import (
     unreachable,
 )
 from zeroclaw.message import ToolMessage
+from zeroclaw.redact import Redactor
+from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.language import Language
+from zeroclaw.tool import Effect
 from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
@@ -49,7 +61,6 @@ EXPIRED = replace(OPEN, state="expired", at=AT)
 STOPPED = replace(OPEN, state="stopped", by="Bob", at=AT)
 PAGES = Scope(tool="fetch", resources=("host:a.example:443",), is_exact=False, for_s=3600)
 FOR_A_TIME = replace(APPROVED, tool="fetch", choice="for_a_time", scope=PAGES)
-
 TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
     "approved": (AnswerResult(request=APPROVED, how="counted"), "approved: `shell`"),
     "approved for a time": (
@@ -214,3 +225,246 @@ def test_who_has_no_name_is_called_by_what_they_are() -> None:
     approved = replace(OPEN, state="approved", by="Ann")
     assert ended(approved, "en") == "already approved by Ann"
     assert ended(approved, "de") == "schon freigegeben von Ann"
+
+
+# --- arguments on a card: what it shows, un-escaped, is what the hash binds (P5) ------------------
+
+NOTHING_KNOWN = Redactor()
+KEY, OTHER = "sk-abcdefgh1234", "hunter2-hunter2"
+KNOWING = Redactor(references={KEY: '{env="KEY"}', OTHER: '{file="/run/other"}'})
+TEXTS = st.text() | st.text(alphabet='\\"⟦⟧⟨⟩U+202E{}\u202e\u200d\ufe0f\U000e0072a\u0338\n\x1b')
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+TREES = st.recursive(
+    SCALARS | TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=12
+)
+
+
+def shown(arguments: dict[str, object], redactor: Redactor = NOTHING_KNOWN) -> CardArguments:
+    found = card_arguments(arguments, redactor)
+    assert isinstance(found, CardArguments)
+    return found
+
+
+@given(st.dictionaries(TEXTS, TREES))
+def test_what_is_shown_reads_back_as_what_the_hash_binds(arguments: dict[str, object]) -> None:
+    """For all arguments that hold no known secret, and whatever a channel does with signs. P5."""
+    text = shown(json.loads(canonical_json(arguments))).text
+    assert canonical_json(json.loads(text)) == canonical_json(arguments)
+    assert escape_invisible(text) == text
+    assert all(sign == "\n" or sign.isprintable() for sign in text)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "-----BEGIN PRIVATE KEY-----" | rm -rf x #-----END PRIVATE KEY-----" | wc -c',
+        "echo api token: a1b2c3d4e5f6&touch$IFS*X&true",
+        "curl http://a:x&rm$IFS-rf$IFS*&@host",
+        f"echo {'a' * 5000};rm -rf x;echo {'b' * 5000}",
+        "curl 'https://x.example/?api_key=abcdef123456789&x=$(rm x)'",
+        "Authorization: Bearer abcdef1234567890;rm",
+        "AKIAABCDEFGHIJKLMNOP ghp_0123456789012345678901234567890123456789",
+    ],
+)
+def test_nothing_is_hidden_by_its_shape(command: str) -> None:
+    """What merely looks like a secret may be a command, and is shown."""
+    assert json.loads(shown({"command": command}, KNOWING).text) == {"command": command}
+
+
+@pytest.mark.parametrize(
+    ("said", "shows"),
+    [
+        ("\u0441url x", r"\u0441url x"),
+        ("curl e\u0445ample.org", r"curl e\u0445ample.org"),
+        ("\uff43url", r"\uff43url"),
+        ("\U0001d41aws", r"\ud835\udc1aws"),
+        ("это\nюля 50км", r"это\nюля 50км"),
+        ("\u0441\u043e\u0440\u0443 x", r"\u0441\u043e\u0440\u0443 x"),
+        ("\u039a\u0395\u03a5", r"\u039a\u0395\u03a5"),
+        ("\u0441\u043e\u0440\u0443 это", "\u0441\u043e\u0440\u0443 это"),
+        ("café naïve straße Ærø", "café naïve straße Ærø"),
+        ("Python程序 αβγ", "Python程序 αβγ"),
+        ("a\u3164b", r"a\u3164b"),
+        ("\u217durl ex\ua4d1le.org", r"\u217durl ex\ua4d1le.org"),
+        ("v\u0966\u2c9f", r"v\u0966\u2c9f"),
+        ("m² ½ ªº x① \u05d5Telegram Łódź Kapitel Ⅳ", "m² ½ ªº x① \u05d5Telegram Łódź Kapitel Ⅳ"),
+        ("দাম ১০০ টাকা", "দাম ১০০ টাকা"),
+    ],
+)
+def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, shows: str) -> None:
+    """Within a word that has Latin letters, or where no letter of its own script tells it apart."""
+    text = shown({"command": said}).text
+    assert text == f'{{\n  "command": "{shows}"\n}}'
+    assert json.loads(text) == {"command": said}
+
+
+def test_every_lookalike_that_unicode_lists_is_told_apart_within_a_word() -> None:
+    """But for Latin letters, of languages that are written with them, and those from right to left."""
+    signs = [
+        sign
+        for word in LISTED.split()
+        for sign in word[1:]
+        if (sign.isalnum() and unicodedata.bidirectional(sign) not in ("R", "AL"))
+        and (sign in "\u0251\u0261" or not unicodedata.name(sign).startswith("LATIN "))
+    ]
+    assert [sign for sign in signs if sign in shown({"command": f"ca{sign}t"}).text] == []
+    assert len(signs) > 350
+
+
+def test_a_known_secret_is_shown_as_its_reference() -> None:
+    """The card says which one stands there, and how often."""
+    found = shown({"command": f"curl -H '{KEY}' -d '{OTHER}' # {KEY}", "env": {KEY: 1}}, KNOWING)
+    assert found == CardArguments(
+        text='{\n  "command": "curl -H \'⟦{env="KEY"}⟧\' -d \'⟦{file="/run/other"}⟧\' # '
+        '⟦{env="KEY"}⟧",\n  "env": {\n    "⟦{env="KEY"}⟧": 1\n  }\n}',
+        hidden=('{env="KEY"}', '{file="/run/other"}', '{env="KEY"}', '{env="KEY"}'),
+    )
+
+
+@given(st.lists(TEXTS | st.sampled_from([KEY, OTHER]), max_size=6))
+def test_a_reference_can_not_be_forged(parts: list[str]) -> None:
+    """Putting the values back gives the call; a bracket that a model wrote never stays one."""
+    command = "|".join(parts)
+    found = shown({"command": command}, KNOWING)
+    values = {'{env="KEY"}': KEY, '{file="/run/other"}': OTHER}
+    put_back = re.sub("⟦(.*?)⟧", lambda mark: values[mark[1]], found.text)
+    assert json.loads(put_back) == {"command": command}
+    assert found.text.count("⟦") == found.text.count("⟧") == len(found.hidden)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        base64.b64encode(f"user:{KEY}".encode()).decode(),
+        "hunter2-hunter2-hunter2",  # overlaps itself
+        "%68" + OTHER[1:] + " sk%2Dabcdefgh1234".replace("%2D", "-").replace("sk-", "sk-"),
+    ],
+)
+def test_a_secret_that_can_not_be_named_is_not_put_to_anybody(form: str) -> None:
+    """A form of it, or two that overlap, would be hidden without a name."""
+    redactor = Redactor(references={KEY: '{env="KEY"}', OTHER: '{env="OTHER"}'})
+    found = card_arguments({"command": form}, redactor)
+    if isinstance(found, CardArguments):
+        assert KEY not in found.text
+        return
+    assert found.why == "it holds a secret in a form that a card can neither show nor name"
+
+
+def test_a_number_that_is_a_secret_is_not_put_to_anybody() -> None:
+    """It stands outside of a text, where no reference can."""
+    found = card_arguments({"pin": 12345678}, Redactor(references={"12345678": "x"}))
+    assert isinstance(found, Unshowable)
+
+
+def test_a_value_inside_another_is_named_as_the_longer_one() -> None:
+    """The longer one is what stands there."""
+    redactor = Redactor(references={"abcdefgh": "short", "x-abcdefgh-y": "long"})
+    found = shown({"a": ["x-abcdefgh-y", "abcdefgh"]}, redactor)
+    assert found.hidden == ("long", "short")
+
+
+def test_a_call_that_is_too_large_is_not_put_to_anybody() -> None:
+    """As it is shown, what can't be seen spelled out; the rest of the card counts too."""
+    for arguments, chars in (
+        ({"text": "x" * MOST_CARD_CHARS}, "60,016"),
+        ({"text": "\u202e" * 20_000}, "120,016"),
+    ):
+        assert card_arguments(arguments, NOTHING_KNOWN) == Unshowable(
+            why=f"it is too large to be shown whole on a card: {chars} characters where 60,000 are "
+            "left; make it smaller, or split it"
+        )
+    assert isinstance(card_arguments({"text": "x" * 100}, NOTHING_KNOWN, 100), Unshowable)
+
+
+# --- what "for a time" lets run (P5) --------------------------------------------------------------
+
+
+def facts(*effects: Effect) -> ToolFacts:
+    return ToolFacts(effects=frozenset(effects), risk="medium", declared=True)
+
+
+def touching(*resources: str) -> Action:
+    return propose(
+        id=ActionId("01ACTION"),
+        conversation=ConversationId("c"),
+        principal=Principal(id="web:1", roles=frozenset(), channel="web", sender="1"),
+        turn=TurnId("01TURN"),
+        tool="any",
+        arguments={},
+        resources=resources,
+    )
+
+
+def said(
+    of: Action,
+    about: ToolFacts,
+    for_s: float = 3600,
+    language: Language = "en",
+    workspace: str = "",
+) -> str:
+    scope = scope_of(of, about, for_s, workspace)
+    assert scope is not None
+    return for_a_time(scope, language)
+
+
+FETCH, WRITE, RUN = facts("network", "read"), facts("read", "write"), facts("exec")
+UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
+
+
+@pytest.mark.parametrize(
+    ("of", "about", "words"),
+    [
+        (touching("host:example.org:443"), FETCH, "any URL on `example.org` for 1 hour"),
+        (touching("host:example.org:80"), FETCH, "any URL on `example.org:80` for 1 hour"),
+        (touching("host:example.org:443"), facts("network", "write"), "any call on `example.org`"),
+        (touching("file:/w/notes.txt"), WRITE, "any content into `/w/notes.txt` for 1 hour"),
+        (touching("file:/w/a"), facts("read"), "any call on `/w/a` for 1 hour"),
+        (touching("file:/w/`a\n"), WRITE, "any content into `/w/'a` for 1 hour"),
+        (touching("notes:web"), WRITE, "any call on `notes:web` for 1 hour"),
+        (touching("sandbox:workspace"), RUN, "exactly this command for 1 hour"),
+        (touching("host:example.org:443"), UNDECLARED, "exactly this command for 1 hour"),
+        (touching("host:*"), FETCH, "exactly this call for 1 hour"),
+        (touching(), WRITE, "exactly this call for 1 hour"),
+        (touching(), facts("read"), "exactly this call for 1 hour"),
+        (touching(*(f"file:/{n}" for n in range(6))), WRITE, "exactly this call for 1 hour"),
+    ],
+)
+def test_a_scope_says_what_it_lets_run(of: Action, about: ToolFacts, words: str) -> None:
+    """In the words of what runs; where the resources say too little, only the same call does."""
+    assert said(of, about).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("for_s", "en", "de"),
+    [
+        (3600, "1 hour", "1 Stunde"),
+        (7200, "2 hours", "2 Stunden"),
+        (5400, "90 minutes", "90 Minuten"),
+        (60, "a minute", "eine Minute"),
+        (30, "30 seconds", "30 Sekunden"),
+    ],
+)
+def test_a_scope_says_how_long_it_holds(for_s: float, en: str, de: str) -> None:
+    """In the largest unit that says it exactly, in the reader's language."""
+    run = touching("sandbox:workspace")
+    assert said(run, RUN, for_s) == f"exactly this command for {en}"
+    assert said(run, RUN, for_s, "de") == f"genau diesen Befehl für {de}"
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("/w/c/notes.txt", "notes.txt"),
+        ("/w/c/deep/notes.txt", "deep/notes.txt"),
+        ("/w/c/w/c/notes.txt", "w/c/notes.txt"),
+        ("/w/cc/notes.txt", "/w/cc/notes.txt"),
+        ("/w/c", "/w/c"),
+        ("/etc/passwd", "/etc/passwd"),
+    ],
+)
+def test_a_file_is_called_as_it_is_in_its_workspace(file: str, shown: str) -> None:
+    """A path of the workspace is relative there; every other one begins at the root (P5)."""
+    words = said(touching(f"file:{file}"), WRITE, workspace="/w/c")
+    assert words == f"any content into `{shown}` for 1 hour"
