@@ -1,7 +1,7 @@
 """A small house for the rooms of delivery that wait: fakes around one account each."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -11,11 +11,11 @@ from tests.fakes.manual_clock import EPOCH, LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
-from zeroclaw.delivery.account import Account, Screen
-from zeroclaw.delivery.live import Live
+from zeroclaw.delivery.account import Account, Markdown, Screen
+from zeroclaw.delivery.live import DraftHandle, Live, NewDraft
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import ApprovalCard, Item
-from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, TurnId
+from zeroclaw.delivery.rows import ApprovalCard, Item, Text, Uncertainty, outbox_row
+from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RateLimited
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
 from zeroclaw.value import replace
@@ -168,6 +168,37 @@ async def running(
             task.cancel()
 
 
+def draft(
+    rig: Rig,
+    *,
+    address: Address | None = None,
+    turn: str = TURN,
+    refs: tuple[MessageRef, ...] = (),
+    on_ref: Callable[[MessageRef], Awaitable[None]] | None = None,
+    reply_to: str = "",
+) -> DraftHandle:
+    """Open a draft, whose messages `on_ref` records."""
+
+    async def recorded(_: MessageRef) -> None:
+        await asyncio.sleep(0)
+
+    return rig.live.open(
+        NewDraft(
+            turn=TurnId(turn),
+            fence=1,
+            address=address or rig.channel.address(),
+            on_ref=on_ref or recorded,
+            refs=refs,
+            reply_to=reply_to,
+        )
+    )
+
+
+async def never_recorded(ref: MessageRef) -> None:
+    """Of a draft none of whose messages is ever known to stand."""
+    raise AssertionError(ref)
+
+
 def platform(capabilities: Capabilities = CAPABILITIES, *, name: str = "chat") -> ScriptedChannel:
     return ScriptedChannel(clock=LoopClock(), capabilities=capabilities, name=name)
 
@@ -203,3 +234,72 @@ class Kill:
         if self._left <= 0:
             self.dead.set()
             raise asyncio.CancelledError
+
+
+# --- what tests commit to the outbox, and how they see what came of it ----------------------------
+
+LONG = "one " * 14 + "\n\n" + "two " * 14 + "\n\n" + "three"
+PARTS = ["one " * 13 + "one", "two " * 13 + "two", "three"]
+HOUR_S = 3600.0
+
+
+def final(
+    rig: Rig,
+    text: str,
+    *,
+    refs: tuple[MessageRef, ...] = (),
+    chat: str = "c1",
+    thread: str | None = None,
+    name: str = "chat",
+    begun: bool = False,
+) -> Put:
+    """Return a final; one that is `begun` says that its send begins with its commit."""
+    key = rig.ids.ulid()
+    address = replace(rig.channels[name].address(chat), thread=thread)
+    mark = rig.outbox.mark_if_sent_now(address) if begun else ""
+    return outbox_row(
+        key,
+        Text(
+            turn=turn_of(key),
+            address=address,
+            text=text,
+            refs=refs,
+            uncertainty=Uncertainty(mark=mark),
+        ),
+        HERE,
+        state="sending" if mark else "pending",
+    )
+
+
+def turn_of(key: str) -> TurnId:
+    return TurnId(f"turn of {key}")
+
+
+def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
+    return outbox_row(rig.ids.ulid(), Text(address=rig.channel.address(), text=text, quiet=quiet))
+
+
+async def noted(rig: Rig, text: str) -> None:
+    """Have a note said."""
+    put = note(rig, text)
+    await rig.commit(put)
+    await rig.outbox.ended(put.key)
+
+
+async def posted(rig: Rig, *texts: str) -> tuple[MessageRef, ...]:
+    """Messages that a draft left in the chat."""
+    to = rig.channel.address()
+    said = [Markdown(text=text, key=text, draft=True) for text in texts]
+    outcomes = [await rig.accounts["chat"].post(to, one) for one in said]
+    rig.channel.calls.clear()
+    shown = rig.channel.standing(to)
+    assert len(outcomes) == len(shown)
+    return tuple(one.ref for one in shown)
+
+
+def seen(channel: ScriptedChannel, chat: str = "c1") -> list[str]:
+    return channel.chat(channel.address(chat))
+
+
+def delivery_points(rig: Rig) -> list[DurablePoint]:
+    return rig.store.points()[1:]

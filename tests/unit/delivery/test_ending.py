@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_calls import Fault, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
-from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, platform, running
+from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, draft, platform, running
 from zeroclaw.channel import Budget, Capabilities
-from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.delivery.split import split
-from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
@@ -50,13 +48,9 @@ async def answer(
     channel: ScriptedChannel, frames: list[tuple[str, float]], text: str
 ) -> ScriptedChannel:
     """Write an answer as a turn does, and wait until it is over."""
-
-    async def on_ref(ref: MessageRef) -> None:
-        await asyncio.sleep(0)
-
     async with running(channel) as rig:
         address = channel.address()
-        handle = rig.live.open(NewDraft(turn=TURN, fence=1, address=address, on_ref=on_ref))
+        handle = draft(rig)
         for number, (frame, pause_s) in enumerate(frames):
             handle.show(number, frame)
             await rig.clock.sleep(pause_s)

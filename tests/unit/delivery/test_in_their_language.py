@@ -1,8 +1,7 @@
 """What delivery itself says is said in the language of whoever reads the message."""
 
 from tests.fakes.scripted_calls import Lost
-from tests.unit.delivery.outbox_rows import posted, seen
-from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
+from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, posted, running, seen
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import ConversationId, MessageRef, TurnId

@@ -1,6 +1,7 @@
 """A message whose answer or whose record was lost is looked for, so that it does not stand twice."""
 
 import asyncio
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -8,15 +9,34 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Call, Hang, Lost
+from tests.fakes.scripted_calls import Call, CallName, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
-from tests.unit.delivery.outbox_rows import LONG, final, note, noted, seen
-from tests.unit.delivery.rig import LOOKING, TURN, Kill, Rig, commit, platform, running
+from tests.unit.delivery.rig import (
+    HERE,
+    LONG,
+    LOOKING,
+    PLAIN_SENDS,
+    Kill,
+    Rig,
+    card,
+    commit,
+    draft,
+    final,
+    never_recorded,
+    note,
+    noted,
+    outcome,
+    platform,
+    running,
+    seen,
+    turn_of,
+)
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
-from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import OUTBOX, Text, Uncertainty
+from zeroclaw.delivery.draft import message_key
+from zeroclaw.delivery.reconcile import MOST_LOST
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, Text, Uncertainty, outbox_row
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
@@ -138,16 +158,11 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
     async with running(platform(LOOKING)) as rig:
         together: list[list[str]] = []
 
-        async def learned(_: MessageRef) -> None:
-            await asyncio.sleep(0)
-
-        draft = rig.live.open(
-            NewDraft(turn=TURN, fence=1, address=rig.channel.address(), on_ref=learned)
-        )
+        handle = draft(rig)
 
         async def another_begins(call: Call) -> None:
             if call.name == "lookup":
-                draft.show(1, "the next answer")
+                handle.show(1, "the next answer")
                 for _ in range(20):
                     await asyncio.sleep(0)
             together.append([one.name for one in rig.channel.in_flight])
@@ -157,7 +172,7 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
-        await draft.at_rest()
+        await handle.at_rest()
         assert together == [["send"], ["lookup"], ["send"]]
         assert seen(rig.channel) == ["done", "the next answer"]
 
@@ -318,16 +333,6 @@ SENDS = st.sampled_from(["arrives", "lost", "cut", "away"])
 LOOKS = st.sampled_from(["seen", "away", "limited"])
 
 
-def _sends(kind: str) -> Exception | Lost | None:
-    faults: dict[str, Exception | Lost] = {
-        "lost": Lost(),
-        "cut": DeliveryUnknown("cut before it was read"),
-        "away": ChannelUnavailable("no route"),
-        "limited": RateLimited("slow down", retry_after_s=5),
-    }
-    return faults.get(kind)
-
-
 @pytest.mark.slow
 @given(
     sends=st.lists(SENDS, max_size=6),
@@ -342,8 +347,8 @@ async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
     store = MemoryStore()
     channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
     channel.reach = 50
-    channel.will("send", *map(_sends, sends))
-    channel.will("lookup", *map(_sends, looks))
+    channel.will("send", *map(_fault, sends))
+    channel.will("lookup", *map(_fault, looks))
     async with running(channel, store=store) as rig:
         puts = [final(rig, LONG, begun=begun), final(rig, "done"), note(rig, "after it")]
         await commit(store, puts[0], puts[1])
@@ -364,3 +369,375 @@ async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
             await rig.outbox.ended(put.key)
         parts = split(LONG, rig.accounts["chat"].fits)
         assert seen(channel) == [*parts, "done", "after it"]
+
+
+# --- cards and drafts that were lost --------------------------------------------------------------
+
+HOLDING = replace(PLAIN_SENDS, may_repeat=False)
+
+
+async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
+    """Nobody has two cards to press (P5)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("ask", Lost())
+        put = outbox_row(
+            rig.ids.ulid(),
+            ApprovalCard(
+                address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)
+            ),
+            HERE,
+        )
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        item = OUTBOX.of(await rig.row(put))
+        assert isinstance(item, ApprovalCard)
+        assert rig.hooks.asked_refs == [item.ref]
+        assert [call.name for call in rig.channel.calls] == ["ask", "lookup"]
+        settled = outbox_row(
+            rig.ids.ulid(), Settle(ref=rig.hooks.asked_refs[0], outcome=outcome()), HERE
+        )
+        await rig.commit(settled)
+        await rig.outbox.ended(settled.key)
+        (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
+        assert shown.outcome == outcome()
+
+
+async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() -> None:
+    """How it ends waits to be shown on it, which makes it no other card (P5)."""
+    async with running(platform(LOOKING)) as rig:
+        there = rig.channel.address("approver", direct=True)
+        put = outbox_row(
+            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+        )
+
+        async def press(call: Call) -> None:
+            if call.name == "lookup":
+                rig.channel.before = None
+                (shown,) = rig.channel.standing(there)
+                await rig.commit(
+                    outbox_row(rig.ids.ulid(), Settle(ref=shown.ref, outcome=outcome()), HERE)
+                )
+                raise ChannelUnavailable("not now")
+
+        rig.channel.before = press
+        rig.channel.will("ask", Lost())
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert len(rig.channel.standing(there)) == 1
+        assert len(rig.channel.called("ask")) == 1
+
+
+async def shown_as_draft(
+    store: MemoryStore, channel: ScriptedChannel, drafted: str, answer: str
+) -> Iterable[str]:
+    """Let a draft lose its only answer, and its final come."""
+    async with running(channel, store=store) as rig:
+        put = final(rig, answer)
+        handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
+        channel.will("send", Lost())
+        handle.show(0, drafted)
+        await handle.at_rest()
+        await commit(store, put)
+        left = await handle.close()
+        rig.outbox.announce(put, left)
+        await rig.outbox.ended(put.key)
+        return seen(channel)
+
+
+async def test_the_final_takes_the_message_that_its_draft_has_lost() -> None:
+    """The beginning of an answer is not left behind (P1, P6)."""
+    assert await shown_as_draft(MemoryStore(), platform(LOOKING), "do", "done") == ["done"]
+
+
+async def test_where_it_can_not_be_looked_for_the_final_says_that_it_may_be_a_repeat() -> None:
+    shown = await shown_as_draft(MemoryStore(), platform(PLAIN_SENDS), "do", "done")
+    assert shown == ["do", MARKED]
+
+
+async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> None:
+    """Its draft had begun another message, and lost it (P6)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        handle = draft(rig, turn=turn_of(put.key))
+        channel.will("send", None, Lost())
+        handle.show(0, LONG)
+        await handle.at_rest()
+        await commit(store, put)
+        left = await handle.close()
+        rig.outbox.announce(put, left)
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done"]
+
+
+# --- held -----------------------------------------------------------------------------------------
+
+
+async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_told() -> None:
+    """S2-19, as the operator chose."""
+    async with running(platform(HOLDING)) as rig:
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
+        item = OUTBOX.of(await rig.row(put))
+        assert isinstance(item, Text)
+        assert item.uncertainty.may_stand
+
+
+async def test_held_after_a_kill_it_is_not_repeated_either() -> None:
+    store, channel = MemoryStore(), platform(HOLDING)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        await commit(store, put)
+        kill = Kill(store, 3)
+        rig.outbox.announce(put)
+        await kill.dead.wait()
+    store.before = store.after = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done"]
+        assert (await rig.row(put)).state == "refused"
+
+
+async def test_held_a_final_still_comes_after_a_draft_that_was_lost() -> None:
+    """What may stand is a beginning, and the answer itself was never sent."""
+    shown = await shown_as_draft(MemoryStore(), platform(HOLDING), "do", "done")
+    assert shown == ["do", MARKED]
+
+
+# --- while a lost message is sent again, one stands unmarked at most ------------------------------
+
+FURTHER_ON = 3
+"""Messages of others, behind which the first one stands; a look that covers one misses it."""
+
+
+def far() -> ScriptedChannel:
+    """Return a platform where the first message stands further on than is looked at first."""
+    channel = platform(LOOKING)
+    channel.reach = 1
+    channel.skip(1)
+    return channel
+
+
+async def run_until(
+    channel: ScriptedChannel, store: MemoryStore, put: Put, name: CallName, number: int
+) -> None:
+    """Deliver, and kill the process as it makes its so many-th call of a name."""
+    reached = asyncio.Event()
+
+    async def stop(call: Call) -> None:
+        if call.name == "send" and len(channel.called("send")) == 1:
+            channel.skip(FURTHER_ON)
+        if call.name == name and len(channel.called(name)) == number:
+            reached.set()
+            await asyncio.get_running_loop().create_future()
+
+    channel.before = stop
+    async with running(channel, store=store) as rig:
+        rig.outbox.announce(put)
+        await reached.wait()
+    channel.before = None
+
+
+async def go_on(channel: ScriptedChannel, store: MemoryStore, put: Put) -> None:
+    """Deliver as the process after it."""
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+
+
+async def a_final(store: MemoryStore) -> Put:
+    async with running(platform(LOOKING), store=store) as rig:
+        put = final(rig, "done")
+        await commit(store, put)
+        return put
+
+
+async def comes_after_all(channel: ScriptedChannel, put: Put) -> None:
+    """Let the platform carry out the first send, when all is over."""
+    async with running(channel) as rig:
+        key = message_key(turn_of(put.key), 0)
+        await rig.accounts["chat"].post(channel.address(), Markdown(text="done", key=key))
+
+
+@pytest.mark.parametrize(("name", "number"), [("lookup", 2), ("lookup", 3), ("delete", 1)])
+async def test_after_a_kill_while_the_first_is_looked_for_again_the_second_is_taken_away(
+    name: CallName, number: int
+) -> None:
+    """That there are two is on record, and where the second stands (P1)."""
+    store, channel = MemoryStore(), far()
+    put = await a_final(store)
+    channel.will("send", Lost())
+    await run_until(channel, store, put, name, number)
+    assert seen(channel) == ["done", MARKED]
+    await go_on(channel, store, put)
+    assert seen(channel) == ["done"]
+
+
+async def test_after_a_kill_before_a_lone_second_is_cleared_it_is_cleared() -> None:
+    """It is no repeat, and says so no more (P1)."""
+    store, channel = MemoryStore(), far()
+    put = await a_final(store)
+    channel.will("send", DeliveryUnknown("cut"))
+    await run_until(channel, store, put, "edit", 1)
+    assert seen(channel) == [MARKED]
+    await go_on(channel, store, put)
+    assert seen(channel) == ["done"]
+
+
+@pytest.mark.parametrize("how", [Lost(), Hang()])
+async def test_a_second_that_is_lost_as_well_says_that_it_may_be_a_repeat(how: Lost | Hang) -> None:
+    """Nobody knows its id, and the first is found before it (P1)."""
+    store, channel = MemoryStore(), far()
+    put = await a_final(store)
+    channel.will("send", Lost(), how)
+
+    async def others_write(call: Call) -> None:
+        channel.before = None
+        channel.skip(FURTHER_ON)
+
+    channel.before = others_write
+    await go_on(channel, store, put)
+    stand = seen(channel)
+    assert stand.count("done") == 1
+    assert len(stand) <= 2
+    assert set(stand) <= {"done", MARKED}
+
+
+async def test_that_a_message_may_come_late_outlives_the_process() -> None:
+    """However long after the look it comes: the one that was sent again says so for good (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    put = await a_final(store)
+    channel.will("send", Hang())
+    await run_until(channel, store, put, "lookup", 1)
+    await go_on(channel, store, put)
+    assert seen(channel) == [MARKED]
+    await comes_after_all(channel, put)
+    assert seen(channel) == [MARKED, "done"]
+
+
+async def test_a_second_that_is_found_says_on_that_it_may_be_one_while_the_first_may_come() -> None:
+    """Looked for as it was sent, it is not mistaken for the first, which stands beside it (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    put = await a_final(store)
+    channel.will("send", Hang(), Lost())
+    await go_on(channel, store, put)
+    await comes_after_all(channel, put)
+    assert seen(channel) == [MARKED, "done"]
+
+
+async def test_what_was_late_once_may_come_after_a_later_try_was_cut() -> None:
+    """A try that ends at once says nothing of the one before it (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    put = await a_final(store)
+    channel.will("send", Hang(), DeliveryUnknown("cut"))
+    await go_on(channel, store, put)
+    assert seen(channel) == [MARKED]
+
+
+async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() -> None:
+    """It may show the whole answer by then (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Hang())
+        put = final(rig, "done")
+        handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
+        handle.show(1, "done")
+        left = await handle.close()
+        await commit(rig.store, put)
+        rig.outbox.announce(put, left)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == [MARKED]
+
+
+async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_restart() -> None:
+    """The other would stand open for ever (P5)."""
+    store, channel = MemoryStore(), far()
+    there, reached = channel.address("approver", direct=True), asyncio.Event()
+
+    async def stop(call: Call) -> None:
+        if call.name == "ask" and len(channel.called("ask")) == 1:
+            channel.skip(FURTHER_ON)
+        if len(channel.called("lookup")) > 1:
+            reached.set()
+            await asyncio.get_running_loop().create_future()
+
+    channel.will("ask", Lost())
+    channel.before = stop
+    async with running(channel, store=store) as rig:
+        put = outbox_row(
+            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+        )
+        await rig.commit(put)
+        await reached.wait()
+    channel.before = None
+    assert len(channel.standing(there)) == 2
+    async with running(channel, store=store) as rig:
+        rig.hooks.stands = channel.standing(there)[1].ref
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        (left,) = channel.standing(there)
+        assert rig.hooks.asked_refs == [left.ref]
+
+
+# --- any order ------------------------------------------------------------------------------------
+
+SENDINGS = st.sampled_from(["arrives", "lost", "cut", "away", "hangs"])
+OTHERS = st.sampled_from(["arrives", "lost", "away", "limited", "too far"])
+
+
+def _fault(kind: str) -> Exception | Lost | Hang | None:
+    faults: dict[str, Exception | Lost | Hang] = {
+        "lost": Lost(),
+        "hangs": Hang(),
+        "cut": DeliveryUnknown("cut before it was read"),
+        "away": ChannelUnavailable("no route"),
+        "limited": RateLimited("slow down", retry_after_s=5),
+        "too far": DeliveryUnknown("it stands too far on"),
+    }
+    return faults.get(kind)
+
+
+@pytest.mark.slow
+@given(
+    sends=st.lists(SENDINGS, max_size=MOST_LOST - 1),  # one more, and it is given up
+    looks=st.lists(OTHERS, max_size=5),
+    changes=st.lists(OTHERS, max_size=4),
+    steps=st.lists(st.integers(0, 3), min_size=1, max_size=5),
+    kills=st.lists(st.integers(1, 9), max_size=4),
+)
+async def test_whatever_befalls_it_one_stands_unmarked_at_most_and_none_is_missing(
+    sends: list[str], looks: list[str], changes: list[str], steps: list[int], kills: list[int]
+) -> None:
+    """Others write meanwhile, so that looks miss what stands further on (P1)."""
+    store = MemoryStore()
+    channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
+    channel.reach = 1
+    channel.will("send", *map(_fault, sends))
+    channel.will("lookup", *map(_fault, looks))
+    channel.will("edit", *map(_fault, changes))
+    channel.will("delete", *map(_fault, changes))
+    put = await a_final(store)
+
+    async def others_write(_: Call) -> None:
+        channel.skip(steps[len(channel.calls) % len(steps)])
+
+    channel.before = others_write
+    for at in kills:
+        kill = Kill(store, at)
+        async with running(channel, store=store) as rig, asyncio.TaskGroup() as group:
+            await rig.outbox.resume()
+            ended = group.create_task(rig.outbox.ended(put.key))
+            dead = group.create_task(kill.dead.wait())
+            await asyncio.wait((ended, dead), return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
+            dead.cancel()
+        store.before = store.after = None
+    await go_on(channel, store, put)
+    stand = seen(channel)
+    assert stand.count("done") <= 1
+    assert set(stand) <= {"done", MARKED}
+    assert stand

@@ -1,15 +1,24 @@
 """Long texts are cut where it hurts least, and nothing is lost."""
 
+import asyncio
 import re
 import sys
+import threading
 import unicodedata
 from types import FrameType
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from zeroclaw.delivery.split import Fits, Outline, pieces, split
+from tests.fakes.manual_clock import LoopClock
+from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.rig import CAPABILITIES, running
+from zeroclaw.delivery.posting import parted
+from zeroclaw.delivery.split import MOST_HEAD_CHARS, Fits, Outline, head_of, pieces, split
+from zeroclaw.envelope import Rendered
+from zeroclaw.value import replace
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
@@ -372,3 +381,160 @@ def test_a_text_that_grows_is_read_once(line: str) -> None:
 
     assert lines_read(40) <= 2 * lines_read(20)
     assert lines_read(20) <= 20 * 52
+
+
+# --- a table that goes on has its head there too --------------------------------------------------
+
+HEAD = "| a | b |\n|---|:-:|"
+ROWS = tuple(f"| {number} | x |" for number in range(6))
+
+
+def table(*rows: str, head: str = HEAD) -> str:
+    return "\n".join((head, *rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "parts"),
+    [
+        (table(*ROWS[:2]), 60, (table(*ROWS[:2]),)),
+        (table(*ROWS[:3]), 40, (table(*ROWS[:2]), table(ROWS[2]))),
+        (
+            f"{table(*ROWS[:3])}\n\nThat is all of it, then.",
+            40,
+            (table(*ROWS[:2]), table(ROWS[2]), "That is all of it, then."),
+        ),
+        (
+            "- x\n\n  " + table(*ROWS[:3]).replace("\n", "\n  "),
+            50,
+            ("- x\n\n  " + table(ROWS[0]).replace("\n", "\n  "), table(*ROWS[1:3])),
+        ),
+        ("a | b\n--|--\n1 | 2\n3 | 4", 17, ("a | b\n--|--\n1 | 2", "a | b\n--|--\n3 | 4")),
+        ("| a | b |\n|---|\n| 1 |\n| 2 |", 16, ("| a | b |\n|---|", "| 1 |\n| 2 |")),
+        ("```\n| a |\n|---|\n| 1 |\n| 2 |\n```", 19, None),
+    ],
+    ids=["whole", "rows", "before more", "in a list", "without borders", "no table", "code"],
+)
+def test_rows_that_are_parted_from_their_head_have_it_again(
+    text: str, limit: int, parts: tuple[str, ...] | None
+) -> None:
+    found = split(text, lambda part: len(part) <= limit)
+    if parts is None:
+        assert all(one.startswith("```\n") and one.count("---") <= 1 for one in found)
+    else:
+        assert found == parts
+
+
+@pytest.mark.parametrize("after", ["# a | b", "- a | b", "2. a | b", "> a | b", "```a|b\n|\n```"])
+def test_what_ends_a_table_has_no_head_above_it(after: str) -> None:
+    """No empty line is needed before it, and its bars are its own."""
+    found = split(f"{table(*ROWS[:3])}\n{after}", lambda part: len(part) <= 50)
+    assert found == (table(*ROWS[:3]), after)
+
+
+@given(
+    st.lists(
+        st.text("abc |\\`*", min_size=1, max_size=12).map(lambda row: f"| {row} |"), max_size=20
+    ),
+    st.integers(min_value=60, max_value=120),
+)
+def test_all_rows_are_there_in_order_and_each_part_is_a_table(rows: list[str], limit: int) -> None:
+    """And the contents joined are the text, whatever is shown above them."""
+    text = table(*rows)
+    found = pieces(text, lambda part: len(part) <= limit)
+    assert "".join(one.content for one in found) == text
+    shown = [one.text.removeprefix(f"{HEAD}") for one in found]
+    assert "\n".join(one.strip("\n") for one in shown).strip().split("\n") == (rows or [""])
+    assert all(one.text.startswith(HEAD) for one in found)
+    assert all(len(one.text) <= limit for one in found)
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ("", "|---|"),
+        ("a", "|---|"),
+        ("| a |", "---"),
+        ("| a |", "|   |"),
+        ("| a |", "|-x-|"),
+        ("| a | b |", "|---|"),
+        (r"| a \| b |", "|---|---|"),
+        (f"| {'a' * MOST_HEAD_CHARS} |", "|---|"),
+    ],
+)
+def test_what_is_no_head_is_none(above: str, line: str) -> None:
+    assert head_of(above, line) == ""
+
+
+def test_a_head_is_told_at_the_margin() -> None:
+    assert head_of(r"  | a \| b | c |", "  |--|--|") == "| a \\| b | c |\n|--|--|"
+
+
+# --- a long text is cut while others go on --------------------------------------------------------
+
+
+async def test_it_is_cut_as_split_cuts_it_and_others_have_their_turns() -> None:
+    """Between any two texts that are measured (P9)."""
+    text = "**word** " * 400
+    turns: list[str] = []
+
+    def fits(part: str) -> bool:
+        turns.append("measured")
+        return len(part) <= 500
+
+    async def other() -> None:
+        while True:
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(other())
+        parts = await parted(text, fits)
+        task.cancel()
+    asked = turns.count("measured")
+    assert parts == split(text, lambda part: len(part) <= 500)
+    assert asked > len(parts) > 1
+    assert "".join(one[0] for one in turns).count("mm") == 0
+
+
+async def test_a_blank_text_has_no_parts() -> None:
+    assert await parted(" \n", lambda _: True) == ()
+
+
+class Counting(ScriptedChannel):
+    """Remembers how long each text was that it rendered."""
+
+    lengths: tuple[int, ...] = ()
+
+    def render(self, markdown: str) -> Rendered:
+        self.lengths = (*self.lengths, len(markdown))
+        return super().render(markdown)
+
+
+async def test_a_long_text_is_never_rendered_whole() -> None:
+    """Nor much more of it than a message holds, nor very often (P9)."""
+    large = replace(CAPABILITIES, max_length=4096)
+    channel = Counting(clock=LoopClock(), capabilities=large)
+    async with running(channel) as rig:
+        text = "**word** and _more_ " * 1500
+        parts = await parted(text, rig.accounts["chat"].fits)
+        assert "".join("".join(parts).split()) == "".join(text.split())
+        assert max(channel.lengths) <= 2 * 4096
+        assert sum(channel.lengths) < 10 * len(text)
+
+
+class Watched(str):
+    """Remembers in which thread its lines were read."""
+
+    __slots__ = ("read_in",)
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        if not hasattr(self, "read_in"):
+            self.read_in = threading.current_thread()
+        return super().__getitem__(key)
+
+
+async def test_the_lines_of_a_long_text_are_read_off_the_event_loop() -> None:
+    """A text of 40,000 line ends takes no time of another conversation (P9)."""
+    text = Watched("\n" * 40_000 + "end")
+    assert await parted(text, lambda part: len(part) <= 4096) == ("end",)
+    assert text.read_in is not threading.main_thread()

@@ -1,0 +1,673 @@
+"""Whatever was committed to be said is said once, as exactly its text, or somebody is told."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.scripted_calls import Call, Hang, Lost
+from tests.unit.delivery.rig import (
+    CALL_TIMEOUT_S,
+    CAPABILITIES,
+    HERE,
+    HOUR_S,
+    LONG,
+    LOOKING,
+    PARTS,
+    PLAIN_SENDS,
+    Rig,
+    card,
+    commit,
+    delivery_points,
+    final,
+    note,
+    outcome,
+    platform,
+    posted,
+    refused_late,
+    running,
+    seen,
+    turn_of,
+)
+from zeroclaw.channel import Budget, Capabilities
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Markdown
+from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
+from zeroclaw.delivery.live import NewDraft
+from zeroclaw.delivery.reconcile import MOST_LOST
+from zeroclaw.delivery.rows import (
+    OUTBOX,
+    ApprovalCard,
+    DraftRemainder,
+    Settle,
+    Text,
+    Uncertainty,
+    outbox_row,
+)
+from zeroclaw.envelope import MessageRef
+from zeroclaw.errors import (
+    ChannelRejected,
+    ChannelUnavailable,
+    Conflict,
+    DeliveryUnknown,
+    Fenced,
+    RateLimited,
+)
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.value import replace
+
+LOST = Uncertainty(may_stand=True)
+
+
+async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
+    """Each result is committed before the next call (S2-20)."""
+    async with running(platform()) as rig:
+        put = final(rig, LONG, refs=await posted(rig, "one"))
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == PARTS
+        known = [DurablePoint.REF_KNOWN] * 2
+        assert delivery_points(rig) == [*known, DurablePoint.DELIVERED]
+        assert [call.name for call in rig.channel.calls] == ["edit", "send", "send"]
+
+
+async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
+    """Some platforms delete young messages only; a message already gone is no trouble."""
+    async with running(platform()) as rig:
+        refs = await posted(rig, "a", "b", "c", "d")
+        rig.channel.will("delete", ChannelRejected("too old"), ChannelRejected("?", gone=True))
+        rig.channel.will("edit", None, ChannelUnavailable("no route"))
+        rig.channel.will("delete", ChannelUnavailable("no route"), ChannelRejected("too old"))
+        put = final(rig, "x", refs=refs)
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel)[:2] == ["x", CONTINUED_ABOVE]
+
+
+async def test_what_the_draft_learned_late_is_used() -> None:
+    """A message that came into being after the turn's last commit is edited too (P6)."""
+    async with running(platform()) as rig:
+        refs = await posted(rig, "dra")
+        put = final(rig, "drawn")
+        await commit(rig.store, put)
+        rig.outbox.announce(put, DraftRemainder(refs=refs))
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["drawn"]
+        assert delivery_points(rig) == [DurablePoint.REF_KNOWN, DurablePoint.DELIVERED]
+
+
+async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
+    """The person is told that it may stand there twice (P1)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        put = final(rig, "done")
+        await commit(rig.store, put)
+        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done" + catalogue.POSSIBLE_REPEAT.en]
+
+
+@pytest.mark.parametrize(
+    ("draft", "text", "left"),
+    [
+        pytest.param("dra", "drawn", ["drawn"], id="its first"),
+        pytest.param("one", LONG, PARTS, id="one of many"),
+    ],
+)
+async def test_a_lost_message_of_the_draft_is_found_by_its_key(
+    draft: str, text: str, left: list[str]
+) -> None:
+    """Where the platform knows our keys no fragment stays (P1)."""
+    async with running(platform()) as rig:
+        put = final(rig, text)
+        to, turn = rig.channel.address(), turn_of(put.key)
+        await rig.accounts["chat"].post(
+            to, Markdown(text=draft, key=message_key(turn, 0), draft=True)
+        )
+        await commit(rig.store, put)
+        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == left
+
+
+async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> None:
+    """Found by its key, and counted from the messages that the draft posted (P1)."""
+    async with running(platform()) as rig:
+        put = final(rig, "short")
+        to, turn, account = rig.channel.address(), turn_of(put.key), rig.accounts["chat"]
+        for number, text in enumerate(["a", "deleted", "lost"]):
+            await account.post(to, Markdown(text=text, key=message_key(turn, number), draft=True))
+        first, deleted, _ = (shown.ref for shown in rig.channel.standing(to))
+        rig.channel.lose(deleted)
+        await commit(rig.store, put)
+        rig.outbox.announce(put, DraftRemainder(refs=(first,), uncertainty=LOST, posted=2))
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["short"]
+
+
+async def test_nobody_is_told_of_a_refused_quiet_note() -> None:
+    """So telling the operator can't go round in circles."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", ChannelRejected("blocked"))
+        put = note(rig, "a final was refused", quiet=True)
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert ((await rig.row(put)).state, rig.hooks.reasons) == ("refused", [])
+
+
+# --- a final that goes out at once says in its own commit that its send begins --------------------
+
+
+async def begun(rig: Rig, text: str) -> Put:
+    """Commit a final as the end of a turn does."""
+    put = final(rig, text, begun=True)
+    assert put.state == "sending"
+    await commit(rig.store, put)
+    rig.outbox.announce(put, DraftRemainder())
+    return put
+
+
+async def test_it_is_sent_without_a_look_and_without_another_commit_before() -> None:
+    """Of what its own process has not sent nothing can stand."""
+    async with running(platform(LOOKING)) as rig:
+        put = await begun(rig, "done")
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert [call.name for call in rig.channel.calls] == ["send"]
+        assert rig.store.points() == [DurablePoint.FINISHED, DurablePoint.DELIVERED]
+
+
+async def test_killed_before_it_was_sent_it_is_looked_for_and_stands_once() -> None:
+    """Its own process alone knew that no send was begun (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done", begun=True)
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done"]
+        assert channel.called("lookup")
+
+
+@pytest.mark.parametrize("fault", [Lost(), RateLimited("slow down", retry_after_s=1)])
+async def test_what_goes_wrong_with_it_is_found_out_as_with_any_other(
+    fault: Lost | RateLimited,
+) -> None:
+    """A lost answer is looked for, a refusal is none of a message (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", fault)
+        put = await begun(rig, "done")
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert bool(rig.channel.called("lookup")) == isinstance(fault, Lost)
+
+
+async def test_one_that_another_writer_changed_is_read_and_looked_for() -> None:
+    """Nobody knows then whether it was sent before (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        put = final(rig, "done", begun=True)
+        await commit(rig.store, put)
+        await commit(rig.store, replace(put, expect=1))
+        rig.outbox.announce(put, DraftRemainder())
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
+
+
+async def test_one_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
+    """What waits for others is read when they are over."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", RateLimited("slow down", retry_after_s=9))
+        first = note(rig, "first")
+        await rig.commit(first)
+        second = note(rig, "second")
+        await rig.commit(second)
+        rig.store.forget(RowKind.OUTBOX)
+        await rig.outbox.ended(second.key)
+        assert "second" not in seen(rig.channel)
+
+
+@pytest.mark.parametrize(
+    "can",
+    [
+        pytest.param(CAPABILITIES, id="it may be sent twice"),
+        pytest.param(PLAIN_SENDS, id="it can't be looked for"),
+        pytest.param(replace(LOOKING, may_repeat=False), id="it might be given up unsent"),
+        pytest.param(
+            replace(LOOKING, chat_budget=Budget(per_s=0.01, burst=1)), id="the chat has to wait"
+        ),
+        pytest.param(
+            replace(LOOKING, account_budget=Budget(per_s=0.01, burst=1)), id="all have to wait"
+        ),
+    ],
+)
+async def test_elsewhere_it_says_so_when_it_begins(can: Capabilities) -> None:
+    """What a kill leaves unsent is then sent without a look."""
+    async with running(platform(can)) as rig:
+        assert rig.outbox.mark_if_sent_now(rig.channel.address()) == ""
+
+
+async def test_behind_another_it_waits_and_in_a_channel_that_is_not_there() -> None:
+    """It begins when the others are over."""
+    async with running(platform(LOOKING)) as rig:
+        there = rig.channel.address()
+        put = note(rig, "first")
+        await rig.commit(put)
+        assert rig.outbox.mark_if_sent_now(there) == ""
+        await rig.outbox.ended(put.key)
+        assert rig.outbox.mark_if_sent_now(there) != ""
+        assert rig.outbox.mark_if_sent_now(replace(there, channel="gone")) == ""
+
+
+# --- a card is shown, its approvals learn where, and it shows how each ended ----------------------
+
+
+def asking(rig: Rig) -> Put:
+    return outbox_row(
+        rig.ids.ulid(),
+        ApprovalCard(
+            address=rig.channel.address("approver", direct=True), card=card(), approvals=("a1",)
+        ),
+        HERE,
+    )
+
+
+@pytest.mark.parametrize("capabilities", [CAPABILITIES, PLAIN_SENDS])
+async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capabilities) -> None:
+    """In one commit, with whatever the approvals add (S2-10)."""
+    async with running(platform(capabilities)) as rig:
+        rig.channel.will("ask", ChannelUnavailable("no route"), Lost())
+        put = asking(rig)
+        rig.hooks.add = (Put(kind=RowKind.APPROVAL, key="a1", body=b"with its ref"),)
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        row = await rig.row(put)
+        item = OUTBOX.of(row)
+        assert isinstance(item, ApprovalCard)
+        assert (row.state, rig.store.points()[-1]) == ("delivered", DurablePoint.ASKED)
+        assert rig.hooks.asked_refs == [item.ref]
+        assert await rig.store.get(RowKind.APPROVAL, "a1") is not None
+
+
+async def test_what_the_approvals_add_is_asked_for_again_when_it_conflicts() -> None:
+    """Somebody pressed the card before its ref was recorded."""
+    async with running(platform()) as rig:
+        put = asking(rig)
+        conflicts = 2
+
+        def conflict(found: Commit) -> None:
+            nonlocal conflicts
+            if found.point is DurablePoint.ASKED and conflicts:
+                conflicts -= 1
+                message = "the approval was answered"
+                raise Conflict(message)
+
+        rig.store.before = conflict
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert len(rig.hooks.asked_refs) == 3
+        assert len(rig.channel.called("ask")) == 1
+
+
+async def test_a_refused_card_is_told() -> None:
+    """Nobody waits for an approver who never saw it (P10)."""
+    async with running(platform()) as rig:
+        rig.channel.will("ask", ChannelRejected("blocked by the user"))
+        put = asking(rig)
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert rig.hooks.reasons == ["blocked by the user"]
+
+
+async def test_every_message_of_a_card_shows_how_it_ended() -> None:
+    """P5; a lost answer is repeated, a deleted card needs nothing."""
+    async with running(platform()) as rig:
+        asked = asking(rig)
+        await rig.commit(asked)
+        await rig.outbox.ended(asked.key)
+        item = OUTBOX.of(await rig.row(asked))
+        assert isinstance(item, ApprovalCard)
+        assert item.ref is not None
+        gone = replace(item.ref, message="deleted")
+        puts = [
+            outbox_row(rig.ids.ulid(), Settle(ref=ref, outcome=outcome()), HERE)
+            for ref in (item.ref, gone)
+        ]
+        rig.channel.will("settle", DeliveryUnknown("no answer"))
+        await rig.commit(*puts)
+        for put in puts:
+            await rig.outbox.ended(put.key)
+        (shown,) = rig.channel.standing(item.ref.address)
+        assert shown.outcome == outcome()
+        assert rig.store.points()[-2:] == [DurablePoint.SETTLED] * 2
+
+
+# --- platforms in trouble -------------------------------------------------------------------------
+
+
+async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() -> None:
+    """Two topics of a group share its limit, and one is posted after the other (P6)."""
+    async with running(platform(replace(LOOKING, has_threads=True))) as rig:
+        refused_late(rig, retry_after_s=7)
+        puts = [final(rig, thread, thread=thread) for thread in ("1", "2")]
+        await rig.commit(*puts)
+        for put in puts:
+            await rig.outbox.ended(put.key)
+        assert sorted(call.at for call in rig.channel.calls) == pytest.approx([0, 8, 9])
+
+
+async def test_what_is_lost_every_time_is_given_up_and_told() -> None:
+    """An adapter that breaks down each time does not fill a chat (P1)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", *[KeyError("fault")] * MOST_LOST)
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert len(rig.channel.calls) == MOST_LOST
+        assert rig.hooks.reasons == ["raised KeyError"]
+
+
+async def test_a_silent_platform_is_tried_without_end_where_repeats_are_not_seen() -> None:
+    """A final is not given up because the platform was away for an hour (P1)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[Hang()] * 100)
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert rig.clock.monotonic() > HOUR_S
+
+
+async def test_a_channel_that_hangs_delays_no_other_channel_and_no_other_chat() -> None:
+    """P9: only its own chat waits."""
+    async with running(platform(), platform(name="other")) as rig:
+        rig.channel.will("send", Hang())
+        stuck, free = final(rig, "stuck"), final(rig, "free", chat="c2")
+        other = final(rig, "other", name="other")
+        await rig.commit(stuck)
+        await rig.clock.sleep(1)
+        await rig.commit(free)
+        await rig.commit(other)
+        async with asyncio.timeout(1):
+            await rig.outbox.ended(free.key)
+            await rig.outbox.ended(other.key)
+        await rig.outbox.ended(stuck.key)
+        assert rig.clock.monotonic() > CALL_TIMEOUT_S
+        assert seen(rig.channel) == ["stuck"]
+
+
+async def test_an_account_makes_so_many_calls_at_once_and_no_more() -> None:
+    """The rest wait for one to end."""
+    async with running(platform(), calls_at_once=2) as rig:
+        most = 0
+
+        async def count(call: object) -> None:
+            nonlocal most
+            most = max(most, len(rig.channel.in_flight))
+            await rig.clock.sleep(1)
+
+        rig.channel.before = count
+        puts = [final(rig, "done", chat=f"c{number}") for number in range(10)]
+        for put in puts:
+            await rig.commit(put)
+        for put in puts:
+            await rig.outbox.ended(put.key)
+        assert most == 2
+
+
+async def test_rows_of_one_address_go_out_in_the_order_of_their_keys() -> None:
+    """Each after the one before it is over (P2)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", ChannelUnavailable("no route"))
+        puts = [final(rig, f"{number}") for number in range(5)]
+        await commit(rig.store, *puts)
+        for put in reversed(puts):
+            rig.outbox.announce(put)
+        await rig.outbox.ended(puts[-1].key)
+        await rig.outbox.ended(puts[0].key)
+        assert seen(rig.channel) == ["0", "1", "2", "3", "4"]
+
+
+async def test_a_channel_that_is_not_there_yet_is_waited_for() -> None:
+    """Its rows stay open."""
+    async with running(platform()) as rig:
+        account = rig.accounts.pop("chat")
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.clock.sleep(30)
+        assert (await rig.row(put)).state == "pending"
+        rig.accounts["chat"] = account
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+
+
+# --- after an outage ------------------------------------------------------------------------------
+
+
+async def test_a_platform_that_answers_again_is_tried_at_once() -> None:
+    """Whoever waits for an answer does not wait for the end of a pause as well (P6)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[ChannelUnavailable("no route")] * 6)
+        first = final(rig, "done")
+        await rig.commit(first)
+        account, began = rig.accounts["chat"], rig.clock.monotonic()
+        await rig.clock.sleep(50)  # in the middle of the pause that ends after 63 s
+        assert len(rig.channel.calls) == 6
+        account.outage.end()
+        await rig.outbox.ended(first.key)
+        assert rig.clock.monotonic() - began == pytest.approx(50)
+        assert seen(rig.channel) == ["done"]
+
+
+async def test_an_answer_in_another_chat_ends_the_pause_of_all() -> None:
+    """The platform need not be asked whether it is there: something else was carried out."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[ChannelUnavailable("no route")] * 6)
+        first, other = final(rig, "done"), final(rig, "other", chat="c2")
+        await rig.commit(first)
+        await rig.clock.sleep(50)
+        await rig.commit(other)
+        await rig.outbox.ended(other.key)
+        await rig.outbox.ended(first.key)
+        assert rig.clock.monotonic() < 55
+        assert (seen(rig.channel), seen(rig.channel, "c2")) == (["done"], ["other"])
+
+
+async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_rarely() -> None:
+    """Its failure looks like an outage each time, and each answer elsewhere like its end."""
+    async with running(platform()) as rig:
+        account = rig.accounts["chat"]
+        await account.post(rig.channel.address("c2"), Markdown(text="other", key="other"))
+        [other] = rig.channel.standing(rig.channel.address("c2"))
+        rig.channel.will("send", *[ChannelUnavailable("no route")] * 200)
+        await rig.commit(final(rig, "done"))
+        for number in range(300):
+            await account.edit(other.ref, Markdown(text=f"other {number}", key="other"))
+            await rig.clock.sleep(1)
+        assert 30 < len(rig.channel.called("send")) < 70
+
+
+async def test_what_counts_as_lost_waits_for_its_time() -> None:
+    """Else it would be given up while the platform is only slow."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", *[Lost()] * 2)
+        first = final(rig, "done")
+        await rig.commit(first)
+        await rig.clock.sleep(0.1)
+        account = rig.accounts["chat"]
+        account.outage.begin()
+        account.outage.end()
+        await rig.clock.sleep(0.1)
+        assert len(rig.channel.calls) == 1
+        await rig.outbox.ended(first.key)
+
+
+# --- deliveries that were interrupted go on where they were ---------------------------------------
+
+
+async def kill_at(point: DurablePoint, *, after: bool, store: MemoryStore) -> asyncio.Event:
+    """Stop the world at the first commit of this point."""
+    dead = asyncio.Event()
+
+    def stop(found: Commit) -> None:
+        if found.point is point:
+            dead.set()
+            raise asyncio.CancelledError
+
+    if after:
+        store.after = stop
+    else:
+        store.before = stop
+    return dead
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("point", [DurablePoint.REF_KNOWN, DurablePoint.DELIVERED])
+async def test_a_killed_delivery_goes_on_where_it_was(point: DurablePoint, after: bool) -> None:
+    """Before and after each commit: whole, in order, and once (P1)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, LONG)
+        await commit(store, put)
+        dead = await kill_at(point, after=after, store=store)
+        rig.outbox.announce(put)
+        await dead.wait()
+    store.before = store.after = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == PARTS
+
+
+async def test_a_send_that_was_begun_before_a_kill_counts_as_unknown() -> None:
+    """Where keys mean nothing, the repeat says so (P1)."""
+    store, channel = MemoryStore(), platform(PLAIN_SENDS)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        await commit(store, put)
+        dead = await kill_at(DurablePoint.DELIVERED, after=False, store=store)
+        rig.outbox.announce(put)
+        await dead.wait()
+    store.before = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done", "done" + catalogue.POSSIBLE_REPEAT.en]
+
+
+async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
+    """Its send was never recorded; the final finds it and replaces it (P1)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        key = message_key(turn_of(put.key), 0)
+        await rig.accounts["chat"].post(
+            channel.address(), Markdown(text="dra", key=key, draft=True)
+        )
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["drawn"]
+
+
+async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> None:
+    """The turn was resumed, and ended before it showed anything in this life (P1, P6)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        turn = turn_of(put.key)
+        key = message_key(turn, 0)
+        await rig.accounts["chat"].post(
+            channel.address(), Markdown(text="dra", key=key, draft=True)
+        )
+    async with running(channel, store=store) as rig:
+
+        async def on_ref(ref: MessageRef) -> None:
+            raise AssertionError(ref)
+
+        handle = rig.live.open(
+            NewDraft(turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref)
+        )
+        await commit(store, put)
+        left = await handle.close()
+        rig.outbox.announce(put, left)
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["drawn"]
+
+
+async def test_a_found_message_that_somebody_deleted_is_sent_anew_once() -> None:
+    """A chat where everything is deleted at once does not go round in circles."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+
+        async def delete_all(call: Call) -> None:
+            for shown in channel.standing(channel.address()):
+                channel.lose(shown.ref)
+
+        channel.before = delete_all
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert [call.name for call in channel.calls] == ["send", "edit", "send"]
+
+
+async def test_what_was_delivered_before_is_over_at_once() -> None:
+    """So is what never was; and a cancelled wait leaves nothing behind."""
+    async with running(platform()) as rig:
+        put = final(rig, "done")
+        await rig.commit(put)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await rig.outbox.ended(put.key)
+        await rig.outbox.ended(put.key)
+        await rig.outbox.ended(put.key)
+        await rig.outbox.ended("no such row")
+        rig.outbox.announce(put)
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == ["done"]
+
+
+async def test_a_row_that_changed_meanwhile_is_read_again() -> None:
+    """The outbox is not the only one that may write it."""
+    async with running(platform()) as rig:
+        put = final(rig, "old")
+        await rig.commit(put)
+
+        async def change(call: object) -> None:
+            rig.channel.before = None
+            row = await rig.row(put)
+            item = OUTBOX.of(row)
+            assert isinstance(item, Text)
+            await commit(rig.store, rows.changed(row, replace(item, text="new"), "pending"))
+
+        rig.channel.before = change
+        await rig.outbox.ended(put.key)
+        item = OUTBOX.of(await rig.row(put))
+        assert isinstance(item, Text)
+        assert item.text == "new"
+
+
+async def test_a_newer_holder_of_the_conversation_delivers_instead() -> None:
+    """This process stops, and its other rows go on (P2)."""
+    async with running(platform()) as rig:
+        put = final(rig, "done")
+        await commit(rig.store, put)
+        taking = True
+
+        def take(found: Commit) -> None:
+            if taking and found.conversation == HERE:
+                message = "held by somebody newer"
+                raise Fenced(message)
+
+        rig.store.before = take
+        rig.outbox.announce(put)
+        await rig.clock.sleep(HOUR_S)
+        taking = False
+        assert (await rig.row(put)).state == "pending"
+        other = note(rig, "a note")
+        await rig.commit(other)
+        await rig.outbox.ended(other.key)
