@@ -1,10 +1,11 @@
 """What a policy statement may ask about a request: the query, and the conditions on it.
 
-To add a condition, write a function here and name it in `CONDITIONS`; a condition that reads the
-time must be left out of `TIMELESS`. The function takes the value from the configuration, raises
-`ValueError` with the allowed values if it doesn't fit, and returns the test. A test that needs a
-fact the query doesn't have raises; the policy then counts it as true for deny and ask, and as false
-for allow. No test reads `resources`: a walk runs it once for everything that it meets.
+To add a condition, write a function here and name it in `CONDITIONS`, or name there a fact that is
+or is not as wanted; a condition that reads the time must be left out of `TIMELESS`. The function
+takes the value from the configuration, raises `ValueError` with the allowed values if it doesn't
+fit, and returns the test. A test that needs a fact the query doesn't have raises; the policy then
+counts it as true for deny and ask, and as false for allow. No test reads `resources`: a walk runs
+it once for everything that it meets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -121,12 +122,6 @@ def risk_at_least(value: object) -> Test:
     return lambda query: RISKS.index(_known(query.facts, "tool").risk) >= lowest
 
 
-def declared(value: object) -> Test:
-    """Whether the tool declares what it does: `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: _known(query.facts, "tool").declared is wanted
-
-
 def hour_between(value: object) -> Test:
     """The hour in UTC is from the first up to, but not, the second: `[22, 6]` is the night."""
     match _list(value):
@@ -172,34 +167,16 @@ def argument_equals(value: object) -> Test:
     return test
 
 
-def channel_is_direct(value: object) -> Test:
-    """Whether exactly one person reads the chat: `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: _known(query.direct, "chat") is wanted
+def _is(fact: Callable[[Query], bool]) -> Condition:
+    """Return the condition that a fact is as wanted: `true` or `false`."""
 
+    def condition(value: object) -> Test:
+        if not isinstance(value, bool):
+            message = "must be true or false"
+            raise ValueError(message)  # noqa: TRY004  as for every value that doesn't fit
+        return lambda query: fact(query) is value
 
-def own(value: object) -> Test:
-    """Whether it is the principal's own (turn, status): `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: _known(query.own, "owner") is wanted
-
-
-def untrusted(value: object) -> Test:
-    """Whether the turn holds text that no person here vouches for, such as a page: `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: _known(query.untrusted, "origin") is wanted
-
-
-def in_message(value: object) -> Test:
-    """Whether the person's own message dictates the call: `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: _known(query.in_message, "message") is wanted
-
-
-def compaction(value: object) -> Test:
-    """Whether the bot keeps a fact before a summary, and no model asks for it: `true` or `false`."""
-    wanted = _yes_or_no(value)
-    return lambda query: query.compaction is wanted
+    return condition
 
 
 CONDITIONS: Mapping[str, Condition] = {
@@ -207,15 +184,21 @@ CONDITIONS: Mapping[str, Condition] = {
     "effects_any_of": effects_any_of,
     "risk_at_most": risk_at_most,
     "risk_at_least": risk_at_least,
-    "declared": declared,
+    # Whether the tool declares what it does.
+    "declared": _is(lambda query: _known(query.facts, "tool").declared),
     "hour_between": hour_between,
     "weekday_in": weekday_in,
     "argument_equals": argument_equals,
-    "channel_is_direct": channel_is_direct,
-    "own": own,
-    "untrusted": untrusted,
-    "in_message": in_message,
-    "compaction": compaction,
+    # Whether exactly one person reads the chat.
+    "channel_is_direct": _is(lambda query: _known(query.direct, "chat")),
+    # Whether it is the principal's own (turn, status).
+    "own": _is(lambda query: _known(query.own, "owner")),
+    # Whether the turn holds text that no person here vouches for, such as a page.
+    "untrusted": _is(lambda query: _known(query.untrusted, "origin")),
+    # Whether the person's own message dictates the call.
+    "in_message": _is(lambda query: _known(query.in_message, "message")),
+    # Whether the bot keeps a fact before a summary, and no model asks for it.
+    "compaction": _is(lambda query: query.compaction),
 }
 
 TIMELESS = frozenset(CONDITIONS) - {"hour_between", "weekday_in"}
@@ -227,13 +210,6 @@ def _known(fact: T | None, name: str) -> T:
         message = f"the {name} is not known"
         raise LookupError(message)
     return fact
-
-
-def _yes_or_no(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    message = "must be true or false"
-    raise ValueError(message)
 
 
 def _list(value: object) -> Sequence[object]:
