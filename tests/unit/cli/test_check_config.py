@@ -49,6 +49,17 @@ def test_a_text_that_is_no_toml_is_one_fault() -> None:
     assert fault.startswith("not valid TOML: ")
 
 
+def test_a_nul_is_a_fault_wherever_it_stands() -> None:
+    """P10: the system takes none in a path, and raises an error of its own there."""
+    text = """data_dir = "a\\u0000b"\nskills_dir = "c\\u0000d"\n[provider]\nmodel_file = "e\\u0000f"
+[provider.options]\n"g\\u0000h" = 1\n[[people]]\nname = "Ann"\nids = ["web:i\\u0000j"]"""
+    faults = faults_in(text, environment={})
+    assert [fault.partition(": ")[0] for fault in faults] == [
+        *("data_dir", "skills_dir", "provider.model_file"),
+        *("provider.options.g\0h", "people[0].ids[0]"),
+    ]
+
+
 def test_a_secret_that_is_not_there_is_a_fault() -> None:
     """Found before the daemon is started, and its value is told nowhere (P8)."""
     text = (

@@ -159,6 +159,15 @@ def test_a_change_that_would_be_a_fault_is_not_made(
     assert path.read_text(encoding="utf-8") == WITH_COMMENTS
 
 
+@pytest.mark.parametrize("key", ["runtime.prompt", 'provider.options."\udcff"'])
+def test_what_is_no_utf_8_is_not_written(home: Path, key: str) -> None:
+    """A shell hands on whatever bytes a person pasted; the file stays as it is."""
+    path = written(home, WITH_COMMENTS)
+    code, out, err = run("set", key, "gr\udcfc\udcdfe", "--config", str(path))
+    assert (code, out, "is not UTF-8" in err) == (2, "", True)
+    assert path.read_text(encoding="utf-8") == WITH_COMMENTS
+
+
 def test_an_old_fault_does_not_forbid_another_change(home: Path) -> None:
     """A variable that only the daemon has; it is told of."""
     path = written(home, '[provider]\napi_key = { env = "MY_KEY" }\n')
