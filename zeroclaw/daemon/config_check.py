@@ -1,7 +1,7 @@
 """Finds all faults of a configuration at once, before anything is opened."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -220,10 +220,11 @@ def _skills(
     return found, (f"skills_dir: {one}" for one in odd)
 
 
-def _unread(config: Config, channels: Iterable[ChannelPart]) -> Iterator[str]:
+def _unread(config: Config, channels: Collection[ChannelPart]) -> Iterator[str]:
     """Yield a fault for each file that a start needs, such as a model, and this user can't read."""
-    public = config.public
-    named = {"public.cert_file": public.cert_file, "public.key_file": public.key_file}
+    public, named = config.public, dict[str, str]()
+    if any(part.is_public for part in channels):
+        named = {"public.cert_file": public.cert_file, "public.key_file": public.key_file}
     for path, provider in providers_of(config):
         if provider.kind in {"auto", "local"}:
             named[f"{path}.model_file"] = provider.model_file

@@ -25,6 +25,7 @@ from zeroclaw.daemon.model_choice import Discovered, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.value import replace
 
 EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")
@@ -116,6 +117,12 @@ async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
         assert not (home / "config").exists()
         assert (await run(*arguments, "--unchecked"))[0] == 0
     assert (home / "config" / "zeroclaw" / "config.toml").exists()
+
+
+async def test_a_model_that_is_not_here_yet_is_the_first_thing_to_do(home: Path) -> None:
+    """Else the bot's first answer would be that it has none (P10)."""
+    code, out, _ = await run("--yes", "--unchecked")
+    assert (code, "first     no model at" in out, "deploy/fetch_model.py" in out) == (0, True, True)
 
 
 async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> None:
@@ -271,6 +278,16 @@ def test_returns_alone_give_what_the_defaults_are(tmp_path: Path) -> None:
     )
     config = parse(compose(room.told()))
     assert config == Config()
+
+
+def test_the_small_model_is_offered_as_what_it_is(tmp_path: Path, home: Path) -> None:
+    """Here already, or to be fetched first."""
+    room = Room(tmp_path)
+    assert "1  the small model, to be fetched first by `" in room.ask("", "", "", "", "")
+    models = home / "data" / "zeroclaw" / "models"
+    models.mkdir(parents=True)
+    (models / SHIPPED_FILE).touch()
+    assert "1  the small model on this machine: it chats" in room.ask("", "", "", "", "")
 
 
 def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:

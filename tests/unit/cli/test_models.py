@@ -186,6 +186,17 @@ async def test_a_model_that_is_taken_and_not_there_is_marked(models: Path) -> No
     assert f"taken: {models / SHIPPED_FILE}, which is not there" in out
 
 
+async def test_a_model_named_by_its_users_home_is_looked_for_there(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the daemon does, which answers with it."""
+    monkeypatch.setenv("HOME", str(models))
+    (models / "big.gguf").write_bytes(gguf())
+    named = configured(tmp_path, 'kind = "local"\nmodel_file = "~/big.gguf"')
+    _, out, _ = await run("list", "--config", named)
+    assert f"taken: {models / 'big.gguf'}\n" in out
+
+
 @pytest.mark.slow
 async def test_a_server_is_tested_by_its_address_alone(models: Path) -> None:
     """The first model that it offers; 0 when it streams, 1 when it does not answer."""

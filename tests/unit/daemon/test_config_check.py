@@ -27,6 +27,10 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools.shell import ShellArguments
 
 MANIFEST = "from zeroclaw import ChannelManifest\n"
+WEBHOOK = (
+    'channels.telegram = {token = {env = "P"}, receive = "webhook", '
+    'webhook_url = "https://bot.example.org/telegram"}\n'
+)
 
 
 def faults_of(text: str, environment: dict[str, str] | None = None) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
             'compaction = {provider = {kind = "local", model_file = "%s"}}',
             "compaction.provider.model_file",
         ),
-        ('public = {cert_file = "%s", key_file = "/dev/null"}', "public.cert_file"),
+        (WEBHOOK + 'public = {cert_file = "%s", key_file = "/dev/null"}', "public.cert_file"),
         (
             "channels.email = {address = 'b@x.org', password = {env = 'P'}, imap_host = 'x.org', "
             "smtp_host = 'x.org', authserv_id = 'x.org', ca_file = '%s'}",
@@ -177,7 +181,8 @@ def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str
 
 def test_a_file_of_another_kind_is_not_missed() -> None:
     """What was left of an earlier choice is not read, and so keeps nothing from starting."""
-    text = 'provider = {kind = "openai", base_url = "http://x", model = "y", script = "/nowhere"}'
+    text = 'provider = {kind = "openai", base_url = "http://x", model = "y", script = "/nowhere"}\n'
+    text += 'public = {cert_file = "/nowhere", key_file = "/nowhere"}'  # no channel needs it
     assert check(parse(text), {}).unread == ()
 
 

@@ -27,13 +27,13 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.models.servers import NoOffer, offers_of
-from zeroclaw.host.places import data_place, expand, find_config, read_config
+from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.json_fields import is_object, text_at
 from zeroclaw.network import Network
 from zeroclaw.providers.local.checks import check_model, check_package
-from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.disk import free_bytes
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
@@ -159,8 +159,7 @@ async def _provider(start: Start) -> Line:
     name = f"`{settings.kind}`"
     try:
         if settings.kind == "local":
-            named = settings.model_file
-            file = expand(named) if named else start.places.models / SHIPPED_FILE
+            file = model_file_of(settings, start.places.models)
             name = f"the local model {file.name}"
             await asyncio.to_thread(check_model, file)
             await check_package()

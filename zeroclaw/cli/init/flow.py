@@ -20,9 +20,11 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.model_choice import AUTO
-from zeroclaw.errors import ConfigError, Refused, ZeroclawError
+from zeroclaw.errors import ConfigError, ProviderUnusable, Refused, ZeroclawError
 from zeroclaw.host.places import places_of
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.providers.local.checks import check_model
+from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
@@ -134,7 +136,7 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
     """
     config = parse(text)
     yield f"wrote {path}"
-    for fault in faults_in(text, environment=os.environ):
+    for fault in (*faults_in(text, environment=os.environ), *_no_model(config.provider)):
         yield f"  first     {fault}"
     yield f"  start     {command('run')}"
     channels = {name: one for name, one in config.channels.items() if one.enabled}
@@ -149,6 +151,15 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
             yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
     yield f"  test      {command('models test')}"
     yield f"  change    {command('config set KEY VALUE')}"
+
+
+def _no_model(settings: ProviderSettings) -> Iterator[str]:
+    """Yield why the small model can't answer; a fault of a file that is named is found elsewhere."""
+    if settings.kind == "local" and not settings.model_file:
+        try:
+            check_model(model_file_of(settings, places_of().models))
+        except ProviderUnusable as error:
+            yield str(error)
 
 
 # --- trying the answers before they are written -------------------------------------------------

@@ -19,8 +19,10 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.model_choice import AUTO, Discovered, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
-from zeroclaw.host.places import expand
+from zeroclaw.host.places import expand, places_of
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.providers.local.checks import FETCH
+from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.text.language import LANGUAGES, NAMES
 from zeroclaw.value import Value, replace
@@ -91,12 +93,10 @@ class Interview(Value):
                 names = f"{len(server.models)} model{'s' if len(server.models) > 1 else ''}"
                 label = f"{server.name} on {without_credentials(server.base_url)}, with {names}"
                 offers.append((label, partial(_of_server, server, settings)))
-        offers.append(
-            (
-                "the small model on this machine: it chats, and calls no tools",
-                lambda: ProviderSettings(kind="local"),
-            )
-        )
+        small = ProviderSettings(kind="local")
+        is_here = model_file_of(small, places_of().models).is_file()
+        where = " on this machine" if is_here else f", to be fetched first by {FETCH}"
+        offers.append((f"the small model{where}: it chats, and calls no tools", lambda: small))
         for key in self.found.keys:
             label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))

@@ -14,7 +14,7 @@ from zeroclaw.host.models.listing import USUAL, Server
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 from zeroclaw.host.places import expand
 from zeroclaw.host.references import resolve
-from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.providers.local.provider import SHIPPED_FILE, model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value
 
@@ -51,7 +51,7 @@ class Listing(Value):
         """The model file in use, None if a server answers."""
         if self.provider.kind != "local":
             return None
-        return Path(self.provider.model_file or self.directory / SHIPPED_FILE)
+        return model_file_of(self.provider, self.directory)
 
 
 async def listing(taken: Loaded, *, url: str) -> Listing:

@@ -11,6 +11,7 @@ from zeroclaw.errors import ProviderUnusable, system_words
 from zeroclaw.host.models.files import is_gguf
 
 PACKAGE = "xllamacpp"
+FETCH = "`.venv/bin/python deploy/fetch_model.py`"
 LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and missing on minimal systems
 LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
 IMPORT_S = 20.0  # time limit; importing the package takes a fifth of a second
@@ -31,9 +32,8 @@ def check_model(model_file: Path) -> None:
         is_model = is_gguf(model_file)
     except OSError as error:
         message = (
-            f"no model at `{model_file}` ({system_words(error)}): fetch one with "
-            "`.venv/bin/python deploy/fetch_model.py`, or set `provider.model_file`, or another "
-            "`[provider]`"
+            f"no model at `{model_file}` ({system_words(error)}): fetch one with {FETCH}, or set "
+            "`provider.model_file`, or another `[provider]`"
         )
         raise ProviderUnusable(message) from error
     if not is_model:

@@ -265,10 +265,14 @@ class LocalProvider(Struct, eq=False):
         raise ProviderUnusable(message)
 
 
+def model_file_of(settings: ProviderSettings, models: Path) -> Path:
+    """Return the file named by `[provider] model_file`, else the one that was fetched."""
+    return expand(settings.model_file) if settings.model_file else models / SHIPPED_FILE
+
+
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> LocalProvider:
-    """Open the model file named by `[provider] model_file`, else the one that was fetched."""
-    named = settings.model_file
-    chosen = expand(named) if named else context.models / SHIPPED_FILE
+    """Open the model file; see `model_file_of`."""
+    chosen = model_file_of(settings, context.models)
     is_shipped = chosen.name == SHIPPED_FILE
     # If the chat template has no place for tools, llama.cpp silently drops them. An unreadable file
     # is reported when the model is started.
