@@ -4,15 +4,19 @@ import asyncio
 
 import pytest
 
-from tests.fakes.house import World
+from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.trace import Trace
+from tests.unit.inbound.test_reassembly import ALBUM, MORE, WINDOW_S, piece
 from zeroclaw.codec import decode
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import (
     Accepted,
     Address,
+    Admission,
     Answered,
     ApprovalId,
+    Continues,
     Duplicate,
     Envelope,
     Ignored,
@@ -24,7 +28,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import Conflict, ShuttingDown
-from zeroclaw.store import Claim, Commit, DurablePoint, RowKind
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, RowKind
 from zeroclaw.value import replace
 
 
@@ -333,3 +337,131 @@ async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> 
         [row] = await house.rows(RowKind.INBOX)
         assert (row.state, INBOX.of(row).content) == ("answered", Obeyed(text="/approve  7 now"))
         assert len(house.texts()) == 1
+
+
+# --- cut off after the commit, while the daemon goes on -------------------------------------------
+
+
+async def test_what_was_stored_but_not_announced_is_answered_when_it_comes_again(
+    world: World,
+) -> None:
+    """A channel that is restarted is cut off anywhere, and its platform delivers again (P1)."""
+    async with world.running() as house, asyncio.TaskGroup() as group:
+        world.store.cut_after(DurablePoint.ADMITTED)
+        envelope = house.envelope(Said(text="hello"))
+        admitting = group.create_task(house.services.ingress.admit(envelope))
+        await house.settle()
+        admitting.cancel()
+        await house.settle()
+        world.store.heal()
+        assert world.model.requests == []
+        assert isinstance(await world.platforms["chat"].say(envelope), Duplicate)
+        await house.settle()
+        assert world.model.asked() == ["user: hello"]
+        assert house.texts() == ["ok"]
+
+
+# --- what was not said to the bot counts only as the rest of what was -----------------------------
+
+
+async def overheard(
+    house: House, text: str, more: Continues | None = None, who: str = "ben"
+) -> Admission:
+    envelope = replace(piece(house, text, more, who, room="room"), overheard=True)
+    told = await house.world.platforms["chat"].say(envelope)
+    await house.settle()
+    return told
+
+
+async def said(house: House, text: str, more: Continues | None) -> None:
+    await house.world.platforms["chat"].say(piece(house, text, more, "ben", room="room"))
+    await house.settle()
+
+
+async def test_talk_in_a_group_leaves_nothing_behind(world: World) -> None:
+    """Neither a row nor a count of strangers (P4)."""
+    async with world.running() as house:
+        assert await overheard(house, "hello all") == Ignored()
+        assert await overheard(house, "hello all", MORE, "mallory") == Ignored()
+        assert await house.rows(RowKind.INBOX) == ()
+        assert not house.services.ingress.dropped
+
+
+async def test_the_rest_of_what_was_said_to_the_bot_is_taken(world: World) -> None:
+    """It need not name the bot again; what others say there is not its rest (P2)."""
+    async with world.running() as house:
+        await said(house, "one ", MORE)
+        assert await overheard(house, "not yours", None, "ada") == Ignored()
+        assert await overheard(house, "two ", MORE) == Accepted()
+        assert await overheard(house, "three") == Accepted()
+        assert await overheard(house, "four") == Ignored()
+        assert world.model.asked() == ["user: Ben: one two three"]
+
+
+async def test_the_pictures_of_an_album_follow_the_one_with_the_name(world: World) -> None:
+    async with world.running() as house:
+        await said(house, "look", ALBUM)
+        assert await overheard(house, "here", ALBUM) == Accepted()
+        assert await overheard(house, "and there", replace(ALBUM, group="h")) == Ignored()
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: Ben: look\n\nhere"]
+
+
+async def test_what_comes_too_late_is_talk(world: World) -> None:
+    """The time is over, though nobody has forgotten it yet."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await said(house, "one ", MORE)
+        await house.advance(WINDOW_S)
+        assert await overheard(house, "two") == Ignored()
+        assert await house.states("queued") == ["queued"]
+
+
+async def test_what_was_taken_is_known_when_it_comes_again(world: World) -> None:
+    """While more may come; afterwards nobody looks (P1)."""
+    async with world.running() as house:
+        await said(house, "one ", MORE)
+        again = replace(piece(house, "two ", MORE, "ben", room="room"), overheard=True)
+        assert await world.platforms["chat"].say(again) == Accepted()
+        assert await world.platforms["chat"].say(again) == Duplicate()
+        await overheard(house, "three")
+        assert await world.platforms["chat"].say(again) == Ignored()
+        assert world.model.asked() == ["user: Ben: one two three"]
+
+
+async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
+    """Its conversation is told of; the others go on (P2)."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("hello")
+    [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
+    odd = Put(
+        kind=row.kind,
+        key=row.key,
+        body=b"{}",
+        conversation=row.conversation,
+        state=row.state,
+        place=row.place,
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(odd,)))
+    async with world.running() as house:
+        await house.say("/resume", "ada", channel="chat")
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"]
+
+
+# --- the way of a message through the house -------------------------------------------------------
+
+
+async def test_one_message_walks_down_through_the_rooms(world: World) -> None:
+    """The first message of a conversation: 17 entries into files, none entered more than twice.
+
+    `ingress`, `limiter`, `conversations` and `reassembly` are entered twice: each is a step, and is
+    what that step's commit or lock hangs on.
+    """
+    async with world.running() as house:
+        envelope = house.envelope(Said(text="hello"), "ben")
+        with Trace() as trace:
+            assert await house.services.ingress.admit(envelope) == Accepted()
+        _, most = trace.most
+        assert (len(trace.entered) <= 17, most, trace.returns) == (True, 2, 4), trace.entered

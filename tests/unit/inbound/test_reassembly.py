@@ -15,8 +15,8 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     WhileBusy,
 )
-from zeroclaw.envelope import Admission, Attachment, Continues, Envelope, Said
-from zeroclaw.inbound.fragments import MOST_PIECES
+from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, Said
+from zeroclaw.inbound.fragments import CUT_WITHIN, MOST_PIECES
 from zeroclaw.inbound.reassembly import AFTER_START_S
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
@@ -361,3 +361,48 @@ async def test_a_message_interrupts_once(world: World) -> None:
         await send(house, "two")
         assert house.texts() == ["half \n\n_Interrupted by a newer message of Ada._", "ok"]
         assert world.model.asked()[-1] == "user: one two"
+
+
+# --- a slash where a pasted text was cut commands nothing -----------------------------------------
+
+
+def command(house: House, written: str) -> Envelope:
+    """What reads like a command, as a channel tells it whose clients cut long texts."""
+    name, _, rest = written.removeprefix("/").partition(" ")
+    event = house.envelope(Command(name=name, rest=rest))
+    return replace(event, verbatim=written, sent_at=house.world.clock.now())
+
+
+async def hand_over(house: House, envelope: Envelope) -> None:
+    await house.world.platforms["chat"].say(envelope)
+    await house.settle()
+
+
+async def test_a_slash_where_a_text_was_cut_commands_nothing(world: World) -> None:
+    """Else whoever wrote what an operator pastes would command in their name (P3)."""
+    async with world.running() as house:
+        more = replace(MORE, room=4)
+        await hand_over(house, replace(piece(house, "read this:", more), sent_at=world.clock.now()))
+        await hand_over(house, replace(command(house, "/new and"), continues=more))
+        await hand_over(house, command(house, "/help"))
+        assert world.model.asked() == ["user: read this: /new and /help"]
+        assert house.texts() == ["ok"]
+
+
+async def test_what_a_person_types_after_a_long_text_is_obeyed(world: World) -> None:
+    """The platform says when it was written, though all of it comes at the same moment."""
+    async with world.running() as house:
+        before = world.clock.now() - CUT_WITHIN - timedelta(seconds=1)
+        await hand_over(house, replace(piece(house, "one", MORE), sent_at=before))
+        await hand_over(house, command(house, "/new"))
+        await hand_over(house, piece(house, "two"))
+        assert [request.messages[-1].content for request in world.model.requests] == ["one", "two"]
+
+
+async def test_a_stop_is_obeyed_wherever_it_stands(world: World) -> None:
+    """It only ends something, and nobody waits for it."""
+    async with world.running() as house:
+        await hand_over(house, replace(piece(house, "one", MORE), sent_at=world.clock.now()))
+        await hand_over(house, command(house, "/stop"))
+        assert "one /stop" not in str(world.model.requests)
+        assert "queued" not in await house.states()

@@ -1,0 +1,131 @@
+"""Messages while an answer is being written, whole or in pieces, and a kill after each commit."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from tests.unit.inbound.test_reassembly import ALBUM, MORE
+from zeroclaw.config.model import ChannelSettings, WhileBusy
+from zeroclaw.conversation.inbox import INBOX, PersonMessage
+from zeroclaw.envelope import Continues, Envelope
+from zeroclaw.inbound.reassembly import AFTER_START_S
+from zeroclaw.store import Commit, RowKind
+from zeroclaw.turn.entries import Steered, TurnOpened
+from zeroclaw.value import replace
+
+WORDS = (("one", None), ("two", None), ("three", None))
+TEXT = (("one ", MORE), ("two ", MORE), ("three", None))
+PICTURES = (("one", ALBUM), ("two", ALBUM), ("three", ALBUM))
+MOST_COMMITS = 60
+
+Said = tuple[tuple[str, Continues | None], ...]
+
+
+def killed_after(world: World, number: int) -> None:
+    """Let no commit return from the `number`th on, which is written."""
+    left = [number]
+
+    def die(commit: Commit) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            world.store.cut_after(commit.point)
+            assert world.store.after is not None
+            world.store.after(commit)
+
+    world.store.after = die
+
+
+async def deliver(house: House, envelopes: list[Envelope]) -> None:
+    """Hand over what is not acknowledged yet, as a platform does, which a kill cuts off."""
+    for envelope in tuple(envelopes):
+        async with asyncio.TaskGroup() as group:
+            told = group.create_task(house.services.ingress.admit(envelope))
+            await house.settle()
+            if told.done():
+                envelopes.remove(envelope)
+            told.cancel()
+
+
+async def lives(
+    world: World, said: Said, envelopes: list[Envelope] | None = None
+) -> list[Envelope]:
+    """One process, from its start until nothing more happens; returns what it did not take."""
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        if envelopes is None:
+            envelopes = [
+                replace(house.envelope(house.said(text)), continues=more) for text, more in said
+            ]
+        await deliver(house, envelopes)
+        world.look.hold.set()
+        await house.settle()
+        for _ in range(4):
+            await house.advance(AFTER_START_S)
+    return envelopes
+
+
+async def killed_after_each_commit(
+    path: Path, mode: WhileBusy, said: Said, holds: Callable[[House], Awaitable[None]]
+) -> None:
+    """Let a process be killed after each commit in turn, and see what the one after it left."""
+    for number in range(1, MOST_COMMITS):
+        world = World(path / str(number))
+        settings = ChannelSettings(allowed_users=("*",), while_busy=mode, collect_s=2)
+        world.configure(channels={"chat": settings})
+        world.model.will(asks_for(("look", "{}")), *[says("ok")] * 9)
+        killed_after(world, number)
+        envelopes = await lives(world, said)
+        was_killed = len(world.store.commits) == number
+        world.store.heal()
+        await lives(world, said, envelopes)
+        async with world.running() as house:
+            states = {row.state for row in await house.rows(RowKind.INBOX)}
+            assert states <= {"answered", "joined", "stopped"}, states
+            await holds(house)
+        if not was_killed:
+            return
+    pytest.fail("it never came to its end without a kill")
+
+
+async def told_to_the_model(house: House) -> list[str]:
+    journal = await house.journal()
+    return [entry.user.content for entry in journal if isinstance(entry, TurnOpened | Steered)]
+
+
+async def each_has_its_turn(house: House) -> None:
+    asks = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX)]
+    assert [one.text for one in asks if isinstance(one, PersonMessage)] == ["one", "two", "three"]
+    assert not await house.rows(RowKind.TURN, "open")
+    assert "\n\n".join(await told_to_the_model(house)).split() == ["one", "two", "three"]
+    assert await house.rows(RowKind.OUTBOX) == await house.rows(RowKind.OUTBOX, "delivered")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["queue", "collect", "steer", "interrupt"])
+async def test_a_kill_after_any_commit_loses_and_repeats_nothing(
+    mode: WhileBusy, tmp_path: Path
+) -> None:
+    """Each message is in one turn and ends in one state, whatever becomes of it (P1, P2)."""
+    await killed_after_each_commit(tmp_path, mode, WORDS, each_has_its_turn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pieces", [TEXT, PICTURES], ids=["text", "album"])
+@pytest.mark.parametrize("mode", ["queue", "collect", "steer", "interrupt"])
+async def test_a_kill_after_any_commit_parts_nothing(
+    mode: WhileBusy, pieces: Said, tmp_path: Path
+) -> None:
+    """What was one message is read whole, once, and each piece ends in one state (P1)."""
+    whole = "one two three" if pieces is TEXT else "one\n\ntwo\n\nthree"
+
+    async def is_whole(house: House) -> None:
+        told = "\n\n".join(await told_to_the_model(house))
+        assert told.count(whole) == 1, told
+        assert sorted(told.split()) == sorted(f"first {whole} last".split())
+
+    said = (("first", None), *pieces, ("last", None))
+    await killed_after_each_commit(tmp_path, mode, said, is_whole)
