@@ -36,11 +36,16 @@ def replace_text(path: Path, text: str) -> None:
             if found is not None and os.geteuid() == 0:
                 os.chown(fresh, found.st_uid, found.st_gid)
     with refused_as(NotWritten, f"`{path}` is written, but a power cut may undo that"):
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(target.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def kept_before(path: Path) -> Path:

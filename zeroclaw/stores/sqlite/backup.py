@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+import msgspec
+
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.atomic_file import sync_directory
 from zeroclaw.store import Put, Query, RowKind
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
@@ -20,7 +23,7 @@ from zeroclaw.stores.sqlite.files import (
     primary_code,
     unusable,
 )
-from zeroclaw.stores.sqlite.schema import schema_of, shipped
+from zeroclaw.stores.sqlite.schema import number, schema_of, shipped
 from zeroclaw.stores.sqlite.statements import put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
@@ -57,9 +60,9 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         for name in files:
             if (directory / name).is_file():
                 _copy_file(directory / name, unfinished / name)
-        _sync(unfinished)
+        sync_directory(unfinished)
         unfinished.rename(to)
-        _sync(to.parent)
+        sync_directory(to.parent)
     except (sqlite3.Error, OSError, StoreUnusable) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         if isinstance(error, StoreUnusable):
@@ -126,7 +129,7 @@ def restore(
                 (directory / f"{name}.restoring").replace(directory / name)
             else:
                 (directory / name).unlink(missing_ok=True)
-        _sync(directory)
+        sync_directory(directory)
     except (sqlite3.Error, OSError) as error:
         raise unusable(error, directory) from error
     finally:
@@ -137,19 +140,8 @@ def restore(
 def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put]:
     """Read rows of the database that is about to be replaced; none if it is unreadable."""
     with suppress(sqlite3.Error), closing(_opened_read_only(target)) as reading:
-        return [
-            Put(
-                kind=row.kind,
-                key=row.key,
-                body=row.body,
-                conversation=row.conversation,
-                state=row.state,
-                place=row.place,
-                due_at=row.due_at,
-            )
-            for one in queries
-            for row in select(reading, one)
-        ]
+        rows = [row for one in queries for row in select(reading, one)]
+        return msgspec.convert(rows, list[Put], from_attributes=True)
     return []
 
 
@@ -163,16 +155,17 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
             # An open transaction pins the snapshot; without it, every commit of the daemon would
             # restart the copy.
             reading.execute("BEGIN")
-            pages: list[tuple[int]] = reading.execute(
-                "SELECT page_count FROM pragma_page_count, (SELECT count(*) FROM sqlite_schema)"
-            ).fetchall()
+            pages = number(
+                reading,
+                "SELECT page_count FROM pragma_page_count, (SELECT count(*) FROM sqlite_schema)",
+            )
             reading.backup(
                 writing,
                 pages=_PAGES_AT_ONCE,
                 progress=lambda _status, left, every: progress(every - left, every),
                 sleep=0,
             )
-            progress(pages[0][0], pages[0][0])
+            progress(pages, pages)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -221,11 +214,3 @@ def _copy_file(source: Path, to: Path) -> None:
         shutil.copyfileobj(reading, writing)
         writing.flush()
         os.fsync(writing.fileno())
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.stores.sqlite.schema import Migration, migrate, schema_of, shipped
+from zeroclaw.stores.sqlite.schema import Migration, migrate, number, schema_of, shipped
 from zeroclaw.value import Value
 
 _PRIMARY_CODE = 0xFF  # mask; the other bits of a result code are details, sqlite.org/rescode.html
@@ -175,7 +175,7 @@ def open_for_writing(
         before = schema_of(connection, path, steps)  # before writing: it may be another program's
         _configure(connection, directory, cap_bytes)
         schema = migrate(connection, path, before, steps)
-        epoch = _next_epoch(connection)
+        epoch = number(connection, "UPDATE boot SET epoch = epoch + 1 RETURNING epoch")
     except (sqlite3.Error, OSError, StoreUnusable) as error:
         if connection is not None:
             connection.close()
@@ -273,12 +273,5 @@ def _configure(connection: sqlite3.Connection, directory: Path, cap_bytes: int |
         f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES};"
     )
     if cap_bytes is not None:
-        sizes: list[tuple[int]] = connection.execute("PRAGMA page_size").fetchall()
-        connection.execute(f"PRAGMA max_page_count = {max(cap_bytes // sizes[0][0], 1)}")
-
-
-def _next_epoch(connection: sqlite3.Connection) -> int:
-    rows: list[tuple[int]] = connection.execute(
-        "UPDATE boot SET epoch = epoch + 1 RETURNING epoch"
-    ).fetchall()
-    return rows[0][0]
+        pages = cap_bytes // number(connection, "PRAGMA page_size")
+        connection.execute(f"PRAGMA max_page_count = {max(pages, 1)}")

@@ -214,13 +214,9 @@ class StoreReads:
 
     async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Read the names of a log's streams, see `Logs.streams`."""
-        if last:
-            return await self._read(
-                lambda connection: statements.last_streams(
-                    connection, log, last=last, before=before
-                )
-            )
-        return await self._read(lambda connection: statements.streams(connection, log))
+        return await self._read(
+            lambda connection: statements.streams(connection, log, last=last, before=before)
+        )
 
     async def blob(self, digest: str) -> bytes | None:
         """Read a blob, see `Blobs.blob`."""

@@ -7,10 +7,12 @@ copied first.
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.atomic_file import sync_directory
 from zeroclaw.value import Value
 
 APPLICATION_ID = 0x5A434C57  # "ZCLW"; distinguishes our files from other programs'
@@ -45,9 +47,9 @@ def schema_of(connection: sqlite3.Connection, path: Path, migrations: tuple[Migr
         StoreUnusable: The file is another program's, or newer than this release.
         sqlite3.Error: Passed through.
     """
-    schema = _number(connection, "PRAGMA user_version")
-    is_ours = _number(connection, "PRAGMA application_id") == APPLICATION_ID
-    is_new = schema == 0 and _number(connection, "SELECT count(*) FROM sqlite_schema") == 0
+    schema = number(connection, "PRAGMA user_version")
+    is_ours = number(connection, "PRAGMA application_id") == APPLICATION_ID
+    is_new = schema == 0 and number(connection, "SELECT count(*) FROM sqlite_schema") == 0
     if not (is_ours or is_new):
         message = f"`{path}` belongs to another program; name another data directory"
         raise StoreUnusable(message)
@@ -106,13 +108,10 @@ def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
     finally:
         os.close(descriptor)
     unfinished.replace(copy)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
 
 
-def _number(connection: sqlite3.Connection, sql: str) -> int:
-    rows: list[tuple[int]] = connection.execute(sql).fetchall()
+def number(connection: sqlite3.Connection, sql: str, values: Sequence[str | int] = ()) -> int:
+    """Return the one number that a statement selects."""
+    rows: list[tuple[int]] = connection.execute(sql, values).fetchall()
     return rows[0][0]

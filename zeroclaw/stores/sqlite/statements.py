@@ -28,6 +28,7 @@ from zeroclaw.store import (
     RowKind,
     Trim,
 )
+from zeroclaw.stores.sqlite.schema import number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -72,8 +73,7 @@ def select(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
 def count(connection: sqlite3.Connection, query: Query) -> int:
     """Count the rows that match."""
     where, values = _filters(query)
-    found: list[tuple[int]] = connection.execute(_COUNT + where, values).fetchall()
-    return found[0][0]
+    return number(connection, _COUNT + where, values)
 
 
 def absent(connection: sqlite3.Connection) -> frozenset[RowKind]:
@@ -103,30 +103,20 @@ def last_entry(connection: sqlite3.Connection, log: LogKind, stream: str) -> Log
     return LogEntry(sequence=found[0][0], body=found[0][1]) if found else None
 
 
-def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
-    """Read the names of a log's streams, skipping from one to the next without scanning entries."""
-    found: list[tuple[str]] = connection.execute(
-        "WITH RECURSIVE name (stream) AS ("
-        " SELECT min(stream) FROM log_entry WHERE log = ?"
-        " UNION ALL SELECT (SELECT min(stream) FROM log_entry WHERE log = ? AND"
-        " stream > name.stream) FROM name WHERE name.stream IS NOT NULL)"
-        " SELECT stream FROM name WHERE stream IS NOT NULL",
-        (log, log),
-    ).fetchall()
-    return tuple(stream for (stream,) in found)
-
-
-def last_streams(
+def streams(
     connection: sqlite3.Connection, log: LogKind, *, last: int, before: str
 ) -> tuple[str, ...]:
-    """Read the last names of a log's streams, skipping backwards without scanning entries."""
+    """Read the names of a log's streams, skipping backwards without scanning entries.
+
+    For SQLite, a negative limit means no limit.
+    """
     found: list[tuple[str]] = connection.execute(
         "WITH RECURSIVE name (stream) AS ("
         " SELECT max(stream) FROM log_entry WHERE log = ? AND stream < ?"
         " UNION ALL SELECT (SELECT max(stream) FROM log_entry WHERE log = ? AND"
         " stream < name.stream) FROM name WHERE name.stream IS NOT NULL LIMIT ?)"
         " SELECT stream FROM name WHERE stream IS NOT NULL",
-        (log, before or _BEYOND, log, last),
+        (log, before or _BEYOND, log, last or -1),
     ).fetchall()
     return tuple(stream for (stream,) in reversed(found))
 
@@ -152,17 +142,11 @@ def blobs(
 
 def used_bytes(connection: sqlite3.Connection) -> int:
     """Return the size of all pages that are not free."""
-    found: list[tuple[int]] = connection.execute(
+    return number(
+        connection,
         "SELECT (pages.page_count - free.freelist_count) * size.page_size"
-        " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size"
-    ).fetchall()
-    return found[0][0]
-
-
-def check(connection: sqlite3.Connection) -> str | None:
-    """Check the whole file for damage; None if there is none."""
-    found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
-    return None if found[0][0] == "ok" else found[0][0]
+        " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size",
+    )
 
 
 def _filters(query: Query) -> tuple[str, list[str | int]]:
@@ -258,8 +242,8 @@ def release_pages(connection: sqlite3.Connection) -> None:
 
     An older file reuses them, and so stops growing. Call it between transactions.
     """
-    rows: list[tuple[int]] = connection.execute("PRAGMA freelist_count").fetchall()
-    surplus = min(rows[0][0] - _SPARE_PAGES, _RELEASE_AT_ONCE)
+    free = number(connection, "PRAGMA freelist_count")
+    surplus = min(free - _SPARE_PAGES, _RELEASE_AT_ONCE)
     if surplus > 0:
         # As a script, because `execute` does not run a statement without rows to its end.
         connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
@@ -336,10 +320,9 @@ def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> 
 
 
 def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
-    rows: list[tuple[int]] = connection.execute(
-        "SELECT version FROM stored_row WHERE kind = ? AND key = ?", (kind, key)
-    ).fetchall()
-    found = rows[0][0] if rows else 0
+    # An aggregate, so that there is a number if there is no row.
+    sql = "SELECT coalesce(max(version), 0) FROM stored_row WHERE kind = ? AND key = ?"
+    found = number(connection, sql, (kind, key))
     if found != version:
         message = f"{kind} `{key}` is at version {found}, not {version}"
         raise Conflict(message)
@@ -347,12 +330,10 @@ def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: in
 
 def _append(connection: sqlite3.Connection, append: Append) -> None:
     if append.after is not None:
-        rows: list[tuple[int]] = connection.execute(
-            "SELECT coalesce(max(sequence), 0) FROM log_entry WHERE log = ? AND stream = ?",
-            (append.log, append.stream),
-        ).fetchall()
-        if append.after != rows[0][0]:
-            message = f"{append.log} `{append.stream}` ends at {rows[0][0]}, not {append.after}"
+        sql = "SELECT coalesce(max(sequence), 0) FROM log_entry WHERE log = ? AND stream = ?"
+        last = number(connection, sql, (append.log, append.stream))
+        if append.after != last:
+            message = f"{append.log} `{append.stream}` ends at {last}, not {append.after}"
             raise Conflict(message)
     connection.execute(
         "INSERT INTO log_entry (log, stream, sequence, body)"

@@ -143,10 +143,6 @@ class SqliteStore(StoreReads):
         """Return the size of the database and the files next to it, with copies of old schemas."""
         return await self._read(lambda _: _size_bytes(self._directory))
 
-    async def check(self) -> str | None:
-        """Check the whole file for damage; None if there is none. Slow on large files."""
-        return await self._read(statements.check)
-
     async def aclose(self) -> None:
         """Finish what is queued, then close and unlock the directory; safe to call twice."""
         if not self._closing:

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -13,7 +13,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, RowKind, Write
 from zeroclaw.stores.sqlite import SqliteStore, open_store
-from zeroclaw.stores.sqlite.files import Opened, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
 
 HERE = ConversationId("01HERE")
 
@@ -107,3 +107,10 @@ async def everything(directory: Path) -> dict[str, bytes]:
     """The counters that are on disk."""
     async with aclosing(await open_store(directory, clock=ManualClock())) as store:
         return {row.key: row.body for row in await store.select(Query(kind=RowKind.COUNTER))}
+
+
+def damage(directory: Path) -> str:
+    """What SQLite finds damaged in a store's file; `ok` for nothing."""
+    with closing(sqlite3.connect(directory / FILE_NAME)) as looking:
+        found: list[tuple[str]] = looking.execute("PRAGMA quick_check(1)").fetchall()
+    return found[0][0]
