@@ -52,6 +52,8 @@ MOST_MISSED = 1_000
 """Limit on messages read back from a chat after an absence, the newest; up to one page more."""
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
+SERVERS_S = 10.0
+"""Seconds to wait for the servers at the beginning of a session; one in an outage may not be told."""
 MOST_NAME, DAY_MIN = 100, 1440
 """Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
 MARK_SLACK_S = 600.0
@@ -100,6 +102,8 @@ class DiscordChannel:
         self._people: Recent[str, str] = Recent(MOST_KNOWN)
         self._parents: Recent[str, str] = Recent(MOST_KNOWN)
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
+        self._untold: set[str] = set()
+        self._are_servers_told = asyncio.Event()
         for scope, written in context.positions.items():
             if found := decode.read_cursor(written):
                 self._saw(scope, *found)
@@ -124,6 +128,7 @@ class DiscordChannel:
                 def on_event(name: str, data: Json) -> None:
                     nonlocal is_told
                     if name == "READY":
+                        self._await_servers(data)
                         for chat in self._read:
                             lanes.catch_up(group, chat)
                         if not is_told:
@@ -145,6 +150,18 @@ class DiscordChannel:
         except* ChannelUnavailable:
             if not self._rest.http.closed.is_set():  # `aclose` cuts the open connection
                 raise
+
+    def _await_servers(self, session: Json) -> None:
+        """Forget what is out of date at the beginning of a session, until its servers are told.
+
+        They come after it, one by one, with the channels' newest messages, the threads and the roles.
+        """
+        self._latest.clear()
+        servers = objects(session, "guilds") if self._me.servers != "off" else ()
+        self._untold = {snowflake(one, "id") for one in servers}
+        self._are_servers_told.clear()
+        if not self._untold:
+            self._are_servers_told.set()
 
     def _hear(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
         """Queue an event in its chat's lane, and learn from it; never waits, never raises."""
@@ -192,6 +209,9 @@ class DiscordChannel:
 
     def _meet(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
         """Learn a server's channels, roles and threads; read unknown threads of the bot's in full."""
+        self._untold.discard(snowflake(server, "id"))
+        if not self._untold:
+            self._are_servers_told.set()
         # `THREAD_LIST_SYNC` has threads only.
         self._me = replace(self._me, roles=self._me.roles | decode.own_role(server, self._me))
         threads = objects(server, "threads")
@@ -205,7 +225,8 @@ class DiscordChannel:
 
     def _saw(self, chat: str, channel: str, number: int) -> None:
         """Remember the newest message of a chat, and the channel of a direct chat."""
-        self._latest.pop(channel, None)  # the channel's reported last message is out of date
+        if channel in self._latest:
+            self._latest[channel] = max(number, self._latest[channel])
         self._newest[chat] = max(number, self._newest.get(chat, 0))
         if chat.startswith(DIRECT):
             self._direct[chat] = channel
@@ -249,12 +270,15 @@ class DiscordChannel:
         """Read the messages of a chat after the reading position."""
         last = self._read.get(chat, 0)
         channel = self._direct.get(chat, "") if chat.startswith(DIRECT) else chat
-        latest = self._latest.pop(channel, None)
-        if not channel or not last or (latest is not None and latest <= last):
+        if not channel or not last:
             return ()
         missed: list[Event] = []
         before = ""
         try:
+            if channel == chat:
+                await self._know_of(channel)
+            if self._latest.get(channel, last + 1) <= last:
+                return ()
             while len(missed) < MOST_MISSED:
                 more = f"&before={before}" if before else ""
                 found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
@@ -278,6 +302,16 @@ class DiscordChannel:
         for one in theirs:
             self._writers[snowflake(one.data, "id")] = author_of(one.data)
         return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
+
+    async def _know_of(self, channel: str) -> None:
+        """Learn of a server's channel or thread; servers do not tell threads that are archived."""
+        try:
+            async with asyncio.timeout(SERVERS_S):
+                await self._are_servers_told.wait()
+        except TimeoutError:
+            self._are_servers_told.set()  # so that no other chat waits for it
+        if channel not in self._latest:
+            self._know_channel(as_object(await self._rest.read(f"/channels/{channel}")))
 
     def _done(self, data: Json) -> Interaction | None:
         """Decode a press, form or slash command; None if it is not ours."""
@@ -497,9 +531,16 @@ class DiscordChannel:
                 self._parents[thread] = chat
                 self._read.setdefault(thread, int(thread))
             except ChannelRejected as error:
-                self._context.log("thread_not_opened", why=str(error), level="warning")
-                self._parents[thread] = ""
+                await self._know_of_thread(thread, error)
         return thread if self._parents[thread] else chat
+
+    async def _know_of_thread(self, thread: str, error: ChannelRejected) -> None:
+        """Learn whether there is a thread that no message of its parent began, such as a forum's post."""
+        with suppress(ChannelRejected):
+            self._know_channel(as_object(await self._rest.read(f"/channels/{thread}")))
+        if thread not in self._parents:
+            self._context.log("thread_not_opened", why=str(error), level="warning")
+            self._parents[thread] = ""
 
     async def _path_of(self, ref: MessageRef) -> str:
         if not is_snowflake(ref.message):

@@ -231,6 +231,7 @@ class DiscordServer:
         typing: Channels of the bot's typing calls, in order.
         is_held: Refuse gateway connections.
         is_deaf: Answer no heartbeats.
+        are_servers_late: Sessions learn of no server before `tell_servers`.
         limits: Rate limit headers to add to answers: method, pattern of the path, headers.
         is_paced: Refuse calls beyond the rate limits.
         buckets: By method, channel and kind, and one for all calls.
@@ -251,6 +252,7 @@ class DiscordServer:
         self.deeds: dict[str, Deed] = {}
         self.is_held = False
         self.is_deaf = False
+        self.are_servers_late = False
         self.limits: list[tuple[str, str, Mapping[str, str]]] = []
         self.remaining, self.reset_after_ms = 1000, 60_000
         self._sessions: dict[str, Session] = {}
@@ -315,6 +317,12 @@ class DiscordServer:
         """Open a thread in a channel."""
         return self.backend.create_thread(channel, name, owner_id=self.bot).id
 
+    def archive(self, thread: int) -> None:
+        """Archive a thread, as Discord does after a while of silence."""
+        about = self.backend.channels[thread].thread_metadata
+        assert about is not None  # noqa: S101  it is a thread
+        about.archived = True
+
     def from_bot(self, channel: int) -> Sequence[Message]:
         """Return the bot's current messages in a channel that everybody sees."""
         found = self.backend.messages.get(channel, {}).values()
@@ -338,6 +346,11 @@ class DiscordServer:
         """Send any event to every session."""
         for session in self._sessions.values():
             session.tell(event, data)
+
+    def tell_servers(self) -> None:
+        """Send what there is in each server to every session."""
+        for session in self._sessions.values():
+            self._tell_servers(session)
 
     def tell_message(self, message: Message) -> None:
         """Send the event of a message once more."""
@@ -479,9 +492,17 @@ class DiscordServer:
                 "application": {"id": str(self.backend.application_id), "flags": 0},
             },
         )
-        for one in guilds:
-            session.tell("GUILD_CREATE", plain(serializers.guild_create_payload(self.backend, one)))
+        if not self.are_servers_late:
+            self._tell_servers(session)
         return session
+
+    def _tell_servers(self, session: Session) -> None:
+        for one in self.backend.guilds.values():
+            shown = plain(serializers.guild_create_payload(self.backend, one))
+            threads = cast("list[dict[str, Json]]", shown["threads"])
+            # Archived threads are left out ("Guild Create", read 2026-11).
+            active = [each for each in threads if not each["thread_metadata"]["archived"]]
+            session.tell("GUILD_CREATE", {**shown, "threads": active})
 
     async def _resumed(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
         session = self._sessions.get(str(data["session_id"]))
@@ -559,8 +580,8 @@ class DiscordServer:
         known = self._nonces.get((path, nonce))
         if nonce and known is not None:
             return _answer(known)
-        opens = re.fullmatch(r"/channels/\d+/messages/(\d+)/threads", path)
-        if opens and int(opens[1]) in self.backend.channels:
+        opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
+        if opens and self._is_opened(int(opens[1]), int(opens[2])):
             return _answer(
                 {"message": "A thread has already been created", "code": 160004}, status=400
             )
@@ -571,6 +592,11 @@ class DiscordServer:
         if method == "POST" and nonce:
             self._nonces[path, nonce] = cast("Json", answered)
         return web.Response(status=204) if answered in (None, "") else _answer(answered)
+
+    def _is_opened(self, channel: int, message: int) -> bool:
+        """Whether a message of a channel has a thread; threads of no message have other ids."""
+        is_there = message in self.backend.messages.get(channel, {})
+        return is_there and message in self.backend.channels
 
     def _dispatched(
         self, request: web.Request, method: str, path: str, body: object, files: list[object]

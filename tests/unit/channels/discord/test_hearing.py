@@ -255,6 +255,43 @@ async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
     assert len(reads) <= 2
 
 
+async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said_since() -> None:
+    """Servers tell their channels' newest messages after a session has begun, when chats were read."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        rig.discord.are_servers_late = True
+        async with rig.bot(EVERYTHING):
+            ann.says(general, "message 0")
+            await rig.desk.holds(1)
+            rig.discord.tell_servers()
+            ann.says(ann.direct, "message 1")  # is taken after what the server told
+            await rig.desk.holds(2)
+            await rig.discord.drop(forget=True)
+            ann.says(general, "message 2")
+            await rig.log.until("gateway_lost", 2)
+            await rig.clock.advance(gateway.UNRESUMED_S)
+            await rig.discord.until(lambda: rig.discord.identifies == 2)
+            rig.discord.tell_servers()
+            await rig.desk.holds(3)
+    assert rig.said() == words(3)
+
+
+async def test_a_server_in_an_outage_keeps_no_history_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapter, "SERVERS_S", 0.0)
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot():
+            ann.says(general, f"<@{rig.discord.bot}> message 0")
+            await rig.desk.holds(1)
+        ann.says(general, f"<@{rig.discord.bot}> message 1")
+        rig.discord.are_servers_late = True
+        async with rig.bot():
+            await rig.desk.holds(2)
+    assert rig.said() == words(2)
+
+
 async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -37,6 +37,45 @@ async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> No
         assert (place.chat, place.thread) == (str(general), str(first.id))
 
 
+@pytest.mark.parametrize("is_archived", [False, True])
+async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conversation(
+    *, is_archived: bool
+) -> None:
+    """Servers tell their threads after a session has begun, and none of those that are archived."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS):
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.discord.until_called("POST", "/threads$")
+            place = rig.desk.stored[0].address
+            thread = int(str(place.thread))
+            ann.says(thread, "and now?")
+            await rig.desk.holds(2)
+        ann.says(thread, "and then?")
+        if is_archived:
+            rig.discord.archive(thread)
+        rig.discord.are_servers_late = True
+        async with rig.bot(THREADS):
+            await rig.discord.until(lambda: rig.discord.is_heard)
+            rig.discord.tell_servers()
+            await rig.desk.holds(3)
+    assert [one.address for one in rig.desk.stored] == [place] * 3
+
+
+async def test_an_answer_in_a_thread_that_no_message_began_stands_there_from_the_first_second_on() -> (
+    None
+):
+    """Such as a post of a forum, whose answer was not sent before a restart."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        thread = rig.discord.thread(general, "aside")
+        place = replace(server(rig, general), thread=str(thread))
+        rig.discord.are_servers_late = True
+        async with rig.bot(THREADS) as channel:
+            await channel.send(place, text(channel, "hi"))
+        assert [one.content for one in rig.discord.from_bot(thread)] == ["hi"]
+
+
 async def test_a_thread_that_a_kill_left_unopened_is_opened_by_what_is_sent_there() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
