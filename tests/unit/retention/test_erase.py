@@ -10,7 +10,7 @@ from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.turn.test_facts import with_notes
+from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId

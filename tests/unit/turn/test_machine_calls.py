@@ -1,4 +1,4 @@
-"""Calling tools: what a turn does between an answer with calls and the next request."""
+"""Calling tools: between an answer with calls and the next request, also after a restart."""
 
 import pytest
 
@@ -12,25 +12,32 @@ from tests.unit.turn.parts import (
     approval,
     asked,
     call,
+    calls,
     denied,
     gated,
     gating,
     result,
     run,
+    stored,
+    streaming,
 )
-from zeroclaw.gate.verdict import Allowed, Asked, Denied
-from zeroclaw.message import Usage
+from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
+from zeroclaw.message import ToolMessage, Usage
 from zeroclaw.turn import batch, entries, signals
-from zeroclaw.turn.machine import Step, begin_tool, step
+from zeroclaw.turn import batch as slots
+from zeroclaw.turn.batch import MAY_HAVE_RUN, Batch, Slot
+from zeroclaw.turn.machine import Step, begin, begin_tool, resume, step
 from zeroclaw.turn.signals import (
     AppendBatch,
     AwaitAnswers,
     CheckCalls,
     Compact,
     Dispatch,
+    Effect,
     Event,
     Finish,
     GateBatch,
+    RecordUnknown,
     RunCall,
     SendRequest,
 )
@@ -43,8 +50,10 @@ from zeroclaw.turn.states import (
     Executing,
     Limits,
     State,
+    Streaming,
     Thinking,
 )
+from zeroclaw.value import replace
 
 
 def granted(name: str) -> Event:
@@ -342,3 +351,222 @@ def test_the_newest_answer_does_not_count_the_first_does() -> None:
 def test_every_verdict_leads_out_of_the_gate(verdict: Allowed | Asked | Denied) -> None:
     """A gated batch is never left without a next step (S0-27)."""
     assert gated(verdict)[1] != ()
+
+
+# --- the slots of a batch: one for each call, filled in place -------------------------------------
+
+
+def slots_of(*verdicts: Verdict) -> Batch:
+    return slots.gated(slots.allocate(calls(len(verdicts))), verdicts)
+
+
+def statuses(batch: Batch) -> list[str]:
+    return [slot.status for slot in batch.slots]
+
+
+def test_every_call_has_a_slot_before_anything_is_decided() -> None:
+    """Slots are allocated up front, in request order (S1-17)."""
+    made = (call("a", "x"), call("b", "x"))
+    assert slots.allocate(made) == Batch(slots=(Slot(call=made[0]), Slot(call=made[1])))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"),
+    [(allowed("a"), "allowed"), (asked("a"), "asked"), (denied("a"), "ended")],
+)
+def test_a_verdict_moves_its_slot(verdict: Verdict, status: str) -> None:
+    """Denied slots are filled at once, the others wait (S1-17)."""
+    assert statuses(slots_of(verdict)) == [status]
+
+
+def test_an_asked_slot_knows_its_approval() -> None:
+    """Approvals are found by their own id and carry their deadline (K9)."""
+    slot = slots_of(asked("a", delegated=True)).slots[0]
+    verdict = asked("a")
+    found = (slot.action, slot.approval, slot.deadline_at, slot.delegated)
+    assert found == (verdict.action, verdict.approval, verdict.deadline_at, True)
+
+
+def test_a_batch_is_gated_once() -> None:
+    """The second word of the gate is not heard (S1-19)."""
+    once = slots_of(allowed("a"))
+    assert slots.gated(once, (denied("a"),)) == once
+
+
+def test_people_are_told_of_calls_that_began_to_run_and_of_nothing_else() -> None:
+    """A name and how it stands; what was denied, asked or only checked did not run."""
+    batch, _ = slots.launched(slots_of(allowed("a"), allowed("b"), allowed("c"), denied("d")))
+    assert slots.progress(batch) == ()
+    for name in ("a", "b", "c"):
+        batch = slots.cleared(batch, action(name))
+    batch = slots.ended(batch, action("b"), result("fine"), "ok")
+    batch = slots.ended(batch, action("c"), result("no"), "failed")
+    states = {"a": "running", "b": "ok", "c": "failed"}
+    assert [(one.key, one.tool, one.state) for one in slots.progress(batch)] == [
+        (key, f"tool_{at}", state) for at, (key, state) in enumerate(states.items())
+    ]
+
+
+def test_a_result_takes_the_id_and_name_of_its_call() -> None:
+    """Whoever made it, it echoes its own call (S1-15)."""
+    batch = slots.gated(slots.allocate((call("shell", "call_7"),)), (denied("a"),))
+    assert slots.results(batch) == (result("a: no", "call_7", "shell"),)
+
+
+def test_results_with_one_id_land_at_their_own_calls() -> None:
+    """Two calls named alike, ended in the other order (S1-18, K9)."""
+    batch, _ = slots.launched(slots_of(allowed("a"), allowed("b")))
+    later = slots.ended(batch, action("b"), result("second"), "ok")
+    assert [slot.result and slot.result.content for slot in later.slots] == [None, "second"]
+    both = slots.ended(later, action("a"), result("first"), "ok")
+    assert [message.content for message in slots.results(both)] == ["first", "second"]
+    assert slots.is_complete(both)
+
+
+def test_nothing_starts_while_a_question_is_open() -> None:
+    """The allowed call is not even checked (S1-19)."""
+    batch = slots_of(allowed("a"), asked("b"))
+    assert slots.launched(batch) == (batch, ())
+    assert slots.pending(batch) == (approval("b"),)
+
+
+def test_a_started_batch_does_not_start_again() -> None:
+    """Nothing is left to launch."""
+    batch, actions = slots.launched(slots_of(allowed("a"), allowed("b")))
+    assert actions == (action("a"), action("b"))
+    assert slots.launched(batch) == (batch, ())
+
+
+def test_a_busy_batch_keeps_its_sub_agents_waiting() -> None:
+    """Delegated calls come last, alone."""
+    batch, actions = slots.launched(slots_of(allowed("a"), allowed("b", delegated=True)))
+    assert actions == (action("a"),)
+    assert slots.launched(batch) == (batch, ())
+    assert slots.is_delegated(batch, action("b"))
+    assert not slots.is_delegated(batch, action("a"))
+
+
+def test_a_restart_forgets_checks_and_keeps_what_ran() -> None:
+    """Checked calls are checked again; running ones stay unless they may be rerun."""
+    batch, _ = slots.launched(slots_of(allowed("a"), allowed("b"), allowed("c")))
+    ran = slots.cleared(slots.cleared(batch, action("a")), action("b"))
+    left, unknown = slots.revived(ran, frozenset({action("b")}))
+    assert statuses(left) == ["running", "allowed", "allowed"]
+    assert unknown == (action("a"),)
+    assert [slot.started for slot in left.slots] == [True, True, False]
+
+
+# --- what a turn does again after a restart -------------------------------------------------------
+
+GRANTED = entries.AnswerTaken(at=AT, how="approved", approval=approval("a"))
+REFUSED = entries.AnswerTaken(at=AT, how="denied", approval=approval("a"), result=result("no"))
+A_STARTED = entries.CallStarted(at=AT, action=action("a"))
+A_ENDED = entries.CallFinished(at=AT, action=action("a"), result=result("done"), outcome="ok")
+DONE = Done(reason="model_stop", usage=USED, text="whole")
+
+
+@pytest.mark.parametrize(
+    ("state", "effects"),
+    [
+        (begin(LIMITS)[0], (SendRequest(request=2),)),
+        (streaming(), (SendRequest(request=2),)),
+        (begin(LIMITS, context_heavy=True)[0], (Compact(cause="heavy"),)),
+        (gating(2), (GateBatch(calls=calls(2)),)),
+        (
+            gated(asked("a"), asked("b"))[0],
+            (AwaitAnswers(approvals=(approval("a"), approval("b"))),),
+        ),
+        (
+            run(gated(asked("a"), asked("b")), GRANTED)[0],
+            (AwaitAnswers(approvals=(approval("b"),)),),
+        ),
+        (gated(denied("a"))[0], (AppendBatch(results=(result("a: no", name="tool_0"),)),)),
+        (
+            run(gated(asked("a")), REFUSED)[0],
+            (AppendBatch(results=(result("no", name="tool_0"),)),),
+        ),
+        (gated(allowed("a"), allowed("b"))[0], (CheckCalls(actions=(action("a"), action("b"))),)),
+        (run(gated(allowed("a")), A_STARTED)[0], (RecordUnknown(action=action("a")),)),
+        (DONE, (Finish(done=DONE),)),
+    ],
+)
+def test_a_restart_does_again_what_was_due(state: State, effects: tuple[Effect, ...]) -> None:
+    """Requests, compactions and unanswered questions are repeated; a gated batch is not gated."""
+    assert resume(stored(state))[1] == effects
+
+
+def test_a_turn_killed_while_streaming_thinks_again() -> None:
+    """Its text stays on the screen until the new answer begins."""
+    shown = replace(streaming(), shown="half", fresh=True)
+    assert isinstance(shown, Streaming)
+    state, _ = resume(shown)
+    assert isinstance(state, Thinking)
+    assert state.shown == "half"
+
+
+def test_a_call_that_may_not_run_twice_ends_as_unknown() -> None:
+    """The other calls go on; what nobody knows is told to the model (P3)."""
+    state, effects = resume(run(gated(allowed("a"), allowed("b")), A_STARTED)[0])
+    assert effects == (RecordUnknown(action=action("a")), CheckCalls(actions=(action("b"),)))
+    unknown = entries.CallFinished(
+        at=AT, action=action("a"), result=result(MAY_HAVE_RUN), outcome="unknown"
+    )
+    b_ended = replace(A_ENDED, action=action("b"))
+    whole = run((state, ()), unknown, b_ended)[1]
+    contents = [message.content for effect in whole for message in _results(effect)]
+    assert contents == [MAY_HAVE_RUN, "done"]
+
+
+def test_an_idempotent_call_runs_again() -> None:
+    """It is checked again first (P3)."""
+    state = run(gated(allowed("a")), A_STARTED)[0]
+    again, effects = resume(state, rerun=frozenset({action("a")}))
+    assert effects == (CheckCalls(actions=(action("a"),)),)
+    assert step(again, A_STARTED)[1] == (RunCall(action=action("a")),)
+
+
+def test_a_call_that_ran_before_the_restart_may_have_run() -> None:
+    """Even when it was about to be run again as the turn was stopped (K24)."""
+    state = run(gated(allowed("a")), A_STARTED)[0]
+    again = resume(state, rerun=frozenset({action("a")}))
+    ended = run(again, signals.AbortRequested(cause="stop"))[0]
+    assert isinstance(ended, Done)
+    assert ended.results[0].content == MAY_HAVE_RUN
+
+
+def test_a_sequential_batch_stays_sequential() -> None:
+    """The next call waits until the unknown one is recorded (S1-22)."""
+    one = run(gated(allowed("a", sequential=True), allowed("b")), A_STARTED)[0]
+    state, effects = resume(one)
+    assert effects == (RecordUnknown(action=action("a")),)
+    assert run((state, ()), A_ENDED)[1] == (CheckCalls(actions=(action("b"),)),)
+
+
+def dispatched() -> Step:
+    return run(gated(allowed("a", delegated=True)), A_STARTED)
+
+
+def test_a_sub_agent_that_was_cut_short_is_unknown() -> None:
+    """A restart leaves dispatching by executing, where calls are recorded."""
+    assert isinstance(dispatched()[0], Dispatching)
+    state, effects = resume(dispatched()[0])
+    assert isinstance(state, Executing)
+    assert effects == (RecordUnknown(action=action("a")),)
+
+
+def test_a_finished_sub_agent_is_appended() -> None:
+    """Its result was there before the restart."""
+    state, effects = resume(run(dispatched(), A_ENDED)[0])
+    assert effects == (AppendBatch(results=(result("done", name="tool_0"),)),)
+    assert isinstance(run((state, ()), entries.BatchAppended(at=AT))[0], Thinking)
+
+
+def test_a_batch_gated_after_the_restart_goes_on() -> None:
+    """The gate is asked anew only before it has spoken."""
+    again = resume(gating(1))
+    gate = entries.Gated(at=AT, verdicts=(allowed("a"),))
+    assert run(again, gate)[1] == (CheckCalls(actions=(action("a"),)),)
+
+
+def _results(effect: Effect) -> tuple[ToolMessage, ...]:
+    return effect.results if isinstance(effect, AppendBatch) else ()

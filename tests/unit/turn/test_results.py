@@ -6,20 +6,29 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.fakes.manual_clock import EPOCH
+from tests.fakes.memory_store import MemoryStore
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import receipt
 from zeroclaw.gate.action import Action
-from zeroclaw.gate.receipt import Key
+from zeroclaw.gate.receipt import Key, detach
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.live_config import LiveConfig
+from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import Redaction, Redactor
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, PutBlob
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolOutput
-from zeroclaw.turn.kept_results import id_of
+from zeroclaw.tools.results import WholeResult
+from zeroclaw.turn.entries import CallFinished, Noted, encode
+from zeroclaw.turn.kept_results import KeptResults, id_of, kept_put
+from zeroclaw.turn.receipts import signed_results
 from zeroclaw.turn.results import (
     AT_ONCE_CHARS,
     LONGEST_CHARS,
@@ -205,3 +214,108 @@ async def test_the_results_of_two_conversations_take_turns() -> None:
             group.create_task(settle(f"flood {number}", "key: " * 20_000))
         group.create_task(settle("calm", "key: " * 1_000))
     assert ended[0] == "calm"
+
+
+# --- kept results are read by the conversation whose call it was, and by no other -----------------
+
+OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
+BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it")
+
+
+async def kept(*, blob: bool = True) -> KeptResults:
+    """A store in which our conversation has a result."""
+    store = MemoryStore()
+    writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB, EPOCH))
+    fence = await store.lease(OURS)
+    await store.commit(
+        Commit(point=DurablePoint.CALL_FINISHED, writes=writes, conversation=OURS, fence=fence)
+    )
+    return KeptResults(store)
+
+
+async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
+    results = await kept()
+    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text="all of it", trusted=False)
+
+
+@pytest.mark.parametrize(
+    "name", [id_of(BLOB), BLOB.digest, f"../{OURS}/{id_of(BLOB)}", f"{OURS}/{id_of(BLOB)}", ""]
+)
+async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
+    """Who knows an id, or the digest of a blob, knows nothing more by it."""
+    results = await kept()
+    assert await results.find(THEIRS, name) is None
+
+
+async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
+    results = await kept(blob=False)
+    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text=None, trusted=False)
+    assert await results.find(OURS, "other") is None
+
+
+async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
+    """Out of the journal, of this conversation alone; the receipt is no part of the text."""
+    store = MemoryStore()
+    token = "zc-receipt-1700000000-" + "A" * 43
+    told = f"`peek` returned:\nthe sky\n[receipt: {token}]"
+    ended = CallFinished(
+        action=ActionId("a"),
+        result=ToolMessage(content=told, tool_call_id="call_0", tool_name="peek"),
+        outcome="ok",
+        at=EPOCH,
+        receipt=token,
+    )
+    # A text that only speaks of the receipt is none of its results.
+    about = Noted(text=f"what is {token}?", why="edit", at=EPOCH)
+    fence = await store.lease(OURS)
+    journal = tuple(
+        Append(log=LogKind.JOURNAL, stream=OURS, body=encode(entry)) for entry in (about, ended)
+    )
+    await store.commit(
+        Commit(point=DurablePoint.CALL_FINISHED, writes=journal, conversation=OURS, fence=fence)
+    )
+    results = KeptResults(store)
+    whole = WholeResult(text="`peek` returned:\nthe sky", trusted=True)
+    assert await results.find(OURS, token) == whole
+    assert await results.find(THEIRS, token) is None
+    assert await results.find(OURS, token.replace("A", "B")) is None
+
+
+# --- results by their receipts, found from the end of a history -----------------------------------
+
+TOKENS = [f"zc-receipt-{number}-{'A' * 43}" for number in range(4)]
+calls = st.builds(ToolCall, id=st.just("c"), name=st.sampled_from("ab"), arguments=st.just("{}"))
+contents = st.builds(
+    "{}\n[receipt: {}]".format, st.sampled_from("xy"), st.sampled_from([*TOKENS, "none"])
+)
+messages = st.lists(
+    st.builds(UserMessage, content=st.just("hi"))
+    | st.builds(AssistantMessage, tool_calls=st.lists(calls, max_size=3).map(tuple))
+    | st.builds(ToolMessage, content=contents, tool_call_id=st.just("c")),
+    max_size=12,
+)
+
+
+def from_the_beginning(history: list[Message]) -> dict[str, tuple[ToolCall, str]]:
+    found: dict[str, tuple[ToolCall, str]] = {}
+    waiting: list[ToolCall] = []
+    for message in history:
+        if isinstance(message, AssistantMessage):
+            waiting = [*message.tool_calls]
+        elif isinstance(message, ToolMessage) and waiting:
+            call = waiting.pop(0)
+            text, token = detach(message.content)
+            if token is not None:
+                found[token] = (call, text)
+    return found
+
+
+@given(messages, st.sets(st.sampled_from(TOKENS)))
+def test_what_is_sought_is_found_as_in_the_whole_history(
+    history: list[Message], sought: set[str]
+) -> None:
+    """The newest counts, and what does not stand there is not found."""
+    whole = from_the_beginning(history)
+    found = signed_results(history, frozenset(sought))
+    assert found.items() <= whole.items()
+    assert found.keys() & sought == whole.keys() & sought

@@ -1,11 +1,11 @@
-"""The run phase: the last check, the run, and what it came to."""
+"""The run phase: the last check, the run, what people see of it, and what it came to."""
 
 import asyncio
 
 import pytest
 
 from tests.fakes.house import World
-from tests.fakes.house_parts import SECRET
+from tests.fakes.house_parts import CAPABILITIES, SECRET
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.errors import Conflict, ToolFailed
@@ -15,6 +15,7 @@ from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
 from zeroclaw.turn.entries import AssistantReceived, Gated, TurnFinished, TurnOpened
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -242,3 +243,25 @@ async def test_a_damaged_store_runs_nothing(world: World) -> None:
         await house.press()
         assert world.poke.runs == []
         assert await house.states("taken") == ["taken"]
+
+
+# --- signs ----------------------------------------------------------------------------------------
+
+
+async def test_a_call_is_shown_while_it_runs_and_as_it_ended_and_nothing_of_its_arguments(
+    world: World,
+) -> None:
+    """One that was denied is none: it never ran (P6)."""
+    chat = world.add_platform("chat", replace(CAPABILITIES, has_typing=True, names_tools=True))
+    tool = world.look
+    tool.hold = asyncio.Event()
+    calls = asks_for(("look", '{"at": "diary"}'), ("nothing", "{}"), saying="let me see")
+    world.model.will(calls, says("done"))
+    async with world.running() as house:
+        await house.say("look")
+        assert [one.text for one in chat.called("typing")] == ["look running"]
+        tool.hold.set()
+        await house.settle()
+        shown = [one.text for one in chat.called("typing")]
+        assert shown == ["look running", "look ok"]
+        assert house.texts() == ["let me see\n\ndone"]

@@ -8,8 +8,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import Answer, ScriptedModel, says
 from tests.unit.turn.parts import call
-from tests.unit.turn.test_compaction import TOO_LONG, talk
-from tests.unit.turn.test_facts import with_notes
+from tests.unit.turn.test_compaction import TOO_LONG, talk, with_notes
 from tests.unit.turn.test_titles import ON, three
 from zeroclaw.config.model import BudgetSettings
 from zeroclaw.conversation.turn_row import TURNS
