@@ -10,7 +10,7 @@ import msgspec
 
 from zeroclaw.errors import Refused
 from zeroclaw.host.answers import Answer, Errors, Text
-from zeroclaw.host.control import Unreachable, connect, request
+from zeroclaw.host.control import NotRunning, Unreachable, connect, request
 from zeroclaw.store import Store
 
 A = TypeVar("A", bound=Answer)
@@ -29,7 +29,7 @@ async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]
         more: Its arguments.
 
     Raises:
-        Unreachable: No daemon runs there.
+        Unreachable: It can't be asked; `NotRunning` if no daemon runs there.
         DaemonRefused: It answered with an error.
     """
     told = await request(place, {"call": call, **more})
@@ -59,17 +59,18 @@ async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
 
 async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:
     """Return the daemon's answer, None if no daemon runs; see `ask`."""
-    with suppress(Unreachable):
+    with suppress(NotRunning):
         return await ask(place, call, kind, **more)
     return None
 
 
 async def is_running(place: Path) -> bool:
-    """Tell whether a daemon answers in this data directory."""
-    with suppress(Unreachable):
+    """Tell whether a daemon runs in this data directory, another user's included."""
+    try:
         await (await connect(place)).aclose()
-        return True
-    return False
+    except Unreachable as error:
+        return not isinstance(error, NotRunning)
+    return True
 
 
 async def held_by_daemon(place: Path) -> frozenset[str]:

@@ -6,6 +6,7 @@ and import what that needs only then.
 """
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,9 +172,16 @@ def logout(place: Path) -> None:
 def _log_out_stored(place: Path) -> int:
     # The page's server is imported only if no daemon runs.
     from zeroclaw.host.local_listener import SESSIONS, log_out_stored
+    from zeroclaw.stores.sqlite.files import lock_directory
 
-    with refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
-        return log_out_stored(place / SESSIONS)
+    if not place.is_dir():
+        return 0
+    lock = lock_directory(place)  # a daemon that still starts has read the sessions already
+    try:
+        with refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
+            return log_out_stored(place / SESSIONS)
+    finally:
+        os.close(lock)
 
 
 # --- pair ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ name}` hands the connection to the service of that name.
 import asyncio
 import json
 import os
+import pwd
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,6 +40,10 @@ Serve = Callable[[LineStream], Awaitable[None]]
 
 
 class Unreachable(NeedsOperator):
+    """Raised when the daemon can't be asked: none runs, it went away, or it serves another user."""
+
+
+class NotRunning(Unreachable):
     """Raised when no daemon listens on the socket."""
 
 
@@ -140,7 +145,7 @@ class Control:
     async def _connection(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
         self._count += 1
         try:
-            if self._count <= MOST_CONNECTIONS and is_own(_credentials(writer), os.getuid()):
+            if self._count <= MOST_CONNECTIONS and _peer_of(writer) == os.getuid():
                 ended = await call(lambda: self._talk(lines))
                 if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
                     # A bug in a service ends this connection, never the daemon.
@@ -166,36 +171,51 @@ class Control:
             await lines.send({"error": "the running daemon does not know this; is it older?"})
 
 
-def _credentials(writer: asyncio.StreamWriter) -> bytes:
+def _peer_of(writer: asyncio.StreamWriter) -> int:
+    """Return the uid of the other side, according to the kernel."""
     peer = cast("socket.socket", writer.get_extra_info("socket"))
-    return peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-
-
-def is_own(credentials: bytes, own: int) -> bool:
-    """Whether the peer runs as the user `own`, according to the kernel."""
+    credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _pid, uid, _gid = _CREDENTIALS.unpack(credentials)
-    return uid == own
+    return uid
 
 
 async def connect(directory: Path) -> Lines:
     """Connect to the daemon of this data directory.
 
     Raises:
-        Unreachable: No daemon runs there.
+        NotRunning: No daemon runs there.
+        Unreachable: It serves another user, or this one can't look.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_LINE)
+    except PermissionError as error:
+        message = f"`{directory}` is another user's; try again as that user"
+        raise Unreachable(message) from error
     except OSError as error:
         message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
-        raise Unreachable(message) from error
-    return Lines(reader, writer)
+        raise NotRunning(message) from error
+    lines = Lines(reader, writer)
+    if (owner := _peer_of(writer)) != os.getuid():
+        await lines.aclose()
+        name = _name_of(owner)
+        message = f"the zeroclaw in `{directory}` runs as `{name}`; try again as that user"
+        raise Unreachable(message)
+    return lines
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, object]:
     """Send one request to the running daemon and return its answer.
 
     Raises:
-        Unreachable: No daemon runs, or it went away before it answered.
+        NotRunning: No daemon runs.
+        Unreachable: It serves another user, or it went away before it answered.
     """
     lines = await connect(directory)
     try:

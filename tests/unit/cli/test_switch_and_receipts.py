@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
 from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.stores.sqlite import open_store
+from zeroclaw.stores.sqlite.files import open_for_writing
 
 Line = Mapping[str, object]
 TOKEN = f"zc-receipt-1700000000-{'A' * 43}"
@@ -103,6 +105,33 @@ def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
     assert run("logout", "--data-dir", str(tmp_path)) == (0, "1 browser is logged out\n", "")
     assert read_sessions(file.read_bytes()) == Logins(path="secret")
     assert run("logout", "--data-dir", str(tmp_path)) == (0, "no browser was logged in\n", "")
+
+
+@pytest.mark.parametrize("command", ["logout", "halt", "status"])
+async def test_a_daemon_of_another_user_is_not_taken_for_none(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sessions live on in its memory, whatever the file says."""
+    file, ends_at = tmp_path / SESSIONS, datetime(2999, 1, 1, tzinfo=UTC)
+    kept = write_sessions(Logins(path="secret", sessions={"a": ends_at}))
+    await asyncio.to_thread(file.write_bytes, kept)
+    async with daemon(tmp_path, command, {"sessions": 1}) as asked:
+        me = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: me + 1)
+        code, out, err = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
+    assert (code, out, "try again as that user" in err, asked) == (3, "", True, [])
+    assert await asyncio.to_thread(file.read_bytes) == kept
+
+
+def test_no_browser_is_logged_out_under_a_daemon_that_starts(tmp_path: Path) -> None:
+    """It has read the sessions already, and does not answer yet."""
+    file = tmp_path / SESSIONS
+    kept = write_sessions(Logins(path="secret", sessions={"a": datetime(2999, 1, 1, tzinfo=UTC)}))
+    file.write_bytes(kept)
+    opened = open_for_writing(tmp_path)
+    code, out, err = run("logout", "--data-dir", str(tmp_path))
+    opened.close()
+    assert (code, out, "another zeroclaw" in err, file.read_bytes()) == (1, "", True, kept)
 
 
 def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The control socket: one user's door to the daemon, which no client can break."""
 
 import asyncio
+import os
+import pwd
 import stat
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -13,9 +15,9 @@ from zeroclaw.host.control import (
     LONGEST_LINE,
     MOST_CONNECTIONS,
     Control,
+    NotRunning,
     Unreachable,
     connect,
-    is_own,
     request,
 )
 from zeroclaw.mount import LineStream
@@ -181,13 +183,17 @@ async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("uid", "expected"), [(1000, True), (0, False), (1001, False)])
-def test_only_the_daemons_own_user_is_served(uid: int, expected: bool) -> None:
+async def test_only_the_daemons_own_user_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kernel's word decides, not the rights of the file: root is somebody else, too."""
-    credentials = (
-        (4711).to_bytes(4, "little") + uid.to_bytes(4, "little") + (50).to_bytes(4, "little")
-    )
-    assert is_own(credentials, 1000) is expected
+    async with serving(control_in(tmp_path)) as control:
+        me = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: me + 1)
+        reader, writer = await asyncio.open_unix_connection(control.path)
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_a_socket_that_a_killed_daemon_left_is_replaced(tmp_path: Path) -> None:
@@ -202,6 +208,18 @@ async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) 
     """P10."""
     with pytest.raises(Unreachable, match="start one with `zeroclaw run`"):
         await request(tmp_path, {"call": "status"})
+
+
+async def test_a_daemon_of_another_user_is_told_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told that none runs, and what to do is said (P10)."""
+    async with serving(control_in(tmp_path)):
+        me = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: me + 1)
+        with pytest.raises(Unreachable, match=f"runs as `{pwd.getpwuid(me).pw_name}`") as caught:
+            await request(tmp_path, {"call": "status"})
+    assert not isinstance(caught.value, NotRunning)
 
 
 async def test_a_path_that_no_socket_can_have_is_a_fault_of_the_configuration(
