@@ -26,14 +26,15 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
 
 
-def doctor(tmp_path: Path, provider: str, more: str = "") -> tuple[int, Told]:
+def doctor(tmp_path: Path, provider: str, more: str = "", *, data: str = "") -> tuple[int, Told]:
     """Exit code, and the worst line of each check; no shell, so that no sandbox is tried."""
     config = tmp_path / "config.toml"
     text = (
         f"[tools]\nshell.enabled = false\nattachments.enabled = false\n[provider]\n{provider}{more}"
     )
     config.write_text(text, encoding="utf-8")
-    arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
+    place = data or str(tmp_path / "data")
+    arguments = ["doctor", "--json", "--config", str(config), "--data-dir", place]
     done = CliRunner().invoke(root, arguments)
     assert done.stdout, done.output
     told: Told = {}
@@ -143,6 +144,19 @@ def test_data_that_others_can_reach_are_told(tmp_path: Path) -> None:
     code, told = doctor(tmp_path, scripted(tmp_path))
     assert (code, told["permissions"][0]) == (1, "fail")
     assert f"chmod 600 {data / FILE_NAME}" in told["permissions"][1]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("/proc/1/data", "this user can't write to `/proc/1`"),
+        ("/dev/null/data", "`/dev/null` is no directory"),
+    ],
+)
+def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: str) -> None:
+    """No daemon starts there; nothing of it need be there yet."""
+    code, told = doctor(tmp_path, scripted(tmp_path), data=data)
+    assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
 
 
 def test_a_database_that_is_none_fails(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
 
 async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     """Return the health of the store or why it can't be read, and the bytes that it uses."""
-    if not await asyncio.to_thread((data / FILE_NAME).is_file):
+    if not await asyncio.to_thread(_is_there, data / FILE_NAME):
         return None, 0
     try:
         async with open_read_only(data) as kept:
@@ -239,8 +239,7 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
 
 
 def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
-    there = next((one for one in (data, *data.parents) if one.exists()), data)
-    if (free := free_bytes(there)) is None:
+    if (free := free_bytes(_nearest(data))) is None:
         return None
     return Disk(place=str(data), free_bytes=free, used_bytes=used_bytes, bound_bytes=bound_bytes)
 
@@ -251,9 +250,31 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "nothing is there yet"
-    if data is not None and data.is_dir():
-        loose, text = [*loose, *_reachable_in(data)], "data and secrets are this user's alone"
+    if data is not None:
+        loose += _unwritable(data)
+        if _is_there(data):
+            loose, text = [*loose, *_reachable_in(data)], "data and secrets are this user's alone"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
+
+
+def _is_there(place: Path) -> bool:
+    with suppress(PermissionError):  # it is below a directory that this user can't enter
+        return place.exists()
+    return False
+
+
+def _nearest(place: Path) -> Path:
+    """Return the part of a path that is there."""
+    return next((one for one in (place, *place.parents) if _is_there(one)), place)
+
+
+def _unwritable(data: Path) -> Iterator[str]:
+    """Yield why no daemon of this user could start there."""
+    there = _nearest(data)
+    if not there.is_dir():
+        yield f"`{there}` is no directory; name another `data_dir`"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"this user can't write to `{there}`; run `chown` on it, or name another `data_dir`"
 
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
