@@ -7,6 +7,8 @@ running, or it can't be reached. Errors are one line each, on stderr.
 import errno
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 from typing import IO
@@ -116,7 +118,26 @@ def usage_failure(error: click.UsageError) -> click.ClickException:
 def _of_the_system(error: OSError) -> str:
     """Say what the system refused, such as a write to a full disk."""
     why = system_words(error)
-    return f"`{error.filename}`: {why}" if error.filename else f"it can't go on: {why}"
+    if error.filename:
+        return f"`{error.filename}`: {why}"
+    if error.errno == errno.ENOENT:  # without a name, only `getcwd` says so
+        return "the current directory was removed; change to another"
+    return f"it can't go on: {why}"
+
+
+@contextmanager
+def _in_one_line() -> Generator[None]:
+    """Turn what may go wrong into one line for a person."""
+    try:
+        yield
+    except ZeroclawError as error:
+        raise failure_of(error) from error
+    except click.UsageError as error:
+        raise usage_failure(error) from error
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # the reader is gone; click ends silently
+            raise
+        raise CommandFailed(_of_the_system(error)) from error
 
 
 class _Lazy(click.Group):
@@ -133,22 +154,12 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
+        with _in_one_line():
             return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            raise usage_failure(error) from error
 
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with _in_one_line():
             return super().invoke(ctx)
-        except ZeroclawError as error:
-            raise failure_of(error) from error
-        except click.UsageError as error:
-            raise usage_failure(error) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader is gone; click ends silently
-                raise
-            raise CommandFailed(_of_the_system(error)) from error
 
 
 @click.group(

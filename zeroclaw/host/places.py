@@ -180,4 +180,10 @@ def _usual_data() -> Path:
 
 def _xdg(variable: str, usual: str) -> Path:
     value = os.environ.get(variable, "")
-    return (Path(value) if os.path.isabs(value) else Path.home() / usual) / "zeroclaw"  # noqa: PTH117  a text
+    if os.path.isabs(value):  # noqa: PTH117  a text
+        return Path(value, "zeroclaw")
+    try:
+        return Path.home().absolute() / usual / "zeroclaw"
+    except RuntimeError as error:
+        fault = f"this user has no home directory; set `$HOME` or `${variable}`"
+        raise ConfigError((fault,)) from error

@@ -141,11 +141,12 @@ def test_wrong_usage_is_one_line(arguments: tuple[str, ...], line: str) -> None:
     assert err.lower().startswith(f"zeroclaw: {line}".lower())
 
 
-def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
-    """A full disk behind `>`, a file where the data should be (P10)."""
+@pytest.mark.parametrize("arguments", [("policy", "show"), ("--help",)])
+def test_a_full_disk_behind_the_output_is_one_line(arguments: tuple[str, ...]) -> None:
+    """P10. A process of its own has a standard output of its own."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "zeroclaw", "policy", "show"],
+            [sys.executable, "-m", "zeroclaw", *arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -155,12 +156,24 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
         1,
         "zeroclaw: it can't go on: no space left on device\n",
     )
+
+
+def test_what_the_system_refuses_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file where the data should be, a current directory that is no more (P10)."""
     (tmp_path / "file").touch()
     code, _, err = run("chat", "--data-dir", str(tmp_path / "file"))
     assert (code, err) == (
         1,
         f"zeroclaw: `{tmp_path / 'file'}` can't be used: file exists; name another data directory\n",
     )
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    code, _, err = run("status", "--data-dir", "here")
+    monkeypatch.chdir(tmp_path)
+    assert (code, err) == (1, "zeroclaw: the current directory was removed; change to another\n")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Where everything is, by the rules that people already know, and never where tools write."""
 
+import os
 import pwd
 from pathlib import Path
 
@@ -47,6 +48,22 @@ def test_without_anything_the_usual_places_of_a_user_are_taken(
     for value in ("relative", ""):
         monkeypatch.setenv("XDG_DATA_HOME", value)
         assert places_of() == usual
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container, under a number that no name belongs to (P10)."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    with pytest.raises(ConfigError, match=r"no home directory; set `\$HOME` or `\$XDG_DATA_HOME`"):
+        places_of()
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert places_of().data == Path("/data/zeroclaw")
+
+
+def test_a_home_that_is_relative_is_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell's of now, named whole, as it is told."""
+    monkeypatch.setenv("HOME", "here")
+    assert places_of().data == Path.cwd() / "here/.local/share/zeroclaw"
 
 
 def test_the_data_home_moves_all_three(monkeypatch: pytest.MonkeyPatch) -> None:
