@@ -1,5 +1,6 @@
 """Writes files that belong to a person, atomically; blocks."""
 
+import codecs
 import os
 import secrets
 import shutil
@@ -21,7 +22,11 @@ def replace_text(path: Path, text: str) -> None:
 
     Root, writing for another user, also keeps the owner, who has to read the file afterwards. A
     symbolic link stays; its target is replaced. A missing file is created for its owner only, and
-    so are missing parent directories.
+    so are missing parent directories. The byte order mark and the line ends of some editors stay.
+
+    Args:
+        path: The file.
+        text: Its new text, with `\n` at the end of each line.
 
     Raises:
         NotWritten: The disk is full or permission is denied, and the old text is kept; or the new
@@ -31,6 +36,11 @@ def replace_text(path: Path, text: str) -> None:
     with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = target.stat() if target.exists() else None
+        first = b"" if found is None else _first_line_of(target)
+        if first.startswith(codecs.BOM_UTF8):
+            text = f"\ufeff{text}"
+        if first.endswith(b"\r\n"):
+            text = text.replace("\n", "\r\n")
         with _in_place_of(target) as fresh:
             _write(fresh, text, 0o600 if found is None else found.st_mode & 0o7777)
             if found is not None and os.geteuid() == 0:
@@ -46,6 +56,11 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _first_line_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline()
 
 
 def kept_before(path: Path) -> Path:

@@ -107,6 +107,17 @@ def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can write for somebody else")
+def test_what_a_windows_editor_wrote_stays_its_own(home: Path) -> None:
+    """Its byte order mark and its line ends, so that only one line differs."""
+    path = home / "c.toml"
+    path.write_text(WITH_COMMENTS, encoding="utf-8-sig", newline="\r\n")
+    before = path.read_bytes()
+    for key, value in (("autonomy", "full"), ("provider.model", "m")):
+        assert run("set", key, value, "--config", str(path))[0] == 0
+    after = before.replace(b'"supervised"', b'"full"')
+    assert path.read_bytes() == after.replace(b"attempts = 3\r\n", b'attempts = 3\r\nmodel = "m"\r\n')
+
+
 def test_what_root_writes_stays_its_owners(home: Path) -> None:
     """Else the daemon could not read its own configuration any more."""
     path = written(home, WITH_COMMENTS)
