@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.invocation import harmless
 from zeroclaw.cli.options import at_place
 
 _TENTHS = 10
@@ -63,7 +64,7 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     from zeroclaw.turn.tool_calls import mark_restored
 
     mark = mark_restored(SystemIds(SystemClock()).ulid())
-    put_back(
+    is_kept = put_back(
         path,
         place,
         files=(FILE,),
@@ -73,3 +74,9 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
         overwrite=force,
     )
     click.echo(f"restored {place} from {path}")
+    if not is_kept:
+        line = (
+            "the replaced data can't be read: whoever was revoked since the backup is let in again, "
+            "and a halt has ended; see `zeroclaw pair list`"
+        )
+        click.echo(f"zeroclaw: {harmless(line)}", err=True)

@@ -105,6 +105,18 @@ def test_however_many_are_revoked_all_stay_so(tmp_path: Path) -> None:
     assert {PEOPLE.of(row).id for row in found} == every
 
 
+def test_who_may_be_let_in_again_is_told_where_nothing_says_who_was_revoked(tmp_path: Path) -> None:
+    """The backup comes back all the same, for that is what it is for (P4)."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    held(data)
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    (data / FILE_NAME).write_text("this is no database any more", encoding="utf-8")
+    code, out, err = run("restore", copy, "--force", "--data-dir", data)
+    assert (code, out) == (0, f"restored {data} from {copy}\n")
+    assert "whoever was revoked since the backup is let in again" in err
+    assert run("restore", copy, "--force", "--data-dir", data)[2] == ""
+
+
 EVE = Known(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
 
 

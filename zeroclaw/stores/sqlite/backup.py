@@ -81,7 +81,7 @@ def restore(
     drops: Iterable[RowKind] = (),
     keeps: Iterable[Query] = (),
     overwrite: bool = False,
-) -> None:
+) -> bool:
     """Replace a store that is not in use by a backup.
 
     The whole backup is checked before anything is touched. Files that go with the database are
@@ -96,6 +96,9 @@ def restore(
         drops: Kinds of rows to remove from the restored store.
         keeps: Rows of the replaced store to copy into the restored one; none if it is unreadable.
         overwrite: Whether an existing store may be lost.
+
+    Returns:
+        False if the replaced store is unreadable, so that none of its rows are kept.
 
     Raises:
         StoreUnusable: One line that says what to do; the old store is unchanged unless the disk
@@ -119,7 +122,7 @@ def restore(
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             for kind in drops:
                 connection.execute("DELETE FROM stored_row WHERE kind = ?", (kind,))
-            for row in (*rows, *kept):
+            for row in (*rows, *(kept or ())):
                 put(connection, row)
         _put_away_log(target)
         fresh.replace(target)
@@ -135,14 +138,17 @@ def restore(
     finally:
         fresh.unlink(missing_ok=True)
         os.close(lock)
+    return kept is not None
 
 
-def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put]:
-    """Read rows of the database that is about to be replaced; none if it is unreadable."""
+def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put] | None:
+    """Read rows of the database that is about to be replaced; None if it is unreadable."""
+    if not target.exists():
+        return []
     with suppress(sqlite3.Error), closing(_opened_read_only(target)) as reading:
         rows = [row for one in queries for row in select(reading, one)]
         return msgspec.convert(rows, list[Put], from_attributes=True)
-    return []
+    return None
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
