@@ -26,7 +26,7 @@ def replace_text(path: Path, text: str) -> None:
 
     Args:
         path: The file.
-        text: Its new text, with `\n` at the end of each line.
+        text: Its new text; a line ends with a line feed.
 
     Raises:
         NotWritten: The disk is full or permission is denied, and the old text is kept; or the new

@@ -115,7 +115,9 @@ def test_what_a_windows_editor_wrote_stays_its_own(home: Path) -> None:
     for key, value in (("autonomy", "full"), ("provider.model", "m")):
         assert run("set", key, value, "--config", str(path))[0] == 0
     after = before.replace(b'"supervised"', b'"full"')
-    assert path.read_bytes() == after.replace(b"attempts = 3\r\n", b'attempts = 3\r\nmodel = "m"\r\n')
+    assert path.read_bytes() == after.replace(
+        b"attempts = 3\r\n", b'attempts = 3\r\nmodel = "m"\r\n'
+    )
 
 
 def test_what_root_writes_stays_its_owners(home: Path) -> None:
