@@ -236,9 +236,6 @@ class TurnLoop:
                 # The gate delegates no call, so the machine never asks for this.
                 message = f"no sub-agent can do the delegated call `{action}`"
                 raise ValueError(message)
-            case signals.CancelCalls() | signals.Finish():
-                # When the machine is done, the loop stops every task of the turn.
-                return
             case _:
                 assert_never(effect)
 

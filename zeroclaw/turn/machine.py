@@ -146,7 +146,7 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
         case Confirming() | Executing() | Dispatching():
             return _resumed(state, rerun)
         case Done():
-            return state, (signals.Finish(done=state),)
+            return state, ()
         case _:
             unhandled(state)
 
@@ -221,15 +221,14 @@ def _answered(progress: Progress, event: signals.ResponseReceived) -> Step:
     )
     if message.tool_calls:
         return _gate(after, message.tool_calls)
-    return ended_with_effects(
-        Done(
-            reason="model_stop",
-            usage=after.usage,
-            text=after.said,
-            note=whole_note(message, after.language),
-            message=message,
-        )
+    done = Done(
+        reason="model_stop",
+        usage=after.usage,
+        text=after.said,
+        note=whole_note(message, after.language),
+        message=message,
     )
+    return done, ()
 
 
 def _overflowed(state: Thinking | Streaming) -> Step:
@@ -335,7 +334,7 @@ def _appended(state: Calling, event: entries.BatchAppended) -> Step:
     if progress.direct:
         told = slots.results(state.batch)
         text = "\n".join(result_for_people(one, progress.language) for one in told)
-        return ended_with_effects(Done(reason="model_stop", usage=progress.usage, text=text))
+        return Done(reason="model_stop", usage=progress.usage, text=text), ()
     if event.loop:
         tools = ", ".join(f"`{tool}`" for tool in event.loop)
         note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
@@ -418,40 +417,32 @@ def join_texts(said: str, text: str) -> str:
     return f"{said}\n\n{text}" if said and text else said or text
 
 
-def answered_by_runtime(
-    text: str, usage: Usage = NO_USAGE
-) -> tuple[Done, tuple[signals.Effect, ...]]:
+def answered_by_runtime(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[()]]:
     """Return a turn that is over: the runtime answers, without asking a model."""
     message = AssistantMessage(content=text, mark="runtime")
-    return ended_with_effects(Done(reason="model_stop", usage=usage, text=text, message=message))
+    return Done(reason="model_stop", usage=usage, text=text, message=message), ()
 
 
 def finish(
     state: Running, reason: DoneReason, note: str, mark: Mark = "", *, why: str = ""
-) -> tuple[Done, tuple[signals.Effect, ...]]:
-    """End a turn before its answer is complete; shown text stays, every call gets a result."""
+) -> tuple[Done, tuple[()]]:
+    """End a turn before its answer is complete; shown text stays, every call gets a result.
+
+    There are no effects: the loop stops whatever still runs for a turn that is done.
+    """
     usage, before = state.progress.usage, state.progress.said
     if isinstance(state, Asking):
         message = None
         if state.shown:
             message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
         text = join_texts(before, state.shown)
-        return ended_with_effects(
-            Done(reason=reason, usage=usage, text=text, note=note, why=why, message=message)
-        )
+        done = Done(reason=reason, usage=usage, text=text, note=note, why=why, message=message)
+        return done, ()
     results, fills = slots.closed(state.batch)
     ended = Done(
         reason=reason, usage=usage, text=before, note=note, why=why, results=results, fills=fills
     )
-    return ended_with_effects(ended, slots.active(state.batch))
-
-
-def ended_with_effects(
-    done: Done, running: tuple[ActionId, ...] = ()
-) -> tuple[Done, tuple[signals.Effect, ...]]:
-    """Return the end and its effects; calls that still run are cancelled first."""
-    cancel = (signals.CancelCalls(actions=running),) if running else ()
-    return done, (*cancel, signals.Finish(done=done))
+    return ended, ()
 
 
 def abort_note(event: signals.AbortRequested, language: Language) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.entries import Recorded
-from zeroclaw.turn.states import CompactionCause, Done
+from zeroclaw.turn.states import CompactionCause
 from zeroclaw.value import Value
 
 AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
@@ -208,12 +208,6 @@ class RecordUnknown(Value):
     action: ActionId
 
 
-class CancelCalls(Value):
-    """Stop these calls. No answer; later events of theirs are ignored."""
-
-    actions: tuple[ActionId, ...]
-
-
 class AppendBatch(Value):
     """Append the results to the history in this order; answered by `BatchAppended`."""
 
@@ -226,12 +220,6 @@ class Compact(Value):
     cause: CompactionCause
 
 
-class Finish(Value):
-    """Stop everything that still runs for the turn, then record and render its end. No answer."""
-
-    done: Done
-
-
 Effect = (
     SendRequest
     | ShowText
@@ -241,8 +229,6 @@ Effect = (
     | RunCall
     | Dispatch
     | RecordUnknown
-    | CancelCalls
     | AppendBatch
     | Compact
-    | Finish
 )

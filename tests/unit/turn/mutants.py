@@ -103,10 +103,7 @@ def done_can_be_left(state: State, event: Event) -> Step:
 def an_abort_leaves_calls_unanswered(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
     if isinstance(event, signals.AbortRequested) and isinstance(after, Done):
-        bare = replace(after, results=(), fills=())
-        return bare, tuple(
-            signals.Finish(done=bare) if isinstance(e, signals.Finish) else e for e in effects
-        )
+        return replace(after, results=(), fills=()), effects
     return after, effects
 
 
@@ -119,12 +116,7 @@ def an_abort_denies_what_may_have_run(state: State, event: Event) -> Step:
     )
     by_position = {fill.position: fill.result for fill in fills}
     results = tuple(by_position.get(at, result) for at, result in enumerate(after.results))
-    lied = replace(after, fills=fills, results=results)
-    return lied, (*effects[:-1], signals.Finish(done=lied))
-
-
-def an_abort_lets_calls_run_on(state: State, event: Event) -> Step:
-    return _with_effects(machine.step(state, event), instead={signals.CancelCalls: ()})
+    return replace(after, fills=fills, results=results), effects
 
 
 def a_stop_loses_what_was_shown(state: State, event: Event) -> Step:
@@ -273,7 +265,6 @@ FAULTS: dict[str, tuple[Turn, str]] = {
         Turn(step=an_abort_denies_what_may_have_run),
         "a result stands at its own call",
     ),
-    "an abort lets calls run on": (Turn(step=an_abort_lets_calls_run_on), "what runs is cancelled"),
     "a stop loses what was shown": (Turn(step=a_stop_loses_what_was_shown), "shown text stays"),
     "an abort waits for the model": (
         Turn(step=an_abort_waits_for_the_model),

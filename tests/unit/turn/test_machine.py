@@ -29,10 +29,8 @@ from zeroclaw.turn.machine import begin, begin_compaction, join_texts, resume, s
 from zeroclaw.turn.signals import (
     AbortCause,
     AbortRequested,
-    CancelCalls,
     Compact,
     Event,
-    Finish,
     GateBatch,
     SendRequest,
     ShowText,
@@ -105,7 +103,7 @@ def test_an_answer_without_calls_ends_the_turn() -> None:
     """Text only goes from streaming to done, with reason and usage (S0-24, S4-05, S4-10, S4-17)."""
     event = answer("It is sunny.")
     whole = Done(reason="model_stop", usage=USED, text="It is sunny.", message=event.message)
-    assert step(streaming(), event) == (whole, (Finish(done=whole),))
+    assert step(streaming(), event) == (whole, ())
 
 
 def test_an_answer_with_calls_goes_to_the_gate() -> None:
@@ -297,7 +295,7 @@ def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
     limits = Limits(max_tokens=12)
     stepped = step(streaming(limits), answer("Let me look.", call()))
     ended = done(stepped[0])
-    assert stepped[1] == (Finish(done=ended),)
+    assert stepped[1] == ()
     assert (ended.reason, ended.text, len(ended.fills)) == ("budget_exceeded", "Let me look.", 1)
     assert ended.note == (
         "stopped at 12 tokens, the limit of one turn is 12 tokens; "
@@ -342,7 +340,7 @@ def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: 
     """The abort is looked at between every two steps, and the end is told (S4-02, S4-17, S4-19, S4-20)."""
     after, effects = step(state, event)
     assert done(after).reason == reason
-    assert effects[-1] == Finish(done=done(after))
+    assert effects == ()
 
 
 @pytest.mark.parametrize(
@@ -392,7 +390,7 @@ def test_calls_that_were_never_gated_did_not_run() -> None:
     """A stop at the gate answers every call (K24)."""
     state, effects = step(gating(2), STOP)
     assert texts(state) == [DID_NOT_RUN, DID_NOT_RUN]
-    assert effects == (Finish(done=done(state)),)
+    assert effects == ()
 
 
 def test_calls_that_wait_for_a_person_did_not_run() -> None:
@@ -403,7 +401,7 @@ def test_calls_that_wait_for_a_person_did_not_run() -> None:
 
 
 def test_a_call_that_started_may_have_run() -> None:
-    """What runs is cancelled, and each call says what is known of it (K24, P3)."""
+    """Each call says what is known of it (K24, P3)."""
     state, effects = run(
         gated(allowed("a"), allowed("b"), allowed("c")),
         entries.CallStarted(at=AT, action=action("a")),
@@ -417,7 +415,7 @@ def test_a_call_that_started_may_have_run() -> None:
         (0, "unknown", "a"),
         (2, "cancelled", "c"),
     ]
-    assert effects[0] == CancelCalls(actions=(action("a"), action("c")))
+    assert effects == ()
 
 
 def test_usage_of_an_ended_turn_is_all_that_was_reported() -> None:

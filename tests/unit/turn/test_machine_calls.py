@@ -35,7 +35,6 @@ from zeroclaw.turn.signals import (
     Dispatch,
     Effect,
     Event,
-    Finish,
     GateBatch,
     RecordUnknown,
     RunCall,
@@ -238,7 +237,7 @@ def test_the_bound_refuses_the_next_model_call() -> None:
     no = entries.Gated(at=AT, verdicts=(denied("b"),))
     state, effects = run(once, sent, more, no, entries.BatchAppended(at=AT))
     assert isinstance(state, Done)
-    assert effects == (Finish(done=state),)
+    assert effects == ()
     assert (state.reason, state.text, state.results) == ("max_turns", "Once more.", ())
     assert state.note == (
         "stopped after 2 rounds of tool calls, the limit of one turn; "
@@ -278,7 +277,7 @@ def test_a_sub_agent_that_uses_up_the_budget_ends_the_turn() -> None:
     one = gated(allowed("a", delegated=True), denied("b"), limits=Limits(max_tokens=20))
     state, effects = run(one, cleared("a"), ended("a", usage=USED))
     assert isinstance(state, Done)
-    assert effects == (Finish(done=state),)
+    assert effects == ()
     assert state.reason == "budget_exceeded"
     assert [message.content for message in state.results] == ["a: done", "b: no"]
 
@@ -304,7 +303,7 @@ def test_the_result_of_a_persons_own_call_is_the_answer() -> None:
         begin_tool(call(), LIMITS), gate, ended("a", "total 0"), entries.BatchAppended(at=AT)
     )
     whole = Done(reason="model_stop", usage=Usage(), text="total 0")
-    assert stepped == (whole, (Finish(done=whole),))
+    assert stepped == (whole, ())
 
 
 # --- what comes late -----------------------------------------------------------------------------
@@ -487,7 +486,7 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
         ),
         (gated(allowed("a"), allowed("b"))[0], (CheckCalls(actions=(action("a"), action("b"))),)),
         (run(gated(allowed("a")), A_STARTED)[0], (RecordUnknown(action=action("a")),)),
-        (DONE, (Finish(done=DONE),)),
+        (DONE, ()),
     ],
 )
 def test_a_restart_does_again_what_was_due(state: State, effects: tuple[Effect, ...]) -> None:

@@ -129,6 +129,11 @@ class Watch(RuleBasedStateMachine):
         self.state = state
         for effect in effects:
             self.perform(effect)
+        if isinstance(state, Done) and self.end is None:
+            self.check_end(state)
+            self.end = state
+            self.late += self.unheard()
+            self._forget_outstanding()
 
     def perform(self, effect: Effect) -> None:
         self.promise("after done nothing happens", kept=self.end is None)
@@ -156,16 +161,6 @@ class Watch(RuleBasedStateMachine):
             case signals.AppendBatch():
                 self.check_results(effect.results)
                 self.append = True
-            case signals.CancelCalls():
-                busy = {*self.checks, *self.runs}
-                self.promise("what runs is cancelled", kept=set(effect.actions) == busy)
-                self.checks, self.runs = [], []
-            case signals.Finish():
-                self.promise("what runs is cancelled", kept=not self.checks and not self.runs)
-                self.check_end(effect.done)
-                self.end = effect.done
-                self.late += self.unheard()
-                self._forget_outstanding()
             case _:
                 self.compact = True
 
