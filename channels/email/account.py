@@ -7,7 +7,7 @@ forgotten looks alive until a minute has passed without an answer.
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from channels.email import EmailSettings, imap, mime, smtp
 from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
@@ -32,7 +32,7 @@ class Account:
 
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
-        self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
+        self._settings, self._logins = logins.settings, logins
         self.sender = smtp.Sender(logins)
         self._looking = asyncio.Semaphore(MOST_LOOKING)
         self._open: set[Mailbox] = set()
@@ -40,16 +40,16 @@ class Account:
     @asynccontextmanager
     async def mailbox(self) -> AsyncGenerator[Mailbox]:
         """Connect, log in and open the mailbox; cut the connection at the end."""
-        host, port = self._settings.imap_host, self._settings.imap_port
-        async with AsyncExitStack() as stack:
+        mailbox = await imap.connected(self._logins)
+        self._open.add(mailbox)
+        try:
             async with self._logins.lend() as login:
-                mailbox = await imap.connected(self._channel, host, port, tls=login.tls)
-                stack.push_async_callback(mailbox.aclose)
-                self._open.add(mailbox)
-                stack.callback(self._open.discard, mailbox)
                 await mailbox.login(login)
             await mailbox.open(self._settings.mailbox)
             yield mailbox
+        finally:
+            self._open.discard(mailbox)
+            await mailbox.aclose()
 
     async def newest(self, to: Address, message: str) -> Parent:
         """Return the newest mail of a person in a thread, an empty one if none is found.
@@ -98,9 +98,10 @@ class Account:
 
 
 async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
-    """Log in at both servers and open the mailbox; changes and sends nothing.
+    """Log in at both servers, open the mailbox and begin a mail; changes and sends nothing.
 
     Raises:
+        ChannelRejected: The sending server takes no mail from this address.
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
     """

@@ -16,13 +16,14 @@ import ssl
 from collections.abc import Awaitable
 from contextlib import suppress
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response, quoted
 
 from channels.email.decode import Fetched
-from channels.email.logins import Login
+from channels.email.logins import Login, Logins
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable
 
 CALL_S = 60.0
@@ -60,13 +61,13 @@ class Protocol(IMAP4ClientProtocol):
         news: Set when the server announces new mail; the user clears it.
         idling: Set when the server has begun to idle; the library's own event stays set for ever.
         lost: Set when the connection has ended.
-        limits: The timeouts of pending waits, which end with the connection.
+        limit: The timeout of the pending wait, which ends with the connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.news, self.idling, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.limits: set[asyncio.Timeout] = set()
+        self.limit = asyncio.timeout(None)
         self._greeting: asyncio.Future[bytes] = loop.create_future()
 
     async def greeted(self) -> None:
@@ -74,11 +75,10 @@ class Protocol(IMAP4ClientProtocol):
         await self.welcome(await self._greeting)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End all waits; called by the transport, once."""
+        """End the pending wait; called by the transport, once."""
         self.lost.set()
-        for one in self.limits:
-            if not one.expired():  # an expired timeout can't be rescheduled
-                one.reschedule(0)
+        with suppress(RuntimeError):  # none is pending, or it is just ending
+            self.limit.reschedule(0)
         super().connection_lost(exc)
 
     def _handle_line(self, line: bytes, current_cmd: Command | None) -> Command | None:
@@ -129,20 +129,17 @@ class Mailbox:
         Raises:
             ChannelUnavailable: The connection is lost or does not answer; it can't be used again.
         """
-        lost, limits = self._protocol.lost, self._protocol.limits
+        protocol, why = self._protocol, f"gave no answer within {limit_s:g} s"
         try:
-            async with asyncio.timeout(0 if lost.is_set() else limit_s) as limit:
-                limits.add(limit)
-                try:
-                    return await call
-                finally:
-                    limits.discard(limit)
-        except TimeoutError as error:
-            why = "was lost" if lost.is_set() else f"gave no answer within {limit_s:g} s"
-            message = f"`{self._channel}`: the connection to the mailbox {why}"
-            raise ChannelUnavailable(message) from error
+            protocol.limit = asyncio.timeout(0 if protocol.lost.is_set() else limit_s)
+            async with protocol.limit:
+                return await call
         except (AioImapException, OSError, UnicodeDecodeError) as error:
-            message = f"`{self._channel}`: the connection to the mailbox failed"
+            if not isinstance(error, TimeoutError):
+                why = "failed"
+            elif protocol.lost.is_set():
+                why = "was lost"
+            message = f"`{self._channel}`: the connection to the mailbox {why}"
             raise ChannelUnavailable(message) from error
 
     async def _asked(self, call: Awaitable[Response], limit_s: float) -> list[bytes | bytearray]:
@@ -159,13 +156,15 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: The server does not accept the login.
         """
-        await self._within(self._protocol.greeted(), CONNECT_S)
+        protocol, name = self._protocol, login.username
+        await self._within(protocol.greeted(), CONNECT_S)
+        # For a password the library quotes only the password.
+        call = (
+            protocol.xoauth2(name, login.secret)
+            if login.is_token
+            else protocol.login(quoted(name), login.secret)
+        )
         try:
-            if login.is_token:
-                call = self._protocol.xoauth2(login.username, login.secret)
-            else:
-                # The library quotes the password, but not the name.
-                call = self._protocol.login(quoted(login.username), login.secret)
             response = await self._within(call, CONNECT_S)
         except ValueError as error:  # one of them contains a line break, or is not ASCII
             why = f"a line break or another sign in the {login.called} can't be sent"
@@ -264,21 +263,22 @@ class Mailbox:
                 await self._protocol.lost.wait()
 
 
-async def connected(channel: str, host: str, port: int, *, tls: ssl.SSLContext) -> Mailbox:
+async def connected(logins: Logins) -> Mailbox:
     """Connect with TLS from the first byte; the server's certificate is verified.
 
     Raises:
         ChannelUnavailable: Nothing answers there, or the server can't prove its name.
     """
-    loop = asyncio.get_running_loop()
+    channel, host, port = logins.channel, logins.settings.imap_host, logins.settings.imap_port
+    loop, tls = asyncio.get_running_loop(), await logins.trusted()
     try:
         async with asyncio.timeout(CONNECT_S):
             _, protocol = await loop.create_connection(lambda: Protocol(loop), host, port, ssl=tls)
-    except ssl.SSLCertVerificationError as error:
-        message = f"`{channel}`: `{host}` can't prove its name ({error.verify_message.lower()})"
-        raise ChannelUnavailable(message) from error
-    except (OSError, TimeoutError) as error:
-        message = f"`{channel}`: no mailbox answers at `{host}` port {port}"
+    except OSError as error:  # includes a time-out
+        why = f"no mailbox answers at `{host}` port {port}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = f"`{host}` can't prove its name ({error.verify_message.lower()})"
+        message = f"`{channel}`: {why}"
         raise ChannelUnavailable(message) from error
     return Mailbox(protocol, channel)
 
@@ -290,7 +290,6 @@ def _words(response: Response) -> str:
 
 
 def _instant(text: str) -> datetime | None:
-    try:
-        return datetime.strptime(text.strip(), "%d-%b-%Y %H:%M:%S %z")
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return parsedate_to_datetime(text)
+    return None

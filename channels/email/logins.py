@@ -35,12 +35,10 @@ class Login(Value):
 
     Attributes:
         secret: A password, or an access token.
-        tls: The context that verifies the server.
     """
 
     username: str
     secret: str
-    tls: SSLContext
     is_token: bool = False
 
     @property
@@ -94,18 +92,18 @@ class Logins:
             ChannelUnauthorized: No token is issued, or a new one is refused.
             ChannelUnavailable: None can be requested now, or one is refused that was accepted before.
         """
-        tls, username = await self._trusted(), self.settings.username or self.settings.address
+        username = self.settings.username or self.settings.address
         if password := self._secrets.get("password"):
-            yield Login(username=username, secret=password, tls=tls)
+            yield Login(username=username, secret=password)
             return
         async with self._asking:
             now = self._now()
             is_new = not self._token or now >= self._ends_at
             if is_new:
-                await self._renew(tls, now)
+                await self._renew(now)
             token = self._token
         try:
-            yield Login(username=username, secret=token, tls=tls, is_token=True)
+            yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
             self._token = ""
             if is_new:
@@ -113,7 +111,7 @@ class Logins:
             message = f"{error}; it did before, so the next attempt asks for another"
             raise ChannelUnavailable(message) from error
 
-    async def _renew(self, tls: SSLContext, now: float) -> None:
+    async def _renew(self, now: float) -> None:
         """Request a token; an error names only the status and the code of a refusal, not its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
         digest, _, newest = (await self._kept.read()).partition(" ")
@@ -126,6 +124,7 @@ class Logins:
             "scope": settings.token_scope,
         }
         data = Form({key: value for key, value in form.items() if value})
+        tls = await self.trusted()
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
                 answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
@@ -143,8 +142,12 @@ class Logins:
         self._token = token
         self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
 
-    async def _trusted(self) -> SSLContext:
-        """Return the context that verifies servers; reading certificates takes a while."""
+    async def trusted(self) -> SSLContext:
+        """Return the context that verifies servers; reading certificates takes a while.
+
+        Raises:
+            ChannelUnauthorized: They can't be read.
+        """
         if self._tls is None:
             try:
                 self._tls = await asyncio.to_thread(_trusting, self.settings.ca_file)

@@ -10,6 +10,9 @@ the same Message-ID, so mail programs and servers that compare ids show it once.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 
 from aiosmtplib import SMTP, SMTPAuthenticationError, SMTPException, SMTPResponseException
 
@@ -78,20 +81,23 @@ class Sender:
             ChannelUnauthorized: The server does not accept the login.
             DeliveryUnknown: It may be on its way.
         """
-        async with self._logins.lend() as login, self._sending:
-            while not await self._is_sent(self._client(login), mail, to):
-                pass  # an idle connection had been ended; finally a new one is made
+        async with self._logins.lend() as login, self._sending, self._begun(login) as client:
+            await client.rcpt(to)
+            try:
+                await client.data(mail)
+            except (SMTPException, OSError) as error:
+                if isinstance(error, SMTPResponseException):
+                    raise
+                message = f"`{self._channel}`: the server's answer to a mail was lost"
+                raise DeliveryUnknown(message) from error
+            if not self._is_closed:
+                client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
+                self._waiting.append(client)
 
     async def try_login(self) -> None:
-        """Log in, and send nothing."""
-        async with self._logins.lend() as login:
-            client = self._new(login)
-            try:
-                await client.connect()
-            except (SMTPException, OSError) as error:
-                raise self._not_sent(error, login) from error
-            finally:
-                await client.aclose()
+        """Log in and begin a mail, but send none."""
+        async with self._logins.lend() as login, self._begun(login):
+            pass
 
     async def aclose(self) -> None:
         """Close idle connections, and keep none from now on; may be called twice."""
@@ -101,7 +107,37 @@ class Sender:
             client.end.cancel()
             await client.aclose()
 
-    def _client(self, login: Login) -> _Client:
+    @asynccontextmanager
+    async def _begun(self, login: Login) -> AsyncGenerator[_Client]:
+        """Lend a connection on which a mail has begun; cut it afterwards, unless it waits for the next.
+
+        Raises:
+            ChannelUnavailable: The mail was not sent, and may be sent again.
+            ChannelRejected: The server does not accept it.
+            ChannelUnauthorized: The server does not accept the login.
+        """
+        # Our own address, not the empty one that RFC 3834 prefers: servers with a login accept mail
+        # only from the login's address. Bounces are recognised by their own features.
+        sender, tls = self._settings.address, await self._logins.trusted()
+        client = self._client(login, tls)
+        try:
+            while client.is_connected:
+                with suppress(SMTPException, OSError):  # it may have ended while it was idle
+                    await client.mail(sender)
+                    break
+                client.close()
+                client = self._client(login, tls)
+            else:
+                await client.connect()
+                await client.mail(sender)
+            yield client
+        except (SMTPException, OSError, ValueError) as error:
+            raise self._not_sent(error, login) from error
+        finally:
+            if client not in self._waiting:
+                await client.aclose()
+
+    def _client(self, login: Login, tls: SSLContext) -> _Client:
         """Return the most recently used idle client with this login, else a new one."""
         while self._waiting:
             client = self._waiting.pop()
@@ -109,14 +145,11 @@ class Sender:
             if client.is_connected and client.proof == login:
                 return client
             client.close()
-        return self._new(login)
 
-    def _new(self, login: Login) -> _Client:
         async def token(*_: object) -> str:
             return login.secret
 
         is_direct = self._settings.smtp_security == "tls"
-        domain = self._settings.address.rpartition("@")[2]
         client = _Client(
             hostname=self._settings.smtp_host,
             port=self._settings.smtp_port,
@@ -125,41 +158,13 @@ class Sender:
             oauth_token_generator=token if login.is_token else None,
             use_tls=is_direct,
             start_tls=None if is_direct else True,  # never without TLS
-            tls_context=login.tls,
+            tls_context=tls,
             timeout=CALL_S,
-            local_hostname=domain,  # otherwise the library looks up its own name, which blocks
+            # Otherwise the library looks up its own name, which blocks.
+            local_hostname=self._settings.address.rpartition("@")[2],
         )
         client.proof = login
         return client
-
-    async def _is_sent(self, client: _Client, mail: bytes, to: str) -> bool:
-        """Send a mail; False if an idle connection has ended, without having seen the mail."""
-        has_waited, step = client.is_connected, "greeting"
-        try:
-            if not has_waited:
-                await client.connect()
-            # Our own address, not the empty one that RFC 3834 prefers: servers with a login accept mail
-            # only from the login's address. Bounces are recognised by their own features.
-            await client.mail(self._settings.address)
-            step = "addressing"
-            await client.rcpt(to)
-            step = "handing over"
-            await client.data(mail)
-            step = "waiting"
-        except (SMTPException, OSError, ValueError) as error:
-            if step == "greeting" and has_waited:
-                return False
-            if step == "handing over" and not isinstance(error, SMTPResponseException):
-                message = f"`{self._channel}`: the server's answer to a mail was lost"
-                raise DeliveryUnknown(message) from error
-            raise self._not_sent(error, client.proof) from error
-        finally:
-            if step == "waiting" and not self._is_closed:
-                client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
-                self._waiting.append(client)
-            else:
-                await client.aclose()
-        return True
 
     def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
         """Return the error to raise for a failure before anything was sent."""

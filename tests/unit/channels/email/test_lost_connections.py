@@ -6,7 +6,6 @@ A real server and real sockets: what ends here is a connection, at a byte that a
 import asyncio
 import os
 import signal
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -208,7 +207,7 @@ async def log_in(protocol: imap.Protocol, *said: bytes) -> None:
     for number, one in enumerate(said):
         loop.call_later(number * 0.05, protocol.data_received, one.replace(b"TAG", tag))
     loop.call_later(0.2, protocol.connection_lost, None)
-    login = Login(username="bot", secret="secret", tls=ssl.create_default_context())
+    login = Login(username="bot", secret="secret")
     await imap.Mailbox(protocol, "email").login(login)
 
 

@@ -738,3 +738,13 @@ async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> 
             await channel.send(chat_of(place), outgoing(channel, "4"))
         await channel.aclose()
     assert not [line for line in said if b"AUTH" in line]
+
+
+async def test_a_check_tells_that_the_server_takes_no_mail_of_this_address(
+    place: EmailPlace,
+) -> None:
+    """As when a login is for another address; else the first answer would tell. P10."""
+    async with smtp_server(place, MAIL="550 not yours") as port:
+        given = email_settings(place.mail, place.bot, smtp_port=port, smtp_security="tls")
+        with pytest.raises(ChannelRejected, match="550 not yours"):
+            await check(given, {"password": PASSWORD})
