@@ -133,6 +133,13 @@ from zeroclaw.text.language import (
     Localized as Localized,
     Sentence as Sentence,
 )
+from zeroclaw.text.mail import (
+    Mail as Mail,
+    MailPart as MailPart,
+    is_hidden_in_mail as is_hidden_in_mail,
+    parse_mail as parse_mail,
+    plain_header as plain_header,
+)
 from zeroclaw.text.page import readable_page as readable_page
 from zeroclaw.tool import (
     Arguments as Arguments,

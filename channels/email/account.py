@@ -9,14 +9,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
-from channels.email import EmailSettings, imap, mime, smtp
+from channels.email import EmailSettings, imap, smtp
 from channels.email.decode import Fetched, Parent, is_plain_id, own_prefix, parent_of
 from channels.email.identity import author, is_vouched_for
 from channels.email.imap import Mailbox
 from channels.email.kept import Kept
 from channels.email.logins import Logins
-from zeroclaw import Address
+from zeroclaw import Address, parse_mail
 
+MOST_HEADER_BYTES = 65_536
 MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are searched for the newest of one person."""
 MOST_LOOKING = 4
@@ -71,8 +72,8 @@ class Account:
         async with self._looking, self.mailbox() as mailbox:
             found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
             for uid in reversed(found[-MOST_LOOKED_AT:]):
-                fetched = await mailbox.fetch(uid, most=mime.MOST_HEADER_BYTES)
-                mail = mime.taken_apart(fetched.raw if fetched else b"")
+                fetched = await mailbox.fetch(uid, most=MOST_HEADER_BYTES)
+                mail = parse_mail(fetched.raw if fetched else b"")
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
                 said = mail.headers.get("authentication-results", ())
                 is_theirs = wrote is not None and wrote.address == to.chat

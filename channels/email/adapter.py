@@ -14,7 +14,7 @@ from channels._remote.cards import carried
 from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
 from channels._remote.said import Passed
-from channels.email import CAPABILITIES, EmailSettings, decode, identity, mime, render
+from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
 from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Mailbox
@@ -45,6 +45,7 @@ from zeroclaw import (
     Recent,
     Rendered,
     ZeroclawError,
+    parse_mail,
     replace,
 )
 
@@ -367,7 +368,7 @@ def _of_thread(to: Address) -> Parent:
 
 
 def _file_of(fetched: Fetched, number: int) -> bytes | None:
-    mail = mime.taken_apart(fetched.raw)
+    mail = parse_mail(fetched.raw)
     return mail.content(mail.parts[number]) if number < len(mail.parts) else None
 
 

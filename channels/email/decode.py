@@ -20,8 +20,7 @@ from itertools import islice
 
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
-from channels.email import EmailSettings, identity, mime, quotes, robots
-from channels.email.mime import Mail
+from channels.email import EmailSettings, identity, quotes, robots
 from zeroclaw import (
     Address,
     Attachment,
@@ -30,6 +29,7 @@ from zeroclaw import (
     Choice,
     Envelope,
     Hidden,
+    Mail,
     MessageRef,
     Position,
     Pressed,
@@ -37,6 +37,9 @@ from zeroclaw import (
     Sender,
     Value,
     command_of,
+    is_hidden_in_mail,
+    parse_mail,
+    plain_header,
     readable_page,
 )
 
@@ -49,7 +52,6 @@ MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
 """Longest Message-ID that is used as it is, else its hash is used. Exchange's have 80."""
-_ENDINGS = {"message/rfc822": "eml"}
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
@@ -70,8 +72,6 @@ _FORWARDED = re.compile(
     re.IGNORECASE,
 )
 _LED_IN = re.compile("\\A[^:：]{1,30}[:：](?!//)")  # noqa: RUF001  as above
-# Ways to hide text in a mail that web pages do not use; only machines would read it.
-_HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
 _QUOTED = frozenset(
     {"gmail_quote", "moz-cite-prefix", "yahoo_quoted", "protonmail_quote", "zmail_extra"}
     | {"mail-editor-reference-message-container", "moz-signature", "gmail_signature"}
@@ -159,7 +159,7 @@ def is_quick(raw: bytes) -> bool:
 
 def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
     """Return the meaning of a mail; `known` are texts of the bot's that it may repeat."""
-    mail = mime.taken_apart(fetched.raw)
+    mail = parse_mail(fetched.raw)
     settings = me.settings
     author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
     if author is None:
@@ -191,7 +191,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         return Passed(why="a code that proves nothing")
     envelope = Envelope(
         address=address,
-        sender=Sender(id=author.address, verified=verified, display=mime.plain(author.display)),
+        sender=Sender(id=author.address, verified=verified, display=plain_header(author.display)),
         dedup=tuple(keys),
         body=body,
         message=message,
@@ -211,10 +211,10 @@ def _chat(me: Me, sender: str, thread: str | None) -> Address:
 def parent_of(mail: Mail) -> Parent:
     """Return the facts that an answer needs about a mail."""
     # Some programs encode ids that are longer than a line.
-    named = mime.plain(mail.header("references") or mail.header("in-reply-to"))
+    named = plain_header(mail.header("references") or mail.header("in-reply-to"))
     return Parent(
         id=next(iter(_ID.findall(mail.header("message-id"))), ""),
-        subject=mime.plain(mail.header("subject"))[:500],
+        subject=plain_header(mail.header("subject"))[:500],
         references=tuple(_ID.findall(named)),
     )
 
@@ -349,17 +349,8 @@ def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None
 
 
 def _words(mail: Mail) -> tuple[str, str]:
-    """Return all the text of a mail, and the text that its sender wrote.
-
-    Of alternative parts the plain one is read, unless it is empty.
-    """
-    parts = [(one, mail.text(one)) for one in mail.parts if not one.is_file]
-    plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
-    read = [
-        _html(said) if one.kind == "text/html" else (said, said)
-        for one, said in parts
-        if not one.choice or (one.kind == "text/plain") == (one.choice in plain)
-    ]
+    """Return all the text of a mail, and the text that its sender wrote."""
+    read = [_html(said) if kind == "text/html" else (said, said) for kind, said in mail.said()]
     whole = (text.strip() for text, _ in read)
     own = (quotes.own_words(mine[:MOST_CHARS]) for _, mine in read)
     return "\n\n".join(filter(None, whole))[:MOST_CHARS], "\n\n".join(filter(None, own))
@@ -370,17 +361,15 @@ def _html(source: str) -> tuple[str, str]:
     source = source[:MOST_HTML_CHARS]
     quoted = _QUOTED_FROM.search(source)
     own = source[: quoted.start()] if quoted else source
-    whole = readable_page(source, leaves_out=_is_hidden)
+    whole = readable_page(source, leaves_out=is_hidden_in_mail)
     return whole.text, readable_page(own, leaves_out=_is_quoted).text
-
-
-def _is_hidden(_tag: str, attributes: Mapping[str, str]) -> bool:
-    return _HIDES.search("".join(attributes.get("style", "").lower().split())) is not None
 
 
 def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
     named = {attributes.get("id", ""), *attributes.get("class", "").split()}
-    return tag == "blockquote" or not _QUOTED.isdisjoint(named) or _is_hidden(tag, attributes)
+    return (
+        tag == "blockquote" or not _QUOTED.isdisjoint(named) or is_hidden_in_mail(tag, attributes)
+    )
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -390,15 +379,9 @@ def _files(mail: Mail, place: str, message_id: str) -> Iterator[Attachment]:
     known = message_id if is_plain_id(message_id) else ""
     for number, part in enumerate(mail.parts):
         if part.is_file:
-            ending = _ENDINGS.get(part.kind, part.kind.partition("/")[2][:12] or "bin")
-            # Four characters of base64 are three bytes; line ends are ignored.
-            estimate = (part.end - part.start) * (3 if part.encoding == "base64" else 4) // 4
-            yield Attachment(
-                reference=f"{place}:{number}:{known}",
-                name=part.name or f"part-{number + 1}.{ending}",
-                media_type=part.kind,
-                size_bytes=estimate if part.said_bytes is None else part.said_bytes,
-            )
+            reference = f"{place}:{number}:{known}"
+            name, kind, size = part.name, part.kind, part.size_bytes
+            yield Attachment(reference=reference, name=name, media_type=kind, size_bytes=size)
 
 
 def read_reference(reference: str) -> tuple[int, int, int, str] | None:

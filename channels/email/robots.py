@@ -10,8 +10,7 @@ from collections import deque
 from hashlib import blake2b
 from typing import Literal
 
-from channels.email.mime import Mail
-from zeroclaw import Sentence
+from zeroclaw import Mail, Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(

@@ -59,7 +59,7 @@ def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> 
 
 
 def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
-    is_text = recognise(file.content, file.name).reader in ("text", "table")
+    is_text = recognise(file.content, file.name).reader in ("text", "table", "mail")
     encoding = "utf-16" if is_text and file.content.startswith(_UTF_16) else "utf-8"
     text = file.content.decode(encoding, "replace")
     return redactor.finds(text, known_only=not is_text)

@@ -16,7 +16,7 @@ import sys
 
 from zeroclaw.readers.documents import read_pdf, read_picture
 from zeroclaw.readers.replies import ReadRequest, Reply, parse_request, reply_line
-from zeroclaw.readers.text import read_table, read_text
+from zeroclaw.readers.text import read_mail, read_table, read_text
 
 OPEN_FILES = 64
 # From linux/sched.h; see unshare(2).
@@ -54,6 +54,8 @@ def read(asked: ReadRequest, data: bytes) -> Reply:
             return read_text(data, asked)
         case "table":
             return read_table(data, asked)
+        case "mail":
+            return read_mail(data, asked)
         case "pdf":
             return read_pdf(data, asked)
         case "image":

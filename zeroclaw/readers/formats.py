@@ -1,13 +1,13 @@
 """Recognises a file's format by its bytes: the sender's name and the platform's type prove nothing.
 
-Pure. The name is used only for text, to recognise a table.
+Pure. The name is used only for text, to recognise a table or a mail.
 """
 
 from typing import Literal
 
 from zeroclaw.value import Value, replace
 
-Reader = Literal["text", "table", "pdf", "image", "none"]
+Reader = Literal["text", "table", "mail", "pdf", "image", "none"]
 
 SNIFFED_BYTES = 8_192
 
@@ -29,6 +29,7 @@ class Format(Value):
 NOTHING = Format(reader="none", label="empty")
 TEXT = Format(reader="text", label="text")
 TABLE = Format(reader="table", label="CSV table")
+MAIL = Format(reader="mail", label="mail")
 PDF = Format(reader="pdf", label="PDF", media_type="application/pdf")
 UNKNOWN = Format(reader="none", label="data of an unknown kind")
 
@@ -102,7 +103,10 @@ def recognise(data: bytes, name: str) -> Format:
         return PDF
     if not _is_text(start):
         return UNKNOWN
-    return TABLE if name.strip().lower().endswith(_TABLES) else TEXT
+    ending = name.strip().lower()
+    if ending.endswith(".eml"):
+        return MAIL
+    return TABLE if ending.endswith(_TABLES) else TEXT
 
 
 def is_audio_or_video(label: str) -> bool:

@@ -1,4 +1,4 @@
-"""Decodes text of unknown encoding, parses tables in it, and cuts out a part (pure)."""
+"""Decodes text of unknown encoding, reads mails and tables in it, and cuts out a part (pure)."""
 
 import codecs
 import csv
@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from zeroclaw.readers.replies import ReadRequest, Reply
+from zeroclaw.text.mail import is_hidden_in_mail, parse_mail, plain_header
+from zeroclaw.text.page import readable_page
 from zeroclaw.value import Value
 
 # UTF-32 first, because its byte order mark begins with that of UTF-16.
@@ -17,6 +19,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
     (codecs.BOM_UTF8, "utf-8", "UTF-8"),
 )
+_SHOWN_FIRST = frozenset({"from", "to", "cc", "date", "subject"})
+"""Headers of a mail that are shown above its text."""
 
 
 class Decoded(Value):
@@ -46,13 +50,41 @@ def decoded(data: bytes) -> Decoded:
 def read_text(data: bytes, asked: ReadRequest) -> Reply:
     """Return part of a text, and how to read on."""
     made = decoded(data)
-    total = len(made.text)
+    return _piece(made.text, made.encoding, asked)
+
+
+def read_mail(data: bytes, asked: ReadRequest) -> Reply:
+    """Return part of a mail as people read it, and how to read on: who wrote what, and to whom.
+
+    Below stand the names of its files, and its other headers. Nothing in it is verified.
+    """
+    mail = parse_mail(data)
+    headers = [
+        (name, f"{name.title()}: {plain_header(value)}")
+        for name, values in mail.headers.items()
+        for value in values
+    ]
+    words = [
+        readable_page(said, leaves_out=is_hidden_in_mail).text if kind == "text/html" else said
+        for kind, said in mail.said()
+    ]
+    blocks = (
+        [line for name, line in headers if name in _SHOWN_FIRST],
+        words,
+        [f"[file: {one.name}]" for one in mail.parts if one.is_file],
+        [line for name, line in headers if name not in _SHOWN_FIRST],
+    )
+    return _piece("\n\n".join("\n".join(block) for block in blocks if block), "mail", asked)
+
+
+def _piece(text: str, kind: str, asked: ReadRequest) -> Reply:
+    total = len(text)
     if asked.offset and asked.offset >= total:
         return Reply(failed=f"offset: {asked.offset} is past the end of {total:,} characters")
     end = min(asked.offset + asked.limit, total)
     more = f"; read on with offset {end}" if end < total else "; this is the end"
-    about = f"{made.encoding}; characters {asked.offset} to {end} of {total}{more}"
-    return Reply(about=about, text=made.text[asked.offset : end])
+    about = f"{kind}; characters {asked.offset} to {end} of {total}{more}"
+    return Reply(about=about, text=text[asked.offset : end])
 
 
 # --- tables, with any delimiter ------------------------------------------------------------------

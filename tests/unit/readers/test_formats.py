@@ -27,6 +27,8 @@ from zeroclaw.readers.formats import SNIFFED_BYTES, is_audio_or_video, recognise
         (b"a;b\n", "A.CSV ", "table", "CSV table"),
         (b"a\tb\n", "a.tsv", "table", "CSV table"),
         (b"a;b\n", "a.txt", "text", "text"),
+        (b"From: a\n", "Note.EML", "mail", "mail"),
+        (b"%PDF-1.7\n", "a.eml", "pdf", "PDF"),
         (b"\xff\xfea\0;\0", "a.csv", "table", "CSV table"),
         ("größer\x1b[0m".encode("latin-1"), "a", "text", "text"),
     ],

@@ -93,7 +93,10 @@ class ReadArguments(ToolArguments):
     id: int = Field(ge=1, le=99_999_999, description="As its message lists it.")
     page: int = Field(default=1, ge=1, le=1_000_000, description="Of a PDF.")
     offset: int = Field(
-        default=0, ge=0, le=1_000_000_000, description="Characters of a text, rows of a table."
+        default=0,
+        ge=0,
+        le=1_000_000_000,
+        description="Characters of a text or mail, rows of a table.",
     )
     limit: int = Field(default=0, ge=0, le=1_000_000_000, description="Likewise; 0 for the most.")
 
@@ -116,8 +119,8 @@ def tools(
     spec = ToolSpec(
         name=NAME,
         description=(
-            "Read a file that came with a message: text, rows of CSV, pages of PDF, or what an image"
-            " says about itself."
+            "Read a file that came with a message: text, a mail, rows of CSV, pages of PDF, or what an"
+            " image says about itself."
         ),
         parameters=ModelSchema(ReadArguments),
         effects=frozenset({"read"}),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from channels.email.mime import Mail
 from channels.email.robots import HOUR_S, Caps, why_none
+from zeroclaw import Mail
 
 ROBOTS = {
     "auto-submitted": "auto-replied",

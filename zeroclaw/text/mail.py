@@ -1,4 +1,4 @@
-"""Parses a mail within bounds: its headers, its text, and the positions of its files.
+"""Parse a mail within bounds: its headers, its text, and the positions of its files.
 
 Whatever a mail looks like, the time to read it grows only with its size: a part is searched once for
 each container around it, of which there are at most `MOST_LEVELS`. The parser of the standard library
@@ -19,7 +19,7 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from email.utils import collapse_rfc2231_value
 
-from zeroclaw import Hidden, Value
+from zeroclaw.value import Hidden, Value
 
 MOST_HEADER_BYTES = 65_536
 """Limit of one header block; Postfix takes 102,400 per mail (header_size_limit, read 2026-11)."""
@@ -28,6 +28,9 @@ MOST_VALUE_CHARS = 8_000
 MOST_LEVELS = 20
 MOST_PARTS = 100
 MOST_NAME_CHARS = 200
+_ENDINGS = {"message/rfc822": "eml"}
+# Ways to hide text in a mail that web pages do not use; only machines would read it.
+_HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
 
 # Codecs that take quadratic time, or decode something that is not text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
@@ -37,20 +40,21 @@ _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z)
 _BEFORE_COLON = re.compile(rb"^([!-9;-~]+)[ \t]+(?=:)", re.MULTILINE)
 _EMPTY = re.compile(rb"\r?\n")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
+_SIZE = re.compile(r"\d{1,11}", re.ASCII)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Part(Value):
+class MailPart(Value):
     """One leaf of a mail.
 
     Attributes:
         kind: Its claimed media type, lower case.
         charset: Its claimed charset, or empty.
         encoding: Its transfer encoding, lower case.
-        name: Its claimed file name; untrusted.
+        name: The name of a file, untrusted; made up if its sender gave none.
         is_file: It is a file, and not read as text of the mail.
         choice: Where its container of alternatives begins; 0 for none.
-        said_bytes: Its claimed size, or None.
+        size_bytes: Its claimed size, else an estimate.
         start: Where its body begins in the mail.
         end: Where its body ends.
     """
@@ -61,7 +65,7 @@ class Part(Value):
     name: str
     is_file: bool
     choice: int
-    said_bytes: int | None
+    size_bytes: int
     start: int
     end: int
 
@@ -78,23 +82,36 @@ class Mail(Value):
 
     headers: Mapping[str, tuple[str, ...]]
     kind: str
-    parts: tuple[Part, ...]
+    parts: tuple[MailPart, ...]
     raw: Hidden[bytes]
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or empty."""
         return next(iter(self.headers.get(name, ())), "")
 
-    def content(self, part: Part) -> bytes:
+    def content(self, part: MailPart) -> bytes:
         """Return the decoded bytes of a part."""
         return _decoded(self.raw[part.start : part.end], part.encoding)
 
-    def text(self, part: Part) -> str:
+    def text(self, part: MailPart) -> str:
         """Return the text of a part; undecodable bytes are marked."""
         return _text(self.content(part), part.charset).replace("\r\n", "\n")
 
+    def said(self) -> list[tuple[str, str]]:
+        """Return the kind and the text of each part that people read.
 
-def taken_apart(raw: bytes) -> Mail:
+        Of alternative parts the plain one is read, unless it is empty.
+        """
+        parts = [(one, self.text(one)) for one in self.parts if not one.is_file]
+        plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
+        return [
+            (one.kind, said)
+            for one, said in parts
+            if not one.choice or (one.kind == "text/plain") == (one.choice in plain)
+        ]
+
+
+def parse_mail(raw: bytes) -> Mail:
     """Return a mail with its leaves."""
     message, start = _block(raw, 0, len(raw))
     headers: dict[str, list[str]] = {}
@@ -105,7 +122,7 @@ def taken_apart(raw: bytes) -> Mail:
     return Mail(headers=found, kind=message.get_content_type(), parts=parts, raw=raw)
 
 
-def plain(value: str) -> str:
+def plain_header(value: str) -> str:
     """Return a header's text as one line, with its encoded words decoded."""
     try:
         pieces = decode_header(value[:MOST_VALUE_CHARS]) if "=?" in value else [(value, None)]
@@ -115,10 +132,15 @@ def plain(value: str) -> str:
     return " ".join(_UNSTORABLE.sub("\ufffd", "".join(read)).split())
 
 
+def is_hidden_in_mail(_tag: str, attributes: Mapping[str, str]) -> bool:
+    """Tell whether an element of HTML hides its text from people, in ways that only mails use."""
+    return _HIDES.search("".join(attributes.get("style", "").lower().split())) is not None
+
+
 # --- the tree ------------------------------------------------------------------------------------
 
 
-def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
+def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
     """Yield the leaves of a part in order; if there are too many, the first ones."""
     waiting = [(message, start, len(raw), 0, 0)]
     leaves = 0
@@ -127,7 +149,7 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[Part]:
         boundary = _parameter(one, "boundary", "content-type").rstrip()
         if one.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
             leaves += 1
-            yield _leaf(one, begins, ends, choice)
+            yield _leaf(one, begins, ends, choice, leaves)
             continue
         inner = begins if one.get_content_subtype() == "alternative" else choice
         places = _between(raw, begins, ends, boundary)
@@ -174,20 +196,24 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
     return BytesHeaderParser().parsebytes(lines), empty.end() if empty else body
 
 
-def _leaf(message: Message, start: int, end: int, choice: int) -> Part:
+def _leaf(message: Message, start: int, end: int, choice: int, number: int) -> MailPart:
     kind = message.get_content_type()
+    encoding = str(message.get("content-transfer-encoding", "")).strip().lower()
     called = _parameter(message, "filename", "content-disposition")
-    name = plain(called or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
+    name = plain_header(called or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
     is_attached = message.get_content_disposition() == "attachment"
     size = _parameter(message, "size", "content-disposition")
-    return Part(
+    # Four characters of base64 are three bytes; line ends are ignored.
+    estimate = (end - start) * (3 if encoding == "base64" else 4) // 4
+    ending = _ENDINGS.get(kind, kind.partition("/")[2][:12] or "bin")
+    return MailPart(
         kind=kind,
         charset=_parameter(message, "charset", "content-type"),
-        encoding=str(message.get("content-transfer-encoding", "")).strip().lower(),
-        name=name,
+        encoding=encoding,
+        name=name or f"part-{number}.{ending}",
         is_file=is_attached or bool(name) or kind not in {"text/plain", "text/html"},
         choice=choice,
-        said_bytes=int(size) if size.isascii() and size.isdecimal() and len(size) < 12 else None,  # noqa: PLR2004  digits
+        size_bytes=int(size) if _SIZE.fullmatch(size) else estimate,
         start=start,
         end=end,
     )
