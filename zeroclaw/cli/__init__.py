@@ -26,26 +26,26 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 COMMANDS = {
     "init": "Write a first configuration, after a few questions.",
     "run": "Run the daemon until it is told to stop.",
-    "chat": "Talk with the bot in this terminal.",
+    "chat": "Talk to the bot in this terminal.",
     "demo": "See a draft, an approval and a receipt in half a minute.",
     "try": "Try a channel without its platform.",
-    "status": "Show how the running daemon is.",
-    "usage": "Show what models used, and what it cost.",
+    "status": "Show the state of the running daemon.",
+    "usage": "Show how many tokens models used, and what that cost.",
     "logout": "Log every browser out of the web page.",
     "doctor": "Find out why the bot is silent, and what to do.",
     "halt": "Stop everything that runs, until `zeroclaw resume`.",
-    "reload": "Let the running daemon read its configuration again.",
+    "reload": "Make the running daemon read its configuration again.",
     "resume": "Go on after `zeroclaw halt`.",
-    "pair": "Show who wants to talk to the bot, and let them in or not.",
-    "grants": "Show what runs without asking, and end it.",
-    "check-config": "Find every fault of the configuration.",
-    "config": "Read, change and describe the configuration's keys.",
-    "models": "List, get and test models.",
+    "pair": "Show who wants to talk to the bot; let people in, or remove them.",
+    "grants": "Show what may run without asking for a time, and revoke it.",
+    "check-config": "Find every fault in the configuration.",
+    "config": "Read and change keys of the configuration, or print its schema.",
+    "models": "List, add and test models.",
     "policy": "Show what may run, and explain why.",
     "receipts": "Tell true receipts from false ones.",
-    "export": "Write out one conversation, or all of one person, as JSON lines or as a page.",
-    "backup": "Copy all data to a new directory, while the daemon runs or not.",
-    "restore": "Put a backup in the place of the data, while no daemon runs.",
+    "export": "Export one conversation, or everything of one person.",
+    "backup": "Copy all data to a new directory, even while the daemon runs.",
+    "restore": "Replace the data with a backup, while no daemon runs.",
 }
 """Each command with its line of help, in the order of the list."""
 _OPERATORS = ("status", "logout", "halt", "reload", "resume", "pair", "grants")
@@ -165,13 +165,13 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with `zeroclaw demo`, or with `zeroclaw chat`.",
+    epilog="Begin with `zeroclaw demo` or `zeroclaw chat`.",
 )
 @click.version_option(package_name="zeroclaw", message="%(version)s")
 def root() -> None:
     """An LLM agent with gated tools, in the chats you already use.
 
-    `zeroclaw run` is the daemon. Every other command talks to a running one, or works without.
+    `zeroclaw run` starts the daemon. The other commands talk to a running daemon, or need none.
     """
 
 

@@ -17,11 +17,11 @@ MOST_KEPT = 1_000_000
 @click.argument("path", type=click.Path(path_type=Path))
 @at_place
 def command(place: Path, *, path: Path) -> None:
-    """Copy all data to a new directory, while the daemon runs or not.
+    """Copy all data to a new directory, even while the daemon runs.
 
-    PATH is made, and must not exist. It gets the database as it is at one moment, and the keys of
-    receipts, readable by you alone. `zeroclaw restore PATH` puts it back. The configuration and
-    the workspaces are not in it.
+    PATH must not exist yet. It gets a consistent copy of the database and the receipt keys,
+    readable by you alone. `zeroclaw restore PATH` brings it back. The configuration and the
+    workspaces are not included.
     """
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import back_up
@@ -43,16 +43,16 @@ def command(place: Path, *, path: Path) -> None:
 
 @click.command("restore")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace the data that is there; it is lost.")
+@click.option("--force", is_flag=True, help="Replace existing data, which is lost.")
 @at_place
 def restore(place: Path, *, path: Path, force: bool) -> None:
-    """Put a backup in the place of the data, while no daemon runs.
+    """Replace the data with a backup, while no daemon runs.
 
-    PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
-    stays as it is. Messages that platforms deliver again since then are answered again. The files
-    of all workspaces count as untrusted from now on, since nothing tells what was written there.
-    Grants for a time are removed. Revoked people stay revoked and a halt stays in force, if the
-    replaced data can be read. What was erased by `/forget` since the backup comes back.
+    PATH is a directory made by `zeroclaw backup`. The whole copy is checked before anything is
+    replaced, and is left unchanged. Messages that a platform delivers once more are answered once
+    more. The files in all workspaces count as untrusted from then on, because the backup does not
+    say who wrote them. Grants for a time are removed. Revoked people stay revoked and a halt stays
+    in force, if the replaced data can be read. What `/forget` erased since the backup comes back.
     """
     from zeroclaw.gate.grant import GRANTS
     from zeroclaw.gate.receipt_keys import FILE

@@ -12,14 +12,14 @@ _FIRST = "Please put a haiku about a lobster into a file."
 
 @click.command("demo")
 @click.option(
-    "--auto", is_flag=True, help="Approve by itself and leave at the end; for pipes and tests."
+    "--auto", is_flag=True, help="Approve without asking, and exit at the end; for pipes and tests."
 )
 def command(*, auto: bool) -> None:
     """See a draft, an approval and a receipt in half a minute.
 
-    A script stands in for the model; all else is real: the answer is shown while it is written, a
-    call waits for your approval, and its result carries a receipt that cannot be forged. It runs
-    on a directory of its own, which is thrown away. Needs no network and no key.
+    A script plays the model; everything else is real. The answer appears while it is written, a
+    call waits for your approval, and its result carries a receipt that cannot be forged. The demo
+    runs in a temporary directory, and needs no network and no key.
     """
     asyncio.run(_demo(auto=auto))
 
@@ -37,7 +37,9 @@ async def _demo(*, auto: bool) -> None:
             "runtime": {"grace_s": 0.5},
         }
         if not auto:
-            click.echo("a script answers here; when it asks for your approval, press a and Enter")
+            click.echo(
+                "a script plays the model; when it asks for your approval, press a and Enter"
+            )
         try:
             await in_passing(
                 tables,
@@ -50,4 +52,4 @@ async def _demo(*, auto: bool) -> None:
                 "a terminal, or as `zeroclaw demo --auto`"
             )
             raise Unanswered(message) from error
-    say("that was the demo; `zeroclaw chat` talks with a model")
+    say("that was the demo; to talk to a model, run `zeroclaw chat`")

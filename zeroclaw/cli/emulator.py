@@ -20,39 +20,41 @@ from zeroclaw.host.places import find_config
 from zeroclaw.manifest import ChannelManifest
 
 _KEY = "try"
-_TALKS = """a daemon of its own talks there: let Ann write to it, and for a card, which Olga answers,
+_TALKS = """A daemon of its own answers there. Write to it as Ann; this asks Olga for an approval:
     /tool shell {"command": "date"}
-Ctrl-C ends both"""
+Ctrl-C ends both."""
 
 
 @click.command("try")
 @click.argument("platform", metavar="CHANNEL")
-@click.option("--run", "with_daemon", is_flag=True, help="Start a daemon that talks there as well.")
+@click.option("--run", "with_daemon", is_flag=True, help="Also start a daemon that answers there.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="On 127.0.0.1; else any free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The page's port on 127.0.0.1. Default: any free one.",
 )
-@click.option(
-    "--no-limits", is_flag=True, help="Let the bot write as often as it likes; platforms do not."
-)
+@click.option("--no-limits", is_flag=True, help="Turn off the platform's rate limits.")
 @with_config
 def command(
     platform: str, *, with_daemon: bool, port: int, no_limits: bool, config: Path | None
 ) -> None:
     """Try a channel without its platform.
 
-    Opens the platform on this machine, with a page on which you type as a person who talks with
-    the bot, and as the operator who is asked: answers grow before your eyes, buttons can be
-    pressed, and the bot's next message can be let fail. No account, no token, no network.
+    Emulates the platform on this machine and opens a page with two people: Ann, who talks to the
+    bot, and Olga, the operator, who is asked for approvals. You type for both, watch answers grow,
+    press buttons, and can make the bot's next message fail. Needs no account and no token.
 
     \b
-    zeroclaw try telegram --run  a daemon of its own in a temporary directory
+    zeroclaw try telegram --run  with a daemon in a temporary directory
     zeroclaw try discord --run   likewise
     zeroclaw try email --run     likewise; needs root, dovecot and postfix
-    zeroclaw try slack --run     likewise; gets a package from npm the first time
-    zeroclaw try telegram        says what connects your own daemon
+    zeroclaw try slack --run     likewise; first fetches a package from npm
+    zeroclaw try telegram        prints how to connect a daemon of your own
 
-    With --run, the model is that of your configuration, else the small one on this machine, which
-    only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.
+    With --run, the model is the one in your configuration or, without one, the small model on this
+    machine, which only chats. To see a tool call, write `/tool shell {"command": "date"}`. Ctrl-C
+    ends it.
     """  # noqa: D301  the \b is click's
     try:
         emulate = _emulate_of(platform)
@@ -138,15 +140,15 @@ def _explained(emulated: Emulated) -> str:
     variables = " ".join(f"{name}={value}" for name, value in emulated.environment.items())
     return f"""open    {emulated.page}
 
-and let a daemon talk there: with these lines in its configuration
+To connect a daemon, put these lines into its configuration
 
 {tomli_w.dumps(emulated.tables).rstrip()}
 
-and this in its environment
+and this into its environment
 
     {variables}
 
-`--run` does all of that by itself; Ctrl-C ends it"""
+`--run` does all of that by itself. Ctrl-C ends it."""
 
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:

@@ -26,20 +26,21 @@ class NotExported(Refused):
     "--to",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where it is written, readable by you alone; else to stdout. Must not exist.",
+    help="A new file, readable by you alone. Default: stdout.",
 )
-@click.option("--page", "as_page", is_flag=True, help="A page for a browser, not JSON lines.")
+@click.option(
+    "--page", "as_page", is_flag=True, help="Write a page for a browser instead of JSON lines."
+)
 @with_places
 def command(
     whose: str, to: Path | None, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> None:
-    """Write out one conversation, or all of one person, as JSON lines or as a page.
+    """Export one conversation, or everything of one person.
 
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
-    telegram:7. Of a person come the conversations that they alone read, whole, of all others what
-    they said there and what came of it, and what the bot remembers of them. Secrets are redacted as
-    in chats; those that only the running daemon knows, by it. Works with and without a running
-    daemon.
+    telegram:7. For a person, that is all of their private conversations, what they said in others
+    with the answers to it, and what the bot remembers about them. Secrets are redacted as in chats;
+    a running daemon redacts those that only it knows.
     """
     text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
     if to is None:

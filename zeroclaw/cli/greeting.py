@@ -35,11 +35,11 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
     if facts.shell:
         yield f"  no shell  {facts.shell}"
     if facts.is_root:
-        yield "  root      should not run this: give it a user of its own, as deploy/zeroclaw.service does"
+        yield "  root      should not run this; give it a user of its own, as deploy/zeroclaw.service does"
     if facts.claim:
         yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:
-        yield f"  web page  {facts.web_url} (opens once; `{command('status')}` makes another)"
+        yield f"  web page  {facts.web_url} (works once; `{command('status')}` prints a new one)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
         yield f"  terminal  {command('chat')}"
     if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools

@@ -29,10 +29,10 @@ _KIB = 1024
 @at_place
 @as_json
 def status(place: Path, *, as_json: bool) -> None:
-    """Show how the running daemon is.
+    """Show the state of the running daemon.
 
-    Its channels, its model, what waits, how much disk it takes, and a fresh link to the web page
-    that logs one browser in. Exits with 3 when no daemon runs.
+    Its channels, its model, what waits, how much disk space it uses, and a new link to the web page
+    that logs one browser in. Exits with 3 if no daemon runs.
     """
     told = asyncio.run(answer(place, "status"))
     print_found(told, status_lines(read(told, Status)), as_json=as_json)
@@ -59,7 +59,7 @@ def status_lines(told: Status) -> Iterator[str]:
         yield f"limits     {count} messages not taken on {name}"
     yield f"disk       {_size(told.disk_bytes)}"
     if told.login_url:
-        yield f"web page   {told.login_url} (opens once)"
+        yield f"web page   {told.login_url} (works once)"
 
 
 def _condition(channel: ChannelSeen) -> str:
@@ -81,12 +81,12 @@ def _size(size: float) -> str:
 @click.command("reload")
 @at_place
 def reload(place: Path) -> None:
-    """Let the running daemon read its configuration again.
+    """Make the running daemon read its configuration again.
 
-    Who may talk to it, the policy and the limits hold at once, for what is under way too: what a
-    person who is let in no more had running is stopped. Keys that need a restart are named, and
-    stay as they were. A file with a fault changes nothing; every fault is printed. SIGHUP does the
-    same, and logs it.
+    Changes to people, policy and limits apply at once, also to what is running: turns of people who
+    are no longer let in are stopped. Keys that need a restart are listed and keep their old values.
+    If the file has a fault, every fault is printed and nothing changes. SIGHUP does the same, and
+    logs the result.
     """
     done = asyncio.run(ask(place, "reload", Reloaded))
     if done.faults:
@@ -112,8 +112,8 @@ def reload_lines(done: Reloaded) -> Iterator[str]:
 def halt(place: Path) -> None:
     """Stop everything that runs, until `zeroclaw resume`.
 
-    Running answers and commands end, no tool runs, messages wait. It holds over restarts. Works
-    without a running daemon: the next one starts halted.
+    Running answers and commands end, no tool runs, and messages wait, also after a restart. If no
+    daemon runs, the next one starts halted.
     """
     if asyncio.run(_switch(place, on=True)) is not None:
         say("halted: nothing runs and nothing starts, until `zeroclaw resume`")
@@ -126,8 +126,7 @@ def halt(place: Path) -> None:
 def resume(place: Path) -> None:
     """Go on after `zeroclaw halt`.
 
-    Messages that waited are answered now. Works without a running daemon: the next one starts as
-    usual.
+    Messages that waited are answered now. If no daemon runs, the next one starts as usual.
     """
     match asyncio.run(_switch(place, on=False)):
         case None:
@@ -160,8 +159,8 @@ async def _switch(place: Path, *, on: bool) -> Halted | None:
 def logout(place: Path) -> None:
     """Log every browser out of the web page.
 
-    And of the console. Open pages say so at once, and login links that were not used yet open
-    nothing any more. Works without a running daemon. `zeroclaw status` prints a new link.
+    That includes the console. Open pages say so at once, and unused login links stop working. No
+    daemon has to run. `zeroclaw status` prints a new link.
     """
     told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
     count = _log_out_stored(place) if told is None else told.sessions
@@ -189,20 +188,17 @@ def _log_out_stored(place: Path) -> int:
 
 @click.group("pair")
 def pair() -> None:
-    """Show who wants to talk to the bot, and let them in or not.
+    """Show who wants to talk to the bot; let people in, or remove them.
 
-    On channels with `pairing = "code"`, strangers who write in private get a code, and operators
-    a card. Here the same is answered by the code that a stranger tells you.
+    On channels with `pairing = "code"`, a stranger who writes in private gets a code, and operators
+    get a card. Instead of answering the card, you can use the code that the stranger tells you.
     """
 
 
 @pair.command("list")
 @at_place
 def pair_list(place: Path) -> None:
-    """Show who waits, who was let in, and who was revoked.
-
-    Works without a running daemon too.
-    """
+    """Show who is waiting, who was let in, and who was revoked."""
     say(asyncio.run(_pairs(place)))
 
 
@@ -210,7 +206,7 @@ def pair_list(place: Path) -> None:
 @click.argument("who", metavar="CODE|PERSON")
 @at_place
 def pair_approve(place: Path, *, who: str) -> None:
-    """Let in who has this code, or take back that a person was revoked."""
+    """Let in the person who has this code, or somebody who was revoked."""
     say(asyncio.run(change(place, "pair", "approve", who)))
 
 
@@ -218,7 +214,7 @@ def pair_approve(place: Path, *, who: str) -> None:
 @click.argument("who", metavar="CODE|PERSON")
 @at_place
 def pair_deny(place: Path, *, who: str) -> None:
-    """Refuse who has this code; they meet silence for a day."""
+    """Refuse the person who has this code, and ignore them for a day."""
     say(asyncio.run(change(place, "pair", "deny", who)))
 
 
@@ -226,9 +222,9 @@ def pair_deny(place: Path, *, who: str) -> None:
 @click.argument("who", metavar="PERSON")
 @at_place
 def pair_revoke(place: Path, *, who: str) -> None:
-    """Revoke a person at once: what they had running is stopped.
+    """Remove a person at once, and stop what they have running.
 
-    PERSON is a name of the configuration, or <channel>:<sender id>.
+    PERSON is a name from the configuration, or <channel>:<sender id>.
     """
     say(asyncio.run(change(place, "pair", "revoke", who)))
 
@@ -248,9 +244,9 @@ async def _pairs(place: Path) -> str:
 
 @click.group("grants")
 def grants() -> None:
-    """Show what runs without asking, and end it.
+    """Show what may run without asking for a time, and revoke it.
 
-    An approver who answers "for a time" grants that conversation more such calls of that tool.
+    An approver who answers "for a time" grants that conversation further calls of that tool.
     """
 
 
@@ -258,9 +254,9 @@ def grants() -> None:
 @at_place
 @as_json
 def grants_list(place: Path, *, as_json: bool) -> None:
-    """Show every grant that holds.
+    """Show every grant in force.
 
-    With its id, tool, resources and end, and by whom and for whom it is.
+    Each with its id, tool, resources and end, who gave it, and whom it is for.
     """
     told = asyncio.run(ask(place, "grants", Grants, words="list"))
     print_found(told.grants, (told.text,), as_json=as_json)
@@ -270,8 +266,8 @@ def grants_list(place: Path, *, as_json: bool) -> None:
 @click.argument("ids", metavar="ID…", nargs=-1, required=True)
 @at_place
 def grants_revoke(place: Path, *, ids: tuple[str, ...]) -> None:
-    """End grants at once: the next such call asks again.
+    """Revoke grants at once: the next such call asks again.
 
-    ID is what `zeroclaw grants list` shows. Fails when none of them was ended.
+    `zeroclaw grants list` shows the ids. Fails if no grant was revoked.
     """
     say(asyncio.run(change(place, "grants", "revoke", *ids)))

@@ -20,8 +20,8 @@ def with_config(function: C) -> C:
         callback=note_option,
         type=click.Path(path_type=Path),
         metavar="PATH",
-        help="The configuration. Else $ZEROCLAW_CONFIG, else "
-        "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, else the built-in defaults.",
+        help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
+        "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
     )(function)
 
 
@@ -32,7 +32,7 @@ def with_places(function: C) -> C:
         callback=note_option,
         type=click.Path(path_type=Path),
         metavar="PATH",
-        help="The data directory, in place of the configured one.",
+        help="The data directory, instead of the configured one.",
     )
     return with_config(data_dir(function))
 
@@ -50,7 +50,7 @@ def at_place(function: Callable[..., None]) -> Callable[..., None]:
 
 def as_json(function: C) -> C:
     """Add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="For machines.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:

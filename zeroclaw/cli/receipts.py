@@ -17,7 +17,7 @@ _NAME = re.compile(r"[\w.-]+", re.ASCII)
 _WORDS = {
     "valid": "valid",
     "earlier": "valid, from an earlier run",
-    "removed": "valid by the audit; the result that it stood under is kept no longer",
+    "removed": "valid according to the audit; the result itself is no longer stored",
 }
 
 
@@ -35,11 +35,11 @@ def command() -> None:
 @at_place
 @as_json
 def verify(place: Path, *, text: str, as_json: bool) -> None:
-    """Say of each receipt in a text whether this daemon issued it.
+    """Check for each receipt in a text whether this daemon issued it.
 
-    TOKEN is a receipt (zc-receipt-…) or any text with receipts in it; - reads the text from
-    stdin. A true receipt proves that the tool ran, when, and with which outcome. Exits with 1 when
-    one is false, or when the text holds none. Works without a running daemon.
+    TOKEN is a receipt (zc-receipt-…) or any text that contains receipts; - reads the text from
+    stdin. A true receipt proves that the tool was called, when, and with which outcome. Exits with
+    1 if a receipt is false, or if the text contains none. No daemon has to run.
     """
     found = asyncio.run(receipts_in(place, text))
     if found or as_json:

@@ -22,14 +22,14 @@ _STDIN = 0
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="The lowest level that is written to stderr.",
+    help="The lowest level that is logged.",
 )
 @click.option(
     "--log-form",
     type=click.Choice(["lines", "json"]),
     default="lines",
     show_default=True,
-    help="For people, or for machines.",
+    help="Lines for people, or JSON for machines.",
 )
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)  # for `chat` and `demo`
 def command(
@@ -42,10 +42,10 @@ def command(
 ) -> None:
     """Run the daemon until it is told to stop.
 
-    Without a configuration it runs on its built-in defaults: a small model on this machine, the
-    web page on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read.
-    SIGTERM or Ctrl-C ends it: what is being written gets a grace time. SIGHUP reads the
-    configuration again, as `zeroclaw reload` does. Facts go to stderr.
+    Without a configuration it uses built-in defaults: a small model on this machine, the web page
+    on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read. SIGTERM or
+    Ctrl-C ends it, after a grace period for answers that are being written. SIGHUP reads the
+    configuration again, like `zeroclaw reload`. The log goes to stderr.
     """
     if until_stdin_ends and not _is_pipe(_STDIN):
         message = "--until-stdin-ends needs a pipe as standard input"

@@ -24,22 +24,22 @@ BY: Mapping[str, Callable[[Used], str]] = {
     type=click.IntRange(1, 3660),
     default=30,
     show_default=True,
-    help="Today's is the last; in UTC.",
+    help="How many days, including today; days are UTC.",
 )
 @click.option(
     "--by",
     type=click.Choice(tuple(BY)),
     default="day",
     show_default=True,
-    help="What the sums are of.",
+    help="What to add up by.",
 )
 @at_place
 @as_json
 def command(place: Path, *, days: int, by: str, as_json: bool) -> None:
-    """Show what models used, and what it cost.
+    """Show how many tokens models used, and what that cost.
 
-    Of turns that are over and still kept. Money is counted where the price was known as a turn
-    ended: of the configuration, of a model on this machine, or of the list prices that come along.
+    Counts the turns that have ended and are still stored. The price is the one that was known when
+    the turn ended: from `budget.prices`, zero for a model on this machine, or a built-in list price.
     """
     used = asyncio.run(_used(place, days))
     print_found(msgspec.to_builtins(used), lines(used, by), as_json=as_json)
@@ -60,7 +60,7 @@ def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
     from zeroclaw.limits.prices import AS_OF, grouped, total
 
     if not used:
-        yield "nothing was used"
+        yield "no model was used"
         return
     found = {**grouped(used, BY[by]), "all": total(used)}
     wide = max(map(len, (by, *found)))
@@ -72,6 +72,6 @@ def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
             f"  {one.output_tokens:>13,}  {money:>12}"
         )
     if unpriced := found["all"].unpriced_tokens:
-        yield f"no price was known for {unpriced:,} tokens; say it in `budget.prices`"
+        yield f"no price is known for {unpriced:,} tokens; add it to `budget.prices`"
     if found["all"].micros:
-        yield f"list prices, where `budget.prices` says nothing, are of {AS_OF}"
+        yield f"without `budget.prices`, list prices of {AS_OF} count"

@@ -275,7 +275,7 @@ def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
     """With the comment on its own line; all others stay where they are."""
     path = written(home, WITH_COMMENTS)
     code, out, err = run("unset", "provider.attempts", "--config", str(path))
-    assert (code, "provider.attempts is left to its default" in out, err) == (0, True, "")
+    assert (code, "provider.attempts has its default again" in out, err) == (0, True, "")
     assert path.read_text(encoding="utf-8") == WITH_COMMENTS.replace("attempts = 3\n", "")
     assert run("get", "provider.attempts", "--config", str(path)) == (0, "4\n", "")
 

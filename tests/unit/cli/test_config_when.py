@@ -36,7 +36,7 @@ BEFORE = 'autonomy = "supervised"\n'
     [
         ('autonomy = "full"\n', "`zeroclaw reload` puts it in force", "when zeroclaw is started"),
         ("[provider]\nattempts = 2\n", "when that is started again", "when zeroclaw is started"),
-        ("", "nothing else changes", "nothing else changes"),
+        ("", "nothing changes", "nothing changes"),
         ("autonomy = 3\n", "has no fault", "has no fault"),
     ],
 )

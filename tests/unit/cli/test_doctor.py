@@ -192,11 +192,11 @@ def test_a_local_model_that_is_not_there_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "told"),
     [
-        ("HTTPS_PROXY", "", ("ok", "no proxy; certificates of Mozilla's list")),
-        ("HTTPS_PROXY", "http://ann:s3cret@p.test:1", ("ok", "by http://…@p.test:1; ")),
+        ("HTTPS_PROXY", "", ("ok", "no proxy; certificates from Mozilla's list")),
+        ("HTTPS_PROXY", "http://ann:s3cret@p.test:1", ("ok", "through http://…@p.test:1; ")),
         ("HTTPS_PROXY", "socks5://p.test", ("fail", "`HTTPS_PROXY` names no proxy")),
         ("SSL_CERT_FILE", "/nowhere.pem", ("fail", "`SSL_CERT_FILE` names certificates that ")),
-        ("SSL_CERT_DIR", "/tmp", ("ok", "certificates of `SSL_CERT_DIR`")),
+        ("SSL_CERT_DIR", "/tmp", ("ok", "certificates from `SSL_CERT_DIR`")),
     ],
 )
 def test_how_servers_are_reached_is_told(

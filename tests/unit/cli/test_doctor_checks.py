@@ -110,7 +110,7 @@ def test_a_line_stays_one_line() -> None:
     assert in_words(line) == "fail  x              y z; mend it"
 
 
-CHANNEL_LATER = "it is tried again; see that this machine reaches the platform"
+CHANNEL_LATER = "it is tried again; check that this machine reaches the platform"
 CHANNEL_MEND = "mend it in the configuration, then restart `zeroclaw run`"
 
 TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
@@ -128,7 +128,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "everything was halted by ada 2 d ago; `zeroclaw resume` goes on",
     ),
     ("halt", replace(WELL, store=None), "ok", "none in force"),
-    ("channels", replace(WELL, status="none runs"), "ok", "web; up when the daemon is"),
+    ("channels", replace(WELL, status="none runs"), "ok", "web; they start with the daemon"),
     ("channels", with_channel("starting", seconds=5), "ok", "`web` starting for 5 s"),
     ("channels", with_channel("starting", seconds=None), "ok", "`web` starting"),
     (
@@ -161,19 +161,19 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "fail",
         "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
     ),
-    ("sandbox", replace(WELL, sandbox=None), "ok", "not needed: no shell, no reading of files"),
-    ("sandbox", with_daemon(), "ok", "keeps its word"),
     (
         "sandbox",
-        with_daemon(watched=""),
+        replace(WELL, sandbox=None),
         "ok",
-        "keeps its word; each command is bounded by a cgroup of its own",
+        "not needed: no shell, and no reading of attachments",
     ),
+    ("sandbox", with_daemon(), "ok", "works"),
+    ("sandbox", with_daemon(watched=""), "ok", "works; a cgroup of its own limits each command"),
     (
         "sandbox",
         with_daemon(watched="other programs share its cgroup"),
         "ok",
-        "keeps its word; each command is bounded by limits of its processes and a watch: "
+        "works; limits of each process and a watch bound a command, because "
         "other programs share its cgroup",
     ),
     ("sandbox", replace(WELL, sandbox="no bwrap: get it"), "warn", "none: no bwrap: get it"),
@@ -187,7 +187,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "user",
         replace(WELL, is_root=True),
         "warn",
-        "zeroclaw runs as root, so a fault in it is one in the whole machine; "
+        "zeroclaw runs as root, so a fault in it endangers the whole machine; "
         "run it as a user of its own, as `deploy/zeroclaw.service` does",
     ),
     ("store", replace(WELL, store=None), "ok", "nothing yet, before the first start"),
@@ -213,7 +213,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "approvals",
         with_store(pending=1, next_deadline_at=NOW),
         "warn",
-        "1 to answer, one is over; `/pending` in an approver's chat lists them",
+        "1 to answer, one has expired; `/pending` in an approver's chat lists them",
     ),
     (
         "approvals",
@@ -226,26 +226,26 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         with_store(failing=(failing(1),)),
         "warn",
         "C1 in chat:1 failed 4 times in a row, last 2 min ago; "
-        "`/new` there begins anew; `zeroclaw export C1` shows it",
+        "`/new` there starts afresh; `zeroclaw export C1` shows it",
     ),
     (
         "delivery",
         with_store(stuck=2, refused=3),
         "warn",
-        "2 messages are not out after five minutes; they go out as soon as their channel is up",
+        "2 messages are still not sent after five minutes; they are sent as soon as their channel is up",
     ),
     (
         "delivery",
         with_store(refused=3),
         "warn",
         "platforms refused 3 messages in the last day; "
-        "see the last errors, and what the bot may do in that chat",
+        "look at the last errors, and at the bot's permissions in that chat",
     ),
     (
         "disk",
         replace(WELL, disk=None),
         "warn",
-        "it can't be told how much is free; see that the data directory can be read",
+        "the free space is unknown; check that the data directory can be read",
     ),
     (
         "disk",
@@ -271,14 +271,14 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "disk",
         replace(WELL, disk=replace(DISK, bound_bytes=0)),
         "ok",
-        "9,000 MB free on /data, 10 MB stored, without a bound",
+        "9,000 MB free on /data, 10 MB stored, without a limit",
     ),
     (
         "clock",
         with_store(newest_at=NOW + timedelta(hours=2)),
         "fail",
-        "it stands 2 h before what was stored last; "
-        "set this machine's time; till then deadlines and ages are wrong",
+        "it is 2 h behind the newest stored message; "
+        "set this machine's time; until then deadlines and ages are wrong",
     ),
     ("clock", with_store(newest_at=NOW + timedelta(seconds=60)), "ok", "2026-01-02 12:00 UTC"),
 )
@@ -289,7 +289,7 @@ def test_a_database_library_with_a_known_bug_is_told() -> None:
     here = f"zeroclaw 0.1.0, Python {platform.python_version()}, SQLite"
     assert versions("0.1.0", (3, 51, 3)) == ok("versions", f"{here} 3.51.3")
     assert versions("0.1.0", (3, 40, 1)).text == (
-        f"{here} 3.40.1 (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
+        f"{here} 3.40.1 (do not open the database with another program while zeroclaw runs; 3.51.3 fixes this)"
     )
 
 
@@ -353,11 +353,11 @@ def test_what_was_judged_where_it_was_met_has_its_place() -> None:
         ),
         (
             with_daemon(),
-            ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
+            ("fail", "it is not set; if a service starts zeroclaw, check that it is set there"),
         ),
         (
             replace(WELL, status="no daemon is running"),
-            ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
+            ("fail", "it is not set; if a service starts zeroclaw, check that it is set there"),
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
     facts = ReadyFacts(
         model="m", note="", web_url="", channels=(), shell="", halted="", is_root=True
     )
-    assert "  root      should not run this: give it a user of its own" in "\n".join(
+    assert "  root      should not run this; give it a user of its own" in "\n".join(
         greeting(facts, parse(CHOSEN), PLACES)
     )
 

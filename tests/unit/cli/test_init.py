@@ -138,7 +138,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
     assert (code, f"zeroclaw run --config {path}" in out) == (0, True)
     assert 'autonomy = "full"' in await asyncio.to_thread(text_of, path)
     kept = home / "mine.toml.before"
-    assert f"the file that was there is kept as `{kept}`" in out
+    assert f"the old file is kept as `{kept}`" in out
     assert await asyncio.to_thread(text_of, kept) == first
     assert kept.stat().st_mode & 0o777 == 0o600
 
@@ -146,7 +146,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "this is no terminal"),
+        ((), "this is not a terminal"),
         (("--yes", "--model", "m"), "name it with --url"),
         (("--yes", "--url", "http://h/v1", "--model-file", "f"), "are two models"),
         (("--yes", "--url", "h/v1", "--model", "m"), "begins with http"),
@@ -200,7 +200,10 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--yes", "--name", "ann"), "--name is of the operator that --operator CHANNEL:ID names"),
+        (
+            ("--yes", "--name", "ann"),
+            "--name belongs to the operator that --operator CHANNEL:ID names",
+        ),
         (("--url", "http://h/v1", "--name", "ann"), "--url, --name: only with --yes"),
         (("--operator", "telegram:1"), "--operator: only with --yes"),
         (("--unchecked",), "--unchecked: only with --yes"),
@@ -209,9 +212,9 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
         (("--yes", "--operator", "telegram:1"), "no channel `telegram` here; give --channel"),
         (
             ("--yes", "--channel", "email"),
-            "nobody could write by `email`; give --operator email:ID too",
+            "nobody could write on `email`; give --operator email:ID too",
         ),
-        (("--yes", "--operator", "4711"), "`4711` is no sender; write CHANNEL:ID"),
+        (("--yes", "--operator", "4711"), "`4711` is not a sender; write CHANNEL:ID"),
     ],
 )
 async def test_no_option_is_left_out_without_a_word(
@@ -287,7 +290,7 @@ def test_the_small_model_is_offered_as_what_it_is(tmp_path: Path, home: Path) ->
     models = home / "data" / "zeroclaw" / "models"
     models.mkdir(parents=True)
     (models / SHIPPED_FILE).touch()
-    assert "1  the small model on this machine: it chats" in room.ask("", "", "", "", "")
+    assert "1  the small model on this machine, which only chats" in room.ask("", "", "", "", "")
 
 
 def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
@@ -413,8 +416,8 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
         "",
     )
     assert "Without a channel nobody" in shown
-    assert "Where does the key of `chat.token` stand?" in shown
-    assert "`second` is for one way to use chat" in shown
+    assert "Where is the key of `chat.token`" in shown
+    assert "`second` is needed for one way to use chat" in shown
     own = {
         "server": "7",
         "token": SecretReference(env="CHAT_TOKEN"),

@@ -55,9 +55,9 @@ async def test_the_list_shows_files_servers_and_what_is_taken(models: Path) -> N
     assert (code, err) == (0, "")
     assert f"model files in {models}\n" in out
     assert "  big.gguf  (0 MB, calls tools)\n" in out
-    assert f"  {SHIPPED_FILE}  (0 MB, only chats, shipped, taken)\n" in out
+    assert f"  {SHIPPED_FILE}  (0 MB, only chats, shipped, in use)\n" in out
     assert f"offers on {server.url}\n  scripted\n" in out
-    assert f"taken: {models / SHIPPED_FILE}\n" in out
+    assert f"in use: {models / SHIPPED_FILE}\n" in out
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ async def test_the_list_for_machines_holds_the_configured_server(
     assert told["taken"]["model"] == "b"
     assert any("`127.0.0.1:1` can't be reached" in line for line in told["silent"])
     assert (told["files"], "s3cret" in out) == ([], False)
-    assert "  b  (taken)\n" in words
-    assert f"none; `zeroclaw models get --config {config}` brings one" in words
+    assert "  b  (in use)\n" in words
+    assert f"none; `zeroclaw models get --config {config}` adds one" in words
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ async def test_a_long_list_is_cut_and_says_so(models: Path, tmp_path: Path) -> N
         _, out, _ = await run("list", "--config", config, "--url", f"{short.url}/v1")
     assert "  m11\n  … and 2 more; --json lists all\n" in out
     assert (" m12" in out, "\n\n" in out) == (False, False)
-    assert out.endswith('taken: kind = "scripted"\n')
+    assert out.endswith('in use: kind = "scripted"\n')
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) 
     target = models / "big one.gguf"
     assert (code, await asyncio.to_thread(target.read_bytes)) == (0, MODEL)
     assert f'kind = "local"\nmodel_file = "{target}"\n' in out
-    assert again == (0, f"{target} is here already\n", "")
+    assert again == (0, f"{target} already exists\n", "")
 
 
 async def test_a_path_is_linked_unless_it_should_be_copied(models: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ async def test_what_is_no_address_is_told(models: Path, command: str) -> None:
 async def test_a_model_that_is_taken_and_not_there_is_marked(models: Path) -> None:
     """As before the first `make run` (P10)."""
     _, out, _ = await run("list")
-    assert f"taken: {models / SHIPPED_FILE}, which is not there" in out
+    assert f"in use: {models / SHIPPED_FILE}, which does not exist" in out
 
 
 async def test_a_model_named_by_its_users_home_is_looked_for_there(
@@ -194,7 +194,7 @@ async def test_a_model_named_by_its_users_home_is_looked_for_there(
     (models / "big.gguf").write_bytes(gguf())
     named = configured(tmp_path, 'kind = "local"\nmodel_file = "~/big.gguf"')
     _, out, _ = await run("list", "--config", named)
-    assert f"taken: {models / 'big.gguf'}\n" in out
+    assert f"in use: {models / 'big.gguf'}\n" in out
 
 
 @pytest.mark.slow

@@ -135,7 +135,10 @@ def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
     )
     os.close(inner)
     try:
-        assert os.read(outer, 100) == b"no daemon runs, so I start one; it ends when you leave\r\n"
+        assert (
+            os.read(outer, 100)
+            == b"no daemon is running, so I start one; it ends when you leave\r\n"
+        )
         os.write(outer, b"\x04")
         assert process.wait() == 0
     finally:

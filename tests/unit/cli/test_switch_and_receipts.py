@@ -177,7 +177,7 @@ async def test_a_running_daemon_is_told(
         ),
         (
             {**VALID, "verdict": "removed"},
-            "valid by the audit; the result that it stood under is kept no longer; shell, ok, "
+            "valid according to the audit; the result itself is no longer stored; shell, ok, "
             "2026-01-01T12:00:00+00:00",
             0,
         ),
@@ -281,7 +281,7 @@ def test_a_status_reads_well() -> None:
         "approvals  3 to answer; `/pending` in a chat lists them",
         "strangers  4 messages dropped on mail",
         "disk       3 MiB",
-        "web page   http://127.0.0.1:8420/?login=x (opens once)",
+        "web page   http://127.0.0.1:8420/?login=x (works once)",
     ]
 
 

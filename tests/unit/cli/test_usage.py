@@ -43,7 +43,7 @@ async def test_the_sums_are_of_what_is_asked_for(
     assert lines[1] == [first, "2", "1,200", "200", "30", "1.5000"]
     assert lines[2] == [last, "1", "50", "0", "0", "0.0000"]
     assert lines[3] == ["all", "3", "1,250", "200", "30", "1.5000"]
-    assert "no price was known for 50 tokens" in out
+    assert "no price is known for 50 tokens" in out
     assert "list prices" in out
 
 
@@ -63,4 +63,4 @@ async def test_machines_get_all_of_it(tmp_path: Path) -> None:
 
 async def test_it_works_without_a_daemon(tmp_path: Path) -> None:
     """From the store."""
-    assert await run(tmp_path) == (0, "nothing was used\n")
+    assert await run(tmp_path) == (0, "no model was used\n")

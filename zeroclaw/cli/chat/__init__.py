@@ -13,16 +13,16 @@ from zeroclaw.cli.options import at_place
 @click.command("chat")
 @at_place
 def command(place: Path) -> None:
-    """Talk with the bot in this terminal.
+    """Talk to the bot in this terminal.
 
-    Joins the daemon that runs; when none runs, starts one that ends when you leave. Answers are
-    shown while they are written. When a call waits for your approval, answer with a (approve
-    once), t (approve for a time) or d (deny), or by its number: /approve 1, /deny 1 because …
+    Connects to the running daemon, or starts one that ends when you leave. Answers appear while
+    they are written. When a call waits for your approval, answer with a (approve once), t (approve
+    for a time) or d (deny), or by its number: /approve 1, /deny 1 because …
 
-    /help lists the commands. A line that ends with a backslash goes on in the next one. Ctrl-C
-    stops the answer that is being written, twice leaves, as does Ctrl-D.
+    /help lists the commands. A line that ends with a backslash continues on the next. Ctrl-C stops
+    the answer that is being written; press it twice, or Ctrl-D, to leave.
 
-    Into a pipe it is a script: each line is said when the one before was answered.
+    Input from a pipe is a script: each line is sent once the one before has been answered.
 
     \b
     echo "What is on my list?" | zeroclaw chat
@@ -39,7 +39,7 @@ async def _chat(place: Path) -> None:
         await sit(place)
         return
     if sys.stdin.isatty() and sys.stdout.isatty():
-        click.echo("no daemon runs, so I start one; it ends when you leave")
+        click.echo("no daemon is running, so I start one; it ends when you leave")
     try:
         await with_own_daemon(place, handed_on(), lambda: sit(place))
     except DidNotStart:

@@ -22,7 +22,7 @@ from zeroclaw.host.places import data_place, find_config, read_config, usual_con
 
 @click.group("config")
 def command() -> None:
-    """Read, change and describe the configuration's keys."""
+    """Read and change keys of the configuration, or print its schema."""
 
 
 @command.command("get")
@@ -31,7 +31,8 @@ def command() -> None:
 def get(key: str, config: Path | None) -> None:
     """Print the value of a key.
 
-    Its default where the file says nothing. KEY is a path such as `provider.model`; a table is printed whole, as TOML.
+    If the file does not set it, its default. KEY is a path such as `provider.model`; a table is
+    printed as TOML.
     """
     loaded = load(config)
     own, _ = channel_settings(loaded.config, channel_models())
@@ -44,11 +45,10 @@ def get(key: str, config: Path | None) -> None:
 @click.argument("value")
 @with_config
 def set_(key: str, value: str, config: Path | None) -> None:
-    """Set one key in the configuration's file; comments and order stay.
+    """Set one key in the configuration file; keeps comments and order.
 
-    VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and else is a text. Nothing is
-    written when the change would bring in a fault. Without --config the file is made when there is
-    none.
+    VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and as text if it is not TOML.
+    A change that would add a fault is not written. Without --config, a missing file is created.
     """
     _change(config, lambda before: edit.set_key(before, key, value), f"{key} is set")
 
@@ -57,12 +57,12 @@ def set_(key: str, value: str, config: Path | None) -> None:
 @click.argument("key")
 @with_config
 def unset(key: str, config: Path | None) -> None:
-    """Take one key out of the configuration's file.
+    """Remove one key from the configuration file.
 
-    Its default holds again. KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
-    stay. Nothing is written when the change would bring in a fault.
+    Its default applies again. KEY is a path such as `provider.attempts`, or a whole table. Other comments and the order stay.
+    A change that would add a fault is not written.
     """
-    _change(config, lambda before: edit.unset_key(before, key), f"{key} is left to its default")
+    _change(config, lambda before: edit.unset_key(before, key), f"{key} has its default again")
 
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
@@ -91,9 +91,9 @@ def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
 def schema() -> None:
     """Print the JSON Schema of the configuration.
 
-    With every key, its type, its bounds and its default. An editor that knows the schema completes
+    It has every key with its type, limits and default. An editor that knows the schema completes
     keys and marks faults while you type. The keys of each kind of channel are under
-    `x-channel-kinds`. `config.example.toml` shows the same with a reason for each key.
+    `x-channel-kinds`. `config.example.toml` lists the same keys with a reason for each.
     """
     whole = Config.model_json_schema()
     statements = whole["$defs"]["PolicySettings"]["properties"]["statement"]
@@ -107,12 +107,12 @@ def schema() -> None:
 @click.command("check-config")
 @with_places
 def check(config: Path | None, data_dir: Path | None) -> None:
-    """Find every fault of the configuration.
+    """Find every fault in the configuration.
 
-    Checks the file's form, every key of it and of the installed channels, the policy's statements,
-    whether the files that it names are there, and whether each secret is where it says, here or for
-    the running daemon. Prints one line for each fault, and exits with 2 when there is one; what is
-    only odd, such as a role that nobody has, is a warning. Starts nothing, changes nothing.
+    Checks the syntax, every key, also those of the installed channels, the policy's statements,
+    that the named files exist, and that each secret can be read, here or by the running daemon.
+    Prints one line for each fault, and exits with 2 if there is any. What is merely odd, such as a
+    role that nobody has, is a warning. Starts nothing and changes nothing.
     """
     start = start_of(load(config, data_dir), os.environ, needs_all=False)
     path = start.places.config
@@ -140,11 +140,11 @@ def when_it_holds(before: str, after: str, place: Path) -> str:
     try:
         keys = changed_keys(parse(before), parse(after))
     except ConfigError:
-        return "it holds when the file has no fault and zeroclaw is started again"
+        return "it applies once the file has no fault and zeroclaw is restarted"
     if not keys:
-        return "nothing else changes by it"
+        return "nothing changes by that"
     if not asyncio.run(is_running(place)):
-        return "it holds when zeroclaw is started"
+        return "it applies when zeroclaw is started"
     if all(map(is_live, keys)):
-        return "a zeroclaw runs; `zeroclaw reload` puts it in force"
-    return "a zeroclaw runs; it holds when that is started again"
+        return "zeroclaw is running; `zeroclaw reload` puts it in force"
+    return "zeroclaw is running; it applies when that is started again"

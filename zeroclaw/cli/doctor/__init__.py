@@ -17,10 +17,10 @@ from zeroclaw.cli.options import as_json, print_found, with_places
 def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
     """Find out why the bot is silent, and what to do.
 
-    One line for each check: the configuration, proxies and certificates, the provider, each channel,
-    the sandbox, what is stored and waits, the disk, the clock, permissions, versions and the last
-    errors. Works with and without a running daemon. Asks a model server for its list of models, never for an answer;
-    changes nothing. Exits with 1 when a check fails.
+    Prints one line for each check: the configuration, proxies and certificates, the provider, each
+    channel, the sandbox, stored and waiting messages, the disk, the clock, permissions, versions
+    and the last errors. It changes nothing, needs no running daemon, and asks a model server only
+    for its list of models, never for an answer. Exits with 1 if a check fails.
     """
     from zeroclaw.cli.doctor.checks import exit_code, in_words, run_checks
     from zeroclaw.cli.doctor.probes import probe

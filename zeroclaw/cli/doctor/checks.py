@@ -114,7 +114,7 @@ class Facts(Struct, kw_only=True):
     now: datetime
     version: str
     is_root: bool = False
-    status: Status | str = "where its data are can't be told before the configuration is mended"
+    status: Status | str = "its data directory is unknown until the configuration is mended"
     errors: Errors = Errors()
     store: Health | str | None = None
     disk: Disk | None = None
@@ -173,7 +173,7 @@ def _secrets(facts: Facts) -> Iterator[Line]:
         if key in facts.errors.secrets:
             yield ok("secrets", f"{key} is not known in this shell; the running daemon has it")
         else:
-            yield fail("secrets", fault, "if a service starts zeroclaw, see that it has it there")
+            yield fail("secrets", fault, "if a service starts zeroclaw, check that it is set there")
 
 
 def _halt(facts: Facts) -> Iterator[Line]:
@@ -204,7 +204,7 @@ def _channels(facts: Facts) -> Iterator[Line]:
                 text = f"`{name}` is configured, and the running daemon does not know it"
                 yield warn("channels", text, _RESTART)
     elif enabled:
-        yield ok("channels", f"{', '.join(enabled)}; up when the daemon is")
+        yield ok("channels", f"{', '.join(enabled)}; they start with the daemon")
     yield from facts.accounts
     if facts.enabled == ():
         text = "none is switched on, so nobody can write to the bot"
@@ -221,7 +221,7 @@ def _channel(name: str, channel: ChannelSeen, now: datetime) -> Line:
         case "starting" if channel.since is None or now - channel.since < STARTING:
             return ok("channels", text)
         case "starting" | "waiting":
-            remedy = "it is tried again; see that this machine reaches the platform"
+            remedy = "it is tried again; check that this machine reaches the platform"
             return fail("channels", text, remedy)
         case _:
             return fail("channels", text, f"mend it in the configuration, then {_RESTART}")
@@ -231,14 +231,14 @@ def _sandbox(facts: Facts) -> Iterator[Line]:
     if facts.enabled is None:  # the configuration has faults, so the need is unknown
         return
     if facts.sandbox is None:
-        yield ok("sandbox", "not needed: no shell, no reading of files")
+        yield ok("sandbox", "not needed: no shell, and no reading of attachments")
     elif facts.errors.sandbox:
         text = f"the daemon found none at its start: {facts.errors.sandbox}"
         yield warn("sandbox", text, f"mend it, then {_RESTART}")
     elif facts.sandbox:
         yield warn("sandbox", f"none: {facts.sandbox}")
     else:
-        yield ok("sandbox", f"keeps its word{_bounds(facts.errors.watched)}")
+        yield ok("sandbox", f"works{_bounds(facts.errors.watched)}")
 
 
 def _bounds(watched: str | None) -> str:
@@ -247,14 +247,14 @@ def _bounds(watched: str | None) -> str:
         case None:
             return ""
         case "":
-            return "; each command is bounded by a cgroup of its own"
+            return "; a cgroup of its own limits each command"
         case why:
-            return f"; each command is bounded by limits of its processes and a watch: {why}"
+            return f"; limits of each process and a watch bound a command, because {why}"
 
 
 def _user(facts: Facts) -> Iterator[Line]:
     if facts.is_root:
-        text = "zeroclaw runs as root, so a fault in it is one in the whole machine"
+        text = "zeroclaw runs as root, so a fault in it endangers the whole machine"
         yield warn("user", text, "run it as a user of its own, as `deploy/zeroclaw.service` does")
 
 
@@ -279,7 +279,9 @@ def _approvals(store: Health, now: datetime) -> Line:
     if store.next_deadline_at is not None:
         left = store.next_deadline_at - now
         soon = "soon" if left <= SOON else "first"
-        ending = f", {soon} to expire in {_span(left)}" if left > timedelta() else ", one is over"
+        ending = (
+            f", {soon} to expire in {_span(left)}" if left > timedelta() else ", one has expired"
+        )
     text = f"{store.pending} to answer{oldest}{ending}"
     return warn("approvals", text, "`/pending` in an approver's chat lists them")
 
@@ -292,7 +294,7 @@ def _conversations(store: Health, now: datetime) -> Iterator[Line]:
             "conversations",
             f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
             f"row, last {_ago(now, one.last_at)}{f': {one.why}' if one.why else ''}",
-            f"`/new` there begins anew; `zeroclaw export {one.conversation}` shows it",
+            f"`/new` there starts afresh; `zeroclaw export {one.conversation}` shows it",
         )
     if (more := len(store.failing) - _SHOWN) > 0:
         text = f"{more} more fail again and again"
@@ -301,18 +303,20 @@ def _conversations(store: Health, now: datetime) -> Iterator[Line]:
 
 def _delivery(store: Health) -> Line:
     if store.stuck:
-        text = f"{store.stuck} messages are not out after five minutes"
-        return warn("delivery", text, "they go out as soon as their channel is up")
+        text = f"{store.stuck} messages are still not sent after five minutes"
+        return warn("delivery", text, "they are sent as soon as their channel is up")
     if store.refused:
         text = f"platforms refused {store.refused} messages in the last day"
-        return warn("delivery", text, "see the last errors, and what the bot may do in that chat")
+        return warn(
+            "delivery", text, "look at the last errors, and at the bot's permissions in that chat"
+        )
     return ok("delivery", "nothing is stuck")
 
 
 def _disk(disk: Disk | None) -> Line:
     if disk is None:
-        text = "it can't be told how much is free"
-        return warn("disk", text, "see that the data directory can be read")
+        text = "the free space is unknown"
+        return warn("disk", text, "check that the data directory can be read")
     bound, used = disk.bound_bytes, disk.used_bytes
     to_come = max(bound - used, 0) if bound else ROOM_BYTES
     free = f"{_mb(disk.free_bytes)} free on {disk.place}"
@@ -324,15 +328,15 @@ def _disk(disk: Disk | None) -> Line:
     if disk.free_bytes < to_come:
         text = f"{free}, and what is stored may grow by {_mb(to_come)}"
         return warn("disk", text, "make room there, or lower retention.max_disk_mb")
-    limit = f" of at most {_mb(bound)}" if bound else ", without a bound"
+    limit = f" of at most {_mb(bound)}" if bound else ", without a limit"
     return ok("disk", f"{free}, {_mb(used)} stored{limit}")
 
 
 def _clock(facts: Facts) -> Line:
     newest = facts.store.newest_at if isinstance(facts.store, Health) else None
     if newest is not None and newest - facts.now > CLOCK_SLACK:
-        text = f"it stands {_span(newest - facts.now)} before what was stored last"
-        remedy = "set this machine's time; till then deadlines and ages are wrong"
+        text = f"it is {_span(newest - facts.now)} behind the newest stored message"
+        remedy = "set this machine's time; until then deadlines and ages are wrong"
         return fail("clock", text, remedy)
     return ok("clock", f"{facts.now:%Y-%m-%d %H:%M} UTC")
 

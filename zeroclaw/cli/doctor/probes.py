@@ -45,7 +45,7 @@ _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
 _ANY_SERVER = "server.invalid"  # never contacted; RFC 2606
-_NOT_ASKED = "not asked, as its secret is not known in this shell"
+_NOT_ASKED = "not asked, because this shell does not have its secret"
 
 
 async def probe(config: Path | None, data_dir: Path | None) -> Facts:
@@ -61,7 +61,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         now=now, version=await asyncio.to_thread(version, "zeroclaw"), is_root=os.geteuid() == 0
     )
     if start is None:
-        why = "not looked at, as the configuration has faults"
+        why = "not checked, because the configuration has faults"
         provider = warn("provider", why, "mend them first")
     else:
         provider = await _provider(start)
@@ -87,7 +87,7 @@ def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
     text = f"zeroclaw {zeroclaw}, Python {platform.python_version()}, SQLite {'.'.join(map(str, sqlite))}"
     if has_wal_reset_bug(sqlite):
         # Not a warning: the bug needs a second program that writes, and zeroclaw is only one.
-        text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
+        text += " (do not open the database with another program while zeroclaw runs; 3.51.3 fixes this)"
     return ok("versions", text)
 
 
@@ -126,7 +126,7 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
         async with asyncio.timeout(_ANSWER_S):
             return await ask(data, "status", Status), await ask(data, "errors", Errors)
     except TimeoutError:
-        why = f"the one in `{data}` does not answer within {_ANSWER_S:g} s; end it, and start it"
+        why = f"the one in `{data}` does not answer within {_ANSWER_S:g} s; restart it"
     except (Unreachable, DaemonRefused) as error:
         why = str(error)
     return why, Errors()
@@ -146,7 +146,9 @@ async def _network() -> Line:
     ways = " and ".join(sorted(without_credentials(proxy) for proxy in proxies if proxy))
     named = [f"`{name}`" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
     trusted = named[0] if named else "Mozilla's list"
-    return ok("network", f"{f'by {ways}' if ways else 'no proxy'}; certificates of {trusted}")
+    return ok(
+        "network", f"{f'through {ways}' if ways else 'no proxy'}; certificates from {trusted}"
+    )
 
 
 async def _provider(start: Start) -> Line:
@@ -180,7 +182,7 @@ async def _server(start: Start) -> Line:
         server = await offers_of(settings.base_url, api_key=key)
     except NoOffer as error:
         if error.status in _UNAUTHORIZED:
-            why = f"it answered {error.status}; see that `provider.api_key` is its key"
+            why = f"it answered {error.status}; check that `provider.api_key` is its key"
             return fail("provider", f"{name}: {why}")
         # A server that answers anything else may speak the protocol without offering a list.
         answers = error.status is not None and error.status < 500  # noqa: PLR2004  HTTP's
@@ -249,11 +251,11 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 
 def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
-    loose, text = [*_secrets_faults(config)], "nothing is there yet"
+    loose, text = [*_secrets_faults(config)], "no data yet"
     if data is not None:
         loose += _unwritable(data)
         if _is_there(data):
-            loose, text = [*loose, *_reachable_in(data)], "data and secrets are this user's alone"
+            loose, text = [*loose, *_reachable_in(data)], "only this user can reach them"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
 
 

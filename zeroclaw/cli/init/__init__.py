@@ -13,23 +13,33 @@ from zeroclaw.cli.options import with_config
 @click.command("init")
 @with_config
 @click.option(
-    "--force", is_flag=True, help="Replace a configuration that is there; it is kept beside."
+    "--force",
+    is_flag=True,
+    help="Replace an existing configuration; the old file is kept next to it.",
 )
-@click.option("--yes", is_flag=True, help="Ask nothing; the options below and defaults answer.")
-@click.option("--url", default="", metavar="URL", help="An OpenAI-compatible endpoint, with /v1.")
+@click.option("--yes", is_flag=True, help="Ask nothing; use the options below and defaults.")
+@click.option(
+    "--url", default="", metavar="URL", help="An OpenAI-compatible endpoint, including /v1."
+)
 @click.option("--model", default="", metavar="NAME", help="The model's name there.")
-@click.option("--key-env", default="", metavar="NAME", help="The variable that holds its key.")
-@click.option("--key-file", default="", metavar="PATH", help="The file (600) that holds its key.")
+@click.option(
+    "--key-env", default="", metavar="NAME", help="The environment variable with its key."
+)
+@click.option("--key-file", default="", metavar="PATH", help="The file (mode 600) with its key.")
 @click.option("--model-file", default="", metavar="PATH", help="A GGUF file on this machine.")
 @click.option(
     "--channel",
     "channels",
     multiple=True,
     metavar="KIND",
-    help="One beside web and terminal, which `--set channels.web.enabled=false` switches off.",
+    help="A channel to add to web and terminal. `--set channels.web.enabled=false` turns one off.",
 )
 @click.option(
-    "--operator", "operators", multiple=True, metavar="CHANNEL:ID", help="You, on a channel."
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="CHANNEL:ID",
+    help="Your sender id on a channel.",
 )
 @click.option(
     "--autonomy",
@@ -37,23 +47,23 @@ from zeroclaw.cli.options import with_config
     default="supervised",
     help="What tools may do without asking.",
 )
-@click.option("--name", default="owner", metavar="NAME", help="What policies call the operator.")
+@click.option("--name", default="owner", metavar="NAME", help="The operator's name in policies.")
 @click.option(
     "--language",
     type=click.Choice(["en", "de"]),
     default="en",
-    help="What the bot's own sentences are said in.",
+    help="The language of the bot's own sentences.",
 )
 @click.option("--set", "more", multiple=True, metavar="KEY=VALUE", help="Any other key.")
-@click.option("--unchecked", is_flag=True, help="Don't ask the model and the platforms.")
+@click.option("--unchecked", is_flag=True, help="Don't try the model and the platforms.")
 def command(
     *, config: Path | None, force: bool, yes: bool, unchecked: bool, **given: object
 ) -> None:
     """Write a first configuration, after a few questions.
 
-    Asks which model answers, where to talk with it, who the operator is and what tools may do, and
-    more only to a person who wants. The model is asked for one word, and a channel's platform whether the settings are right. Secrets
-    are never written into the configuration, only where they stand.
+    Asks which model should answer, on which channels, who the operator is and what tools may do;
+    further questions are optional. It tries the model with one word, and each channel's settings
+    with its platform. The configuration never contains a secret, only where to find it.
 
     \b
     zeroclaw init
@@ -66,7 +76,7 @@ def command(
 
     path = new_config(config)
     if path.exists() and not force:
-        fault = f"`{path}` is there already; change it with `zeroclaw config set`, or give --force"
+        fault = f"`{path}` already exists; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))
     answers = (*flow.Given.__struct_fields__, "unchecked")
     _refuse_idle_options(click.get_current_context(), () if yes else answers)
@@ -74,13 +84,13 @@ def command(
         options = msgspec.convert(given, flow.Given)
         text = flow.without_asking(options, is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
-        click.echo(f"This writes `{path}`. Return takes what stands in brackets.\n")
+        click.echo(f"This writes `{path}`. Return takes the answer in brackets.\n")
         text = flow.by_asking(path.parent)
     else:
-        message = "this is no terminal, so nobody can be asked; give --yes, and options"
+        message = "this is not a terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)
     if path.exists():
-        click.echo(f"the file that was there is kept as `{kept_before(path)}`")
+        click.echo(f"the old file is kept as `{kept_before(path)}`")
     replace_text(path, text)
     click.echo("\n".join(flow.next_steps(path, text)))
 
@@ -97,11 +107,13 @@ def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:
         if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
     }
     if idle := [given[name] for name in asked if name in given]:
-        message = f"{', '.join(idle)}: only with --yes, which asks nothing; leave out to be asked"
+        message = (
+            f"{', '.join(idle)}: only with --yes, which asks nothing; leave it out to be asked"
+        )
         raise click.UsageError(message)
     if "name" in given and "operators" not in given:
         message = (
-            "--name is of the operator that --operator CHANNEL:ID names; on web and terminal you "
-            "are the operator without either"
+            "--name belongs to the operator that --operator CHANNEL:ID names; on web and terminal "
+            "you are the operator without either"
         )
         raise click.UsageError(message)

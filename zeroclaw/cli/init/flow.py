@@ -91,7 +91,7 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
         language=given.language,
     )
     mute = (
-        f"--channel: nobody could write by `{one}`; give --operator {one}:ID too"
+        f"--channel: nobody could write on `{one}`; give --operator {one}:ID too"
         for one in given.channels
         if one in installed.keys() - known and not installed[one][0].may_pair
     )
@@ -124,7 +124,7 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
             chosen = ChosenChannel(kind=kind, own=settings.own())
             seen.append(channel_seen(chosen, installed[kind][0]))
     if lines := [one.line for one in seen if not one.is_well]:
-        message = f"{'; '.join(lines)}; nothing was written, --unchecked writes it all the same"
+        message = f"{'; '.join(lines)}; nothing was written; --unchecked writes it anyway"
         raise NotProven(message)
     return text
 
@@ -143,7 +143,7 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
     if "terminal" in channels:
         yield f"  talk      {command('chat')}"
     if "web" in channels:
-        yield "  web page  by the link that the daemon prints when it starts"
+        yield "  web page  open the link that the daemon prints when it starts"
     if by_code := ", ".join(name for name, one in channels.items() if one.pairing == "code"):
         if "web" in channels:
             yield f"  operator  write to the bot on {by_code}, and approve your code on the web page"
@@ -239,7 +239,7 @@ def _provider(given: Given) -> ProviderSettings:
 def _no_senders(operators: tuple[str, ...]) -> Iterator[str]:
     for one in operators:
         if not re.fullmatch("[^:]+:.+", one):
-            yield f"--operator: `{one}` is no sender; write CHANNEL:ID, such as telegram:4711"
+            yield f"--operator: `{one}` is not a sender; write CHANNEL:ID, such as telegram:4711"
 
 
 def _unheard(operators: tuple[str, ...], config: Config) -> Iterator[str]:

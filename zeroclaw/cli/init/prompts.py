@@ -62,9 +62,11 @@ class Interview(Value):
             if not chosen:
                 click.echo("Without a channel nobody can talk to the bot; choose one.")
         click.echo(
-            "What may tools do without asking you: read only and refuse the rest (readonly),"
+            "What may tools do without asking you: only read, and nothing else at all (readonly),"
         )
-        click.echo("read, and ask before more (supervised), or all that no rule forbids (full)?")
+        click.echo(
+            "read, and ask before anything more (supervised), or all that no rule forbids (full)?"
+        )
         levels = click.Choice(["readonly", "supervised", "full"])
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
         answers = Answers(
@@ -81,7 +83,7 @@ class Interview(Value):
     def _model(self) -> ProviderSettings:
         while True:
             settings = self._provider()
-            click.echo("asking it for one word …")
+            click.echo("trying it with one word …")
             if _is_kept(self.try_model(settings)):
                 return settings
 
@@ -96,19 +98,21 @@ class Interview(Value):
         small = ProviderSettings(kind="local")
         is_here = model_file_of(small, places_of().models).is_file()
         where = " on this machine" if is_here else f", to be fetched first by {FETCH}"
-        offers.append((f"the small model{where}: it chats, and calls no tools", lambda: small))
+        offers.append(
+            (f"the small model{where}, which only chats and calls no tools", lambda: small)
+        )
         for key in self.found.keys:
             label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))
         offers.append(("another OpenAI-compatible endpoint", self._of_endpoint))
-        click.echo("Which model answers?")
+        click.echo("Which model should answer?")
         for number, (label, _) in enumerate(offers, start=1):
             click.echo(f"  {number}  {label}")
         number = click.prompt("Model", type=click.IntRange(1, len(offers)), default=1)
         return offers[number - 1][1]()
 
     def _of_endpoint(self) -> ProviderSettings:
-        base_url = click.prompt("Its address, up to and with /v1", value_proc=address)
+        base_url = click.prompt("Its address, including /v1", value_proc=address)
         return ProviderSettings(
             kind="openai",
             base_url=base_url,
@@ -129,7 +133,7 @@ class Interview(Value):
                 whose = f"{manifest.kind}.{name}"
                 if about.annotation == SecretReference | None:
                     click.echo(
-                        f"`{name}` is for one way to use {manifest.kind}; its docs say which."
+                        f"`{name}` is needed for one way to use {manifest.kind}; see docs/channels."
                     )
                     key = self._secret(whose, is_needed=False)
                     if key is not None:
@@ -151,12 +155,12 @@ class Interview(Value):
     def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret is stored; if nowhere yet, write it into a file."""
         click.echo(
-            f"Where does the key of `{whose}` stand? In an environment variable (env), in a file,"
+            f"Where is the key of `{whose}`: in an environment variable (env), in a file, in the"
         )
         click.echo(
-            "in the desktop's keyring, or nowhere yet, and you type it, for a file that only"
+            "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you"
         )
-        click.echo("you can read (type)?")
+        click.echo("can read.")
         ways = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
         while True:
             default = None if is_needed else "none"
@@ -193,19 +197,19 @@ class Interview(Value):
         """Ask the further questions that a person agreed to, and complete the answers."""
         known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
         click.echo(
-            f"What are the bot's own sentences said in, as long as people choose no other: {known}?"
+            f"In which language are the bot's own sentences, unless people choose theirs: {known}?"
         )
         languages = click.Choice(LANGUAGES)
         answers.language = click.prompt("Language", type=languages, default=LANGUAGES[0])
         if answers.provider.kind == "openai":
             click.echo(
-                "How many tokens does the model read at once? 0 where its server says so itself."
+                "How many tokens does the model read at once? 0 if its server says so itself."
             )
             tokens = int(click.prompt("Context", value_proc=_window, default="0"))
             known_window = {"context_tokens": tokens or None}
             answers.provider = answers.provider.model_copy(update=known_window)
         if answers.operators:
-            label = "Your name, as policies call you"
+            label = "Your name in policies"
             answers.owner = click.prompt(label, value_proc=_name, default=OWNER).lower()
         answers.channels = tuple(map(self._with_strangers, answers.channels))
         answers.fetches = click.confirm("May tools read pages of the internet?", default=True)
@@ -216,7 +220,7 @@ class Interview(Value):
         manifest, _ = self.channels[channel.kind]
         if channel.by_code or manifest.local_operator or not manifest.may_pair:
             return channel
-        question = f"May strangers on {channel.kind} ask to be let in? You are asked about each."
+        question = f"May strangers on {channel.kind} ask to be let in? You decide about each."
         return replace(channel, by_code=click.confirm(question, default=False))
 
 
@@ -232,7 +236,7 @@ def address(given: str) -> str:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if "@" in parts.netloc or parts.query:
-        message = "leave user, password and ?… out of the address; the key is asked for by itself"
+        message = "leave user, password and ?… out of the address; the key is asked for separately"
         raise click.UsageError(message)
     return text
 
@@ -250,11 +254,10 @@ def _taking(fits: Callable[[str], object], refusal: str) -> Callable[[str], str]
 
 _variable = _taking(
     re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch,
-    "that is no name of an environment variable; give the name, not the key",
+    "that is not the name of an environment variable; give the name, not the key",
 )
 _keyring_entry = _taking(
-    re.compile(r"[^/]+/.+").fullmatch,
-    "that is no entry of a keyring; give service/name, not the key",
+    re.compile(r"[^/]+/.+").fullmatch, "that is not a keyring entry; give service/name, not the key"
 )
 _window = _taking(
     lambda text: text == "0" or (text.isdecimal() and int(text) >= _LEAST_TOKENS),
@@ -294,21 +297,25 @@ def _of_key(key: Key) -> ProviderSettings:
 def _is_kept(seen: Seen) -> bool:
     """Show the result of a trial; a failed one is kept only if the person insists."""
     say(f"  {seen.line}")
-    return seen.is_well or click.confirm("Keep it all the same?", default=False)
+    return seen.is_well or click.confirm("Use it anyway?", default=False)
 
 
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty if a code will identify them."""
     if manifest.may_pair:
-        click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
-        click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")
+        click.echo(
+            "Your sender id there makes you the operator. If you don't know it, leave it empty:"
+        )
+        click.echo(
+            "the daemon prints a code, and whoever sends it to the bot becomes the operator."
+        )
     else:
         click.echo("Your sender id there makes you the operator.")
     default = "" if manifest.may_pair else None
     while typed := _text(f"Your sender id on {manifest.kind}", default=default):
         if sender := manifest.spelled(typed):
             return sender
-        click.echo(f"`{typed}` is the id of no sender there.")
+        click.echo(f"`{typed}` is not the form of a sender id there.")
     return ""
 
 

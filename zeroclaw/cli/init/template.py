@@ -16,8 +16,8 @@ OWNER = "owner"
 HEAD = """\
 # zeroclaw's configuration, as `zeroclaw init` wrote it.
 #
-# What is left out keeps its default; `zeroclaw config schema` lists every key, `zeroclaw config set`
-# changes one, and `zeroclaw check-config` finds every fault. Never write a secret here, only
+# Keys that are not here have their defaults. `zeroclaw config schema` lists every key, `zeroclaw
+# config set` changes one, and `zeroclaw check-config` finds every fault. Never write a secret here, only
 # where it is kept: { env = "NAME" }, { file = "/path" } (mode 600) or { keyring = "service/name" }.
 """
 COMMENTS: Mapping[str, str] = {

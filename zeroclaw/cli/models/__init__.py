@@ -17,12 +17,12 @@ from zeroclaw.cli.options import as_json, print_found, with_config
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_URL_HELP = "An OpenAI-compatible server, up to and with /v1; asked without a key."
+_URL_HELP = "An OpenAI-compatible server, including /v1; asked without a key."
 
 
 @click.group("models")
 def command() -> None:
-    """List, get and test models."""
+    """List, add and test models."""
 
 
 @command.command("list")
@@ -30,10 +30,10 @@ def command() -> None:
 @with_config
 @as_json
 def list_(url: str, config: Path | None, *, as_json: bool) -> None:
-    """List the models here, those that servers offer, and the one taken.
+    """List the models on this machine and on servers, and the one in use.
 
-    Asks the configured server, and on this machine Ollama, LM Studio, llama.cpp and vLLM where
-    they usually listen.
+    Asks the configured server, and Ollama, LM Studio, llama.cpp and vLLM at their usual ports on
+    this machine.
     """
     from zeroclaw.cli.configuration import load
     from zeroclaw.cli.models import listing
@@ -46,15 +46,15 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
 
 @command.command("get")
 @click.argument("source")
-@click.option("--sha256", default="", metavar="HEX", help="Of the file; needed for a URL.")
-@click.option("--name", default="", metavar="NAME.gguf", help="What it is called here.")
-@click.option("--copy", "copies", is_flag=True, help="Copy a path instead of linking to it.")
+@click.option("--sha256", default="", metavar="HEX", help="The file's hash; required for a URL.")
+@click.option("--name", default="", metavar="NAME.gguf", help="Its file name here.")
+@click.option("--copy", "copies", is_flag=True, help="Copy the file instead of linking to it.")
 @with_config
 def get(source: str, sha256: str, name: str, config: Path | None, *, copies: bool) -> None:
-    """Take in a GGUF model, from a path or a URL.
+    """Add a GGUF model, from a path or a URL.
 
-    It appears in the models directory when it is whole and checked, not before. A download that
-    was cut goes on where it was when the command is run again.
+    It appears in the models directory once it is complete and checked. A download that was
+    interrupted continues when the command is run again.
 
     \b
     zeroclaw models get ~/Downloads/qwen3-8b-q4_k_m.gguf
@@ -73,31 +73,35 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
         message = "--sha256 is 64 characters of 0-9 and a-f; the page of the model shows it"
         raise click.UsageError(message)
     if is_url and not sha256:
-        message = "a URL needs --sha256, so that what comes is what you meant"
+        message = "a URL needs --sha256, so that you get the file you meant"
         raise click.UsageError(message)
     last = unquote(urlsplit(source).path).rpartition("/")[2] if is_url else Path(source).name
     target = place_for(name or last, load(config).places.models)
     if is_here(target, sha256):
-        click.echo(f"{target} is here already")
+        click.echo(f"{target} already exists")
         return
     if is_url:
         asyncio.run(_fetch(source, target, sha256))
     else:
         take(expand(source), target, copies=copies, sha256=sha256, show=_progress(target))
-    say(f"{target}\nto use it, and then to test it with `zeroclaw models test`:\n")
+    say(
+        f"added {target}\nTo use it, write this into your configuration; `zeroclaw models test` tests it:\n"
+    )
     click.echo(f'[provider]\nkind = "local"\nmodel_file = {json.dumps(str(target))}')
 
 
 @command.command("test")
 @click.option("--url", default="", metavar="URL", help=_URL_HELP)
-@click.option("--model", default="", metavar="NAME", help="Another model than the configured one.")
+@click.option(
+    "--model", default="", metavar="NAME", help="A model to test instead of the configured one."
+)
 @with_config
 @as_json
 def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
     """Ask a model for an answer and for a tool call.
 
-    Says what it is good for. Tests the configured model unless --url or --model names another. Exits with 1 when it does not
-    answer. The tool is a harmless one that is never run.
+    Prints what the model can do. Tests the configured model, unless --url or --model names another.
+    The tool is harmless and is never run. Exits with 1 if the model does not answer.
     """
     from zeroclaw.cli.configuration import load
     from zeroclaw.cli.models import trial

@@ -86,23 +86,23 @@ def in_words(found: Listing) -> Iterator[str]:
             f"{file.size_bytes / 1e6:,.0f} MB",
             "calls tools" if file.calls_tools else "only chats",
             *(["shipped"] if file.path.name == SHIPPED_FILE else []),
-            *(["taken"] if file.path == found.file_taken else []),
+            *(["in use"] if file.path == found.file_taken else []),
         ]
         yield f"  {file.path.name}  ({', '.join(marks)})"
     if not found.files:
-        yield "  none; `zeroclaw models get` brings one"
+        yield "  none; `zeroclaw models get` adds one"
     for server in found.servers:
         yield f"{server.name} offers on {without_credentials(server.base_url)}"
         for model in server.models[:_MOST_SHOWN]:
-            yield f"  {model}{'  (taken)' if _is_taken(found, server, model) else ''}"
+            yield f"  {model}{'  (in use)' if _is_taken(found, server, model) else ''}"
         if (more := len(server.models) - _MOST_SHOWN) > 0:
             yield f"  … and {more} more; --json lists all"
     if not found.servers:
         yield "no model server answers on this machine"
     yield from found.silent
-    yield f"taken: {_what(found)}"
+    yield f"in use: {_what(found)}"
     if found.taken.why:
-        yield f"       {found.taken.why}"
+        yield f"        {found.taken.why}"
 
 
 def as_json(found: Listing) -> Mapping[str, object]:
@@ -142,7 +142,7 @@ def _what(found: Listing) -> str:
     provider = found.provider
     if found.file_taken is not None:
         is_there = expand(str(found.file_taken)).is_file()
-        return f"{found.file_taken}{'' if is_there else ', which is not there'}"
+        return f"{found.file_taken}{'' if is_there else ', which does not exist'}"
     if provider.kind == "openai":
         return f"`{provider.model}` of {without_credentials(provider.base_url)}"
     return f'kind = "{provider.kind}"'

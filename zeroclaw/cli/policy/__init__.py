@@ -19,10 +19,10 @@ def command() -> None:
 def show(config: Path | None, *, as_json: bool) -> None:
     """Print every statement, the shipped ones and yours.
 
-    `autonomy` stands for one of three shipped sets: readonly, supervised, full. Your own
-    statements, [[policy.statement]], stand beside it. Deny beats ask beats allow; what nothing
-    matches is denied. Below each statement stands what it matches today: the tools that this
-    machine offers, the commands, and the people of the configuration.
+    `autonomy` selects one of three shipped sets: readonly, supervised or full. Your own statements,
+    [[policy.statement]], are added to it. Deny beats ask beats allow; a call that no statement
+    matches is denied. Below each statement is what it matches today: tools on this machine,
+    commands, and people in the configuration.
     """
     from zeroclaw.cli.configuration import load
     from zeroclaw.cli.policy.show import in_words, set_json, sets_of, today_of
@@ -45,7 +45,7 @@ def show(config: Path | None, *, as_json: bool) -> None:
     "--resource",
     "resources",
     multiple=True,
-    help="What the call touches, such as file:/srv/notes; may be given again. Else the tool says.",
+    help="What the call touches, such as file:/srv/notes; repeatable. Default: what the tool says.",
 )
 @with_places
 @as_json
@@ -61,8 +61,8 @@ def explain(
 ) -> None:
     """Answer "may X do Y, and why".
 
-    With every statement that was considered. The answer is the gate's: who is let in, what is protected, a halt and people who were revoked
-    are part of it. Works with and without a running daemon.
+    Prints every statement that was considered. The gate gives the answer, so it includes who is let
+    in or revoked, what is protected, and a halt. No daemon has to run.
 
     \b
     zeroclaw policy explain --tool shell --args '{"command": "ls"}'
