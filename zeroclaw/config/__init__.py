@@ -20,9 +20,13 @@ def table_of(text: str) -> dict[str, object]:
     """
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        unfit = tuple(_unfit(table, ""))
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a number of thousands of digits has no error of its own
         raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
-    if unfit := tuple(_unfit(table, "")):
+    if unfit:
         raise ConfigError(tuple(f"{path}: has a NUL, or is not UTF-8 text" for path in unfit))
     return table
 

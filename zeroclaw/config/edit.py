@@ -46,7 +46,7 @@ def value_of(text: str) -> object:
     """Parse a value as TOML; text that is not TOML is a string."""
     try:
         table = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # not TOML, or a number of thousands of digits
         return text
     # More keys mean that a line break in the value started another line of TOML.
     return table["value"] if list(table) == ["value"] else text

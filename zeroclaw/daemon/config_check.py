@@ -20,7 +20,7 @@ from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
-from zeroclaw.host.places import expand
+from zeroclaw.host.places import expand, real
 from zeroclaw.host.references import Resolved, resolve, values_to_redact
 from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
 from zeroclaw.inbound.commands.registry import COMMANDS
@@ -349,9 +349,9 @@ def _links_in(resource: str, path: str) -> Iterator[str]:
         return
     plain, star, _ = place.partition("*")
     folder = plain.rpartition("/")[0] if star else plain
-    real = str(Path(folder or "/").resolve())
-    if real != (folder or "/"):
-        yield f"{path}.resources: `{resource}` goes through a link: write `file:{real}` for `file:{folder}`"
+    target = real(Path(folder or "/"))
+    if str(target) != (folder or "/"):
+        yield f"{path}.resources: `{resource}` goes through a link: write `file:{target}` for `file:{folder}`"
 
 
 def _self_approvals(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zeroclaw.errors import Refused, refused_as
+from zeroclaw.host.places import real
 
 _REMEDY = "make it writable for this user"
 
@@ -32,7 +33,7 @@ def replace_text(path: Path, text: str) -> None:
         NotWritten: The disk is full or permission is denied, and the old text is kept; or the new
             text stands, but the disk did not confirm it. The message says which.
     """
-    target = path.resolve()
+    target = real(path)
     with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = target.stat() if target.exists() else None

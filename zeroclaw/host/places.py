@@ -110,7 +110,7 @@ def places_of(
     data = _or_usual(data_dir, usual)
     beside = data.with_name(f"{data.name}-workspaces")
     workspaces = _or_usual(workspace_dir, beside)
-    if data.resolve().is_relative_to(workspaces.resolve()):
+    if real(data).is_relative_to(real(workspaces)):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))
     skills = expand(skills_dir).absolute() if skills_dir else None
@@ -140,8 +140,7 @@ def make_workspace(place: Path) -> Path:
 
 
 def _are_nested(one: Path, other: Path) -> bool:
-    real, there = one.resolve(), other.resolve()
-    return real.is_relative_to(there) or there.is_relative_to(real)
+    return real(one).is_relative_to(real(other)) or real(other).is_relative_to(real(one))
 
 
 def data_place(named: Path | None, data_dir: Path | None) -> Path:
@@ -162,6 +161,11 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
             raise ConfigError((f"{path}: data_dir: must be a text",))
         configured = value
     return _or_usual(configured, _usual_data())
+
+
+def real(path: Path) -> Path:
+    """Return a path without links; one that leads in a circle stays, for its use to fail."""
+    return Path(os.path.realpath(path))  # `Path.resolve` raises there, before Python 3.13
 
 
 def expand(path: str) -> Path:

@@ -60,6 +60,34 @@ def test_a_nul_is_a_fault_wherever_it_stands() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text", [f"runtime.max_iterations = {'9' * 5000}", f"{'.'.join('a' * 5000)} = 1"]
+)
+def test_what_python_can_not_hold_is_one_fault(text: str) -> None:
+    """P10: TOML knows no bound of digits, nor of tables inside of each other."""
+    (fault,) = faults_in(text, environment={})
+    assert fault.startswith("not valid TOML: ")
+
+
+@pytest.mark.parametrize("key", ["data_dir", "workspace_dir", "skills_dir"])
+def test_links_that_lead_in_a_circle_are_told(tmp_path: Path, key: str) -> None:
+    """P10; older releases of Python raise an error of their own."""
+    (tmp_path / "circle").symlink_to("circle")
+    config = tmp_path / "c.toml"
+    config.write_text(f"""{key} = "{tmp_path}/circle"
+[[policy.statement]]
+id = "here"
+effect = "deny"
+principals = ["anyone"]
+actions = ["tool:read_file"]
+resources = ["file:{tmp_path}/circle/x"]
+""")
+    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    lines = done.output.splitlines()
+    assert lines
+    assert all(line.startswith(("zeroclaw: ", f"{config}: ", "data in ")) for line in lines)
+
+
 def test_a_secret_that_is_not_there_is_a_fault() -> None:
     """Found before the daemon is started, and its value is told nowhere (P8)."""
     text = (

@@ -220,6 +220,7 @@ def test_naming_one_channel_keeps_the_others() -> None:
         ("[1, 2]", [1, 2]),
         ("{ a = 1 }", {"a": 1}),
         ("1\nb = 2", "1\nb = 2"),
+        ("9" * 5000, "9" * 5000),
     ],
 )
 def test_a_value_is_toml_or_else_a_text(typed: str, value: object) -> None:

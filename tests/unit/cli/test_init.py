@@ -1,6 +1,7 @@
 """`zeroclaw init`: what is written, what is tried before, and what is never written."""
 
 import asyncio
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -117,6 +118,16 @@ async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
         assert not (home / "config").exists()
         assert (await run(*arguments, "--unchecked"))[0] == 0
     assert (home / "config" / "zeroclaw" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory"])
+async def test_what_is_no_file_is_not_replaced(home: Path, kind: str) -> None:
+    """A device would be lost to the whole machine."""
+    place = home / "place"
+    os.mkfifo(place) if kind == "pipe" else place.mkdir()
+    code, out, err = await run("--yes", "--unchecked", "--force", "--config", str(place))
+    assert (code, out, f"`{place}` is no file" in err) == (2, "", True)
+    assert not place.is_file()
 
 
 async def test_a_model_that_is_not_here_yet_is_the_first_thing_to_do(home: Path) -> None:

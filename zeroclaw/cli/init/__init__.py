@@ -78,6 +78,9 @@ def command(
     if path.exists() and not force:
         fault = f"`{path}` already exists; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))
+    if path.exists() and not path.is_file():
+        fault = f"`{path}` is no file; name another"
+        raise ConfigError((fault,))
     answers = (*flow.Given.__struct_fields__, "unchecked")
     _refuse_idle_options(click.get_current_context(), () if yes else answers)
     if yes:

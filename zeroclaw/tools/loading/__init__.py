@@ -109,7 +109,7 @@ def read_skills(
     Raises:
         OSError: The folder can't be read.
     """
-    root = place.resolve(strict=True)
+    root = Path(os.path.realpath(place, strict=True))  # an OSError where links lead in a circle
     folders = [one for one in sorted(root.iterdir()) if one.is_dir() and one.name[0] != "."]
     found: list[Skill] = []
     faults: list[str] = []
