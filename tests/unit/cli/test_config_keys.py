@@ -1,7 +1,10 @@
 """`zeroclaw config get` and `config set`: one key is read or changed, and nothing else."""
 
+import asyncio
 import os
 import tomllib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -11,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.cli import root
+from zeroclaw.cli.config import when_it_holds
 from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
+from zeroclaw.host.control import Control
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
 WITH_COMMENTS = """\
@@ -331,3 +336,44 @@ def test_unsetting_what_is_needed_changes_nothing(home: Path) -> None:
     code, out, err = run("unset", "provider.script", "--config", str(path))
     assert (code, out, "needs the key `script`" in err) == (2, "", True)
     assert path.read_text(encoding="utf-8") == text
+
+
+# --- when a change holds, said where it is made ---------------------------------------------------
+
+ROUNDS = 20
+"""Of the loop; more than one connection takes from its accepting to its end."""
+
+
+@asynccontextmanager
+async def listening(directory: Path) -> AsyncGenerator[None]:
+    """A daemon's socket, and nothing behind it."""
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        control = Control(directory, log=lambda _event, **_fields: None)
+        serving = group.create_task(control.serve(ready.set))
+        await ready.wait()
+        yield
+        for _ in range(ROUNDS):  # whoever has connected is accepted, heard and let go
+            await asyncio.sleep(0)
+        serving.cancel()
+
+
+BEFORE = 'autonomy = "supervised"\n'
+
+
+@pytest.mark.parametrize(
+    ("after", "runs", "stopped"),
+    [
+        ('autonomy = "full"\n', "`zeroclaw reload` puts it in force", "when zeroclaw is started"),
+        ("[provider]\nattempts = 2\n", "when that is started again", "when zeroclaw is started"),
+        ("", "nothing changes", "nothing changes"),
+        ("autonomy = 3\n", "has no fault", "has no fault"),
+    ],
+)
+async def test_it_is_said_whether_a_reload_is_enough(
+    tmp_path: Path, after: str, runs: str, stopped: str
+) -> None:
+    """By what differs, and by whether a daemon runs at all."""
+    assert stopped in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
+    async with listening(tmp_path):
+        assert runs in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)

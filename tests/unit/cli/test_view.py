@@ -1,7 +1,10 @@
-"""What each line of the daemon adds to a screen that is written at its end."""
+"""What each line of the daemon adds to a screen, and how what is typed becomes lines."""
 
 import json
+import os
+import pty
 import re
+import signal
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -22,10 +25,10 @@ from zeroclaw import (
     Outgoing,
     escape_invisible,
 )
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, lines_in, typed
 from zeroclaw.cli.chat.screen import Cards, Ink, View
 
 Line = Mapping[str, object]
-
 SCREEN = Ink(moves=True, colours=False, columns=40, rows=10)
 PIPE = Ink(moves=False, colours=False)
 AT = "2026-01-01T12:00:00+00:00"
@@ -494,3 +497,60 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
         screen.write(view.take(item(frame, draft=True, number=number)))
     screen.write(view.take(item(final, number=len(frames))))
     assert "\n".join(screen.lines) == f"● {final}\n"
+
+
+# --- the keyboard ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ((b"one\ntwo\n",), ("one", "two")),
+        ((b"gr\xc3", b"\xbc\xc3\x9fe\r\n"), ("grüße",)),
+        ((b"first \\\nsecond\nlast",), ("first \nsecond", "last")),
+        ((b"open \\\n",), ("open \n",)),
+        ((b"\xff\n",), ("\ufffd",)),
+        ((), ()),
+    ],
+)
+def test_bytes_become_lines(chunks: tuple[bytes, ...], lines: tuple[str, ...]) -> None:
+    """A backslash at the end goes on; a line without an end counts at the end of the input."""
+    assert tuple(lines_in(chunks)) == lines
+
+
+@given(st.text(alphabet="aü\n", max_size=30), st.integers(0, 40))
+def test_the_cut_does_not_matter(text: str, at: int) -> None:
+    data = text.encode()
+    assert list(lines_in([data])) == list(lines_in([data[:at], data[at:]]))
+
+
+def test_a_line_is_there_as_soon_as_it_is_whole() -> None:
+    """The next one is not waited for."""
+    found = lines_in(iter([b"one\ntw", b"o\n"]))
+    assert (next(found), next(found)) == ("one", "two")
+
+
+async def test_a_pipe_is_read_to_its_end() -> None:
+    """More lines than may wait are not lost: the reader waits."""
+    out, into = os.pipe()
+    os.write(into, b"".join(b"%d\n" % number for number in range(500)))
+    os.close(into)
+    events = [event async for event in typed(out)]
+    os.close(out)
+    assert events == [*(Typed(text=str(number)) for number in range(500)), Ended()]
+
+
+async def test_on_a_terminal_an_interrupt_is_an_event_and_ends_nothing() -> None:
+    """Ctrl-C stops an answer; only the second leaves."""
+    outer, inner = pty.openpty()
+    events: list[Event] = []
+    os.write(outer, b"hi\n")
+    async for event in typed(inner):
+        events.append(event)
+        if event == Typed(text="hi"):
+            os.kill(os.getpid(), signal.SIGINT)
+        if event == Interrupted():
+            os.write(outer, b"\x04")
+    os.close(outer)
+    os.close(inner)
+    assert events == [Typed(text="hi"), Interrupted(), Ended()]

@@ -1,12 +1,19 @@
-"""The system prompt and the rules it states."""
+"""The system prompt: the rules it states, the files that say who the bot is, and skills."""
+
+import os
+from pathlib import Path
 
 import pytest
 
-from tests.fakes.context_requests import context_request
+from tests.fakes.context_requests import HERE, context_request
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive, setting
 from zeroclaw.context.providers import ContextProviders
-from zeroclaw.envelope import off_the_record
+from zeroclaw.context.skills import LIST_TOKENS, TEXT_TOKENS, skills_provider, told
+from zeroclaw.context.workspace_files import FILES, MOST_BYTES, WorkspaceFiles
+from zeroclaw.context_provider import ContextText
+from zeroclaw.envelope import ConversationId, off_the_record
 from zeroclaw.redact import Redactor
+from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
 
 
@@ -92,3 +99,169 @@ def test_off_the_record_the_model_is_told_behind_the_rules() -> None:
     told = rules(request)
     assert told.index("no tools here") < told.index("This conversation is off the record")
     assert "off the record" not in prompt()
+
+
+# --- files of the operator's and of a workspace (S3-06) -------------------------------------------
+
+NAMES = [name for name, _, _ in FILES]
+
+
+async def unchanged(_conversation: ConversationId, _workspace: Path) -> bool:
+    return False
+
+
+def files_in(place: Path, directory: Path | None = None) -> WorkspaceFiles:
+    return WorkspaceFiles(
+        directory=directory, workspaces=place, most_tokens=100, is_untrusted=unchanged
+    )
+
+
+def furnish(directory: Path, *names: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (directory / name).write_text(f"what {name} says\n", encoding="utf-8")
+
+
+async def read(files: WorkspaceFiles) -> tuple[ContextText, ...]:
+    return await files.texts(context_request())
+
+
+async def test_they_come_in_one_order_and_some_are_rules(tmp_path: Path) -> None:
+    """Who it is, how it talks, whom it talks to, what it knows, how it works."""
+    furnish(tmp_path, *reversed(NAMES))
+    found = await read(files_in(tmp_path / "none", tmp_path))
+    assert [one.name for one in found] == [
+        "IDENTITY.md",
+        "SOUL.md",
+        "USER.md",
+        "MEMORY.md",
+        "AGENTS.md",
+    ]
+    assert [one.is_data for one in found] == [False, False, True, True, False]
+    assert found[0].title == "IDENTITY.md, who you are"
+    assert found[0].text == "what IDENTITY.md says\n"
+
+
+async def test_what_is_missing_is_skipped(tmp_path: Path) -> None:
+    assert await read(files_in(tmp_path)) == ()
+    assert await read(files_in(tmp_path, tmp_path / "gone")) == ()
+    furnish(tmp_path, "MEMORY.md", "OTHER.md")
+    assert [one.name for one in await read(files_in(tmp_path, tmp_path))] == ["MEMORY.md"]
+
+
+async def test_a_workspace_gives_no_rules(tmp_path: Path) -> None:
+    """A model that reads a page can write there; another conversation's are not read."""
+    furnish(tmp_path / HERE, "IDENTITY.md", "AGENTS.md")
+    furnish(tmp_path / "02D", "SOUL.md")
+    found = await read(files_in(tmp_path))
+    assert [(one.name, one.is_data, one.untrusted) for one in found] == [
+        ("workspace/IDENTITY.md", True, False),
+        ("workspace/AGENTS.md", True, False),
+    ]
+    assert found[0].title == "IDENTITY.md in the workspace of this conversation"
+
+
+async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path: Path) -> None:
+    """It is asked for by its real path, as the gate notes it."""
+    real, asked = tmp_path / "real", list[Path]()
+    furnish(real / HERE, "MEMORY.md")
+    (tmp_path / "link").symlink_to(real)
+
+    async def is_untrusted(_: ConversationId, workspace: Path) -> bool:
+        asked.append(workspace)
+        return True
+
+    files = WorkspaceFiles(
+        directory=None, workspaces=tmp_path / "link", most_tokens=100, is_untrusted=is_untrusted
+    )
+    assert [one.untrusted for one in await read(files)] == [True]
+    assert asked == [real / HERE]
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
+async def test_what_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str) -> None:
+    """A command in the sandbox can make a link to what it can't read itself."""
+    workspace, name = tmp_path / HERE, "MEMORY.md"
+    furnish(workspace, "USER.md")
+    furnish(tmp_path, "outside")
+    match kind:
+        case "link":
+            (workspace / name).symlink_to(tmp_path / "outside")
+        case "directory":
+            (workspace / name).mkdir()
+        case _:
+            os.mkfifo(workspace / name)
+    found = await read(files_in(tmp_path))
+    assert [one.name for one in found] == ["workspace/USER.md"]
+
+
+async def test_a_huge_file_is_read_in_part_and_bad_bytes_are_seen(tmp_path: Path) -> None:
+    furnish(tmp_path)
+    (tmp_path / "USER.md").write_bytes(b"\xff" + b"x" * (MOST_BYTES + 9))
+    (found,) = await read(files_in(tmp_path / "none", tmp_path))
+    assert found.text == "\ufffd" + "x" * (MOST_BYTES - 1)
+
+
+async def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
+    """What is behind a link is never read, so it doesn't matter whether anything is."""
+    furnish(tmp_path, "USER.md")
+    (tmp_path / "MEMORY.md").symlink_to(tmp_path / "gone")
+    assert [one.name for one in await read(files_in(tmp_path / "none", tmp_path))] == ["USER.md"]
+
+
+# --- skills ---------------------------------------------------------------------------------------
+
+TIDES = Skill(name="tides", description="When to sail.", text="Add an hour.", folder=Path("/s"))
+PORTS = replace(TIDES, name="ports", description="x" * 300, text="Kiel.")
+SKILLS = {one.name: one for one in (TIDES, PORTS)}
+
+
+async def test_skills_are_listed_and_the_loaded_ones_told_whole() -> None:
+    """As rules, to whom they are for and where a model can load them. S3-07."""
+    provider = skills_provider(
+        lambda who, _: SKILLS if who.id == "person:sam" else {},
+        lambda _who, _where, loaded: [(one, Path("/s")) for one in loaded],
+    )
+    request = context_request()
+    request = replace(
+        request, principal=replace(request.principal, id="person:sam"), skills=("tides",)
+    )
+    (text,) = await provider.texts(replace(request, has_tools=True))
+    assert (text.is_data, text.name) == (False, "skills")
+    assert text.text == told(SKILLS, ("tides",), None, {"tides"})
+    (nothing,) = await provider.texts(replace(request, has_tools=False))
+    stranger = replace(
+        request, principal=replace(request.principal, id="person:mo"), has_tools=True
+    )
+    (of_nobody,) = await provider.texts(stranger)
+    assert (nothing.text, of_nobody.text) == ("", "")
+
+
+def test_what_is_loaded_stands_behind_the_list_in_its_order() -> None:
+    """So that what stands before it stays; one that is gone since is left out. S3-07."""
+    listed = told(SKILLS, (), None)
+    assert listed.endswith(f"- tides: When to sail.\n- ports: {'x' * 199}…")
+    added = "\n\nSkill ports, loaded:\nKiel.\n\nSkill tides, loaded:\nAdd an hour."
+    assert told(SKILLS, ("ports", "gone", "tides"), None) == listed + added
+
+
+def test_where_commands_find_a_folder_stands_with_its_text() -> None:
+    """Of those alone that they find."""
+    text = told(SKILLS, ("ports", "tides"), None, {"tides"})
+    assert "\n\nSkill ports, loaded:\n" in text
+    assert (
+        "Skill tides, loaded (commands of `shell` find its folder at `/skills/tides`, read-only;"
+        " paths in it count from there):\nAdd an hour."
+    ) in text
+
+
+@pytest.mark.parametrize("window", [2_048, None])
+def test_skills_keep_to_their_part_of_the_window(window: int | None) -> None:
+    """Where not all fit, what was loaded last is there, if only its beginning."""
+    every = (replace(TIDES, name=f"s{one}", text=f"text {one} " * 9_000) for one in range(90))
+    many = {one.name: one for one in every}
+    text = told(many, many, window)
+    assert "Skill s89, loaded:\ntext 89" in text
+    assert "Skill s1, loaded" not in text
+    room = TEXT_TOKENS if window is None else window // 4
+    assert len(text) < 5 * (room + min(LIST_TOKENS, room))

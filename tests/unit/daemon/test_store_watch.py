@@ -1,7 +1,8 @@
-"""The store, watched for the day when it can't be written."""
+"""The store, watched for the day when it can't be written, and the last errors told."""
 
 import pytest
 
+from tests.fakes.house import World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
@@ -69,3 +70,14 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,)))
     assert told == ["written", "written", "noticed"]
     await store.aclose()
+
+
+# --- errors told over the control socket ----------------------------------------------------------
+
+
+async def test_a_daemon_tells_its_last_errors_and_why_it_has_no_shell(world: World) -> None:
+    """Where logging was not set up, as in this test, there are none."""
+    async with world.running() as house:
+        told = await house.ask("errors")
+        assert set(told) == {"errors", "model", "sandbox", "secrets", "watched"}
+        assert told["errors"] == []

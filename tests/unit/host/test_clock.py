@@ -1,8 +1,15 @@
-"""The real clock tells aware times, and monotonic ones that only grow."""
+"""The real clock, and ids that sort by time of making."""
 
-from datetime import UTC
+import re
+from datetime import UTC, datetime, timedelta
+from threading import Thread
 
+import pytest
+
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from zeroclaw.clock import made_at
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.ids import SystemIds
 
 
 def test_wall_time_is_aware_and_utc() -> None:
@@ -26,3 +33,107 @@ async def test_waiting_for_nothing_returns_at_once() -> None:
     await clock.sleep(0.001)
 
     assert clock.monotonic() > began
+
+
+# --- ids and tokens -------------------------------------------------------------------------------
+
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+class SetClock(ManualClock):
+    """A clock whose wall time is set by hand, backwards too."""
+
+    at = EPOCH
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def test_ulids_of_one_millisecond_sort_by_making() -> None:
+    """The clock stands still for all of them."""
+    ids = SystemIds(ManualClock())
+    made = [ids.ulid() for _ in range(10_000)]
+
+    assert sorted(set(made)) == made
+    assert all(ULID.fullmatch(ulid) for ulid in made)
+
+
+def test_ulids_sort_by_making_when_the_wall_clock_is_set_back() -> None:
+    """Keys of rows stay in order when the machine's time is corrected."""
+    clock = SetClock()
+    ids = SystemIds(clock)
+    before = ids.ulid()
+    clock.at = EPOCH - timedelta(days=1)
+    back = ids.ulid()
+    clock.at = EPOCH + timedelta(milliseconds=1)
+    after = ids.ulid()
+
+    assert before < back < after
+
+
+def test_ulids_sort_behind_those_of_a_process_before_when_the_clock_was_set_back() -> None:
+    """What waits in the store is served in the order it came, also across a start."""
+    before = SystemIds(ManualClock()).ulid()
+    clock = SetClock()
+    clock.at = EPOCH - timedelta(hours=1)
+    ids = SystemIds(clock)
+    ids.follow(before)
+    assert ids.ulid() > before
+    ids.follow(SystemIds(clock).ulid())
+    assert ids.ulid() > before
+
+
+@pytest.mark.parametrize("far", [timedelta(days=2), timedelta(days=40_000)], ids=str)
+def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
+    """A clock that was wrong once would age every row to come."""
+    clock = SetClock()
+    clock.at = EPOCH + far
+    wrong = SystemIds(clock).ulid()
+    ids = SystemIds(ManualClock())
+    ids.follow(wrong)
+    assert ids.ulid() < wrong
+
+
+@pytest.mark.parametrize("odd", ["", "z", "ann/1", "é" * 26])
+def test_what_is_no_ulid_is_not_followed(odd: str) -> None:
+    ids = SystemIds(ManualClock())
+    ids.follow(odd)
+    assert ULID.fullmatch(ids.ulid())
+
+
+def test_a_ulid_begins_with_its_millisecond() -> None:
+    """48 bits of milliseconds since 1970 come first (github.com/ulid/spec)."""
+    clock = SetClock()
+    clock.at = EPOCH.fromtimestamp(1469918176.385, tz=EPOCH.tzinfo)
+
+    assert SystemIds(clock).ulid()[:10] == "01ARYZ6S41"
+
+
+def test_ulids_of_many_threads_are_all_different() -> None:
+    """The store's threads and the loop may make ids at once."""
+    ids = SystemIds(ManualClock())
+    made: list[str] = []
+    threads = [
+        Thread(target=lambda: made.extend([ids.ulid() for _ in range(500)])) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(made)) == 2000
+
+
+def test_tokens_are_32_random_bytes() -> None:
+    """43 characters of base64url, never the same."""
+    ids = SystemIds(ManualClock())
+    made = {ids.token() for _ in range(1000)}
+
+    assert len(made) == 1000
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", token) for token in made)
+
+
+def test_a_ulid_tells_when_it_was_made() -> None:
+    """Its first ten characters are the milliseconds, so rows go by the age that their ids tell."""
+    made = SystemIds(ManualClock()).ulid()
+    assert made_at(made) == EPOCH

@@ -1,11 +1,13 @@
-"""How HTTP is spoken, against real sockets on loopback."""
+"""How HTTP is spoken, against real sockets on loopback, and how names are resolved."""
 
 import asyncio
 import gc
 import gzip
+import socket
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ from zeroclaw.host.http import (
     authorities_by_directory,
     http_client,
 )
+from zeroclaw.host.resolver import NameUnknown, resolve
 
 BODY = b"{}"
 
@@ -491,3 +494,46 @@ async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
         with pytest.raises(HttpConnectFailed, match="its certificate is not trusted: self"):
             await fetch(client, HttpRequest(url=url, body=BODY))
     await client.aclose()
+
+
+# --- this machine's resolver ----------------------------------------------------------------------
+
+
+async def test_the_hosts_file_counts() -> None:
+    """Every address once."""
+    found = await resolve("localhost")
+    assert len(set(found)) == len(found)
+    assert set(found) <= {"127.0.0.1", "::1"}
+    assert found != ()
+
+
+@pytest.mark.parametrize(
+    ("name", "address"), [("127.0.0.1", "127.0.0.1"), ("127.1", "127.0.0.1"), ("::1", "::1")]
+)
+async def test_an_address_comes_back_as_itself(name: str, address: str) -> None:
+    """However it is written, so whoever asks can judge it."""
+    assert await resolve(name) == (address,)
+
+
+@pytest.mark.parametrize("name", ["", "a..b", f"{'a' * 70}.invalid", "ex\udc80mple"])
+async def test_what_has_no_address_is_told(name: str) -> None:
+    """In one error, with the resolver's words; an empty name is not this machine."""
+    with pytest.raises(NameUnknown):
+        await resolve(name)
+
+
+async def test_slow_names_take_nobodys_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are asked for, what else needs a thread gets one at once (P9)."""
+    answered = threading.Event()
+
+    def ask(*_: object, **__: object) -> list[object]:
+        answered.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(resolve(f"n{number}.invalid")) for number in range(64)]
+        other = group.create_task(asyncio.to_thread(lambda: "served"))
+        assert await other == "served"
+        answered.set()
+    assert {one.result() for one in asked} == {()}

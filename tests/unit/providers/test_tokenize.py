@@ -1,4 +1,4 @@
-"""Tokens are counted by whoever has the model's tokenizer: llama.cpp's server, or a file."""
+"""How much a model reads at once, and who counts its tokens."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from zeroclaw.host.http import HttpConnectFailed
 from zeroclaw.provider import Endpoint
 from zeroclaw.providers.openai.provider import OpenAIProvider
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
-from zeroclaw.providers.openai.windows import is_llama_cpp
+from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.value import replace
 
 LISTED = json.dumps({"data": [{"id": "m", "owned_by": "llamacpp"}]}).encode()
@@ -100,3 +100,110 @@ async def test_the_file_of_an_operator_comes_first() -> None:
         settings=ProviderSettings(tokenizer="words.json"),
     )
     assert (asked.facts.counted_by, await asked.count(("a b", "c"))) == ("words.json", (2, 1))
+
+
+# --- windows: who says how much a model reads, in which words -------------------------------------
+
+
+def listed(**fields: object) -> bytes:
+    return json.dumps({"data": [{"id": "other"}, {"id": "m", **fields}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "window"),
+    [
+        (listed(context_length=131_072), 131_072),
+        (listed(max_model_len=8_192), 8_192),
+        (listed(context_window=32_768), 32_768),
+        (listed(max_context_length=4_096), 4_096),
+        (listed(max_input_tokens=200_000), 200_000),
+        (b'[{"name": "m", "context_length": 2048}]', 2_048),
+        (listed(), None),
+        (listed(context_length="8192", max_model_len=7), None),
+        (listed(meta={"n_ctx_train": 131_072}), None),
+        (listed(meta={"n_ctx_train": 131_072, "n_ctx": 4_096}), 4_096),
+        (b'{"data": [{"id": "another", "context_length": 9000}]}', None),
+        (b'{"data": {}}', None),
+        (b"<html>", None),
+        (b"\xff", None),
+    ],
+)
+def test_a_list_of_models_may_tell_the_window(body: bytes, window: int | None) -> None:
+    """By the names that endpoints have for it; what a model was trained for is not what is served."""
+    assert window_in(body, "m") == window
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("gpt-4o-mini-2024-07-18", 128_000),
+        ("openai/gpt-5-mini", 272_000),
+        ("Claude-haiku-4-5", 200_000),
+        ("llama-3.3-70b", None),
+    ],
+)
+def test_a_table_knows_some_models(model: str, window: int | None) -> None:
+    """By the beginning of their names."""
+    assert known_window(model) == window
+
+
+async def test_an_endpoint_is_asked_for_its_window() -> None:
+    """Once, with the key; what it says comes before the table."""
+    http = FakeHttp(Played(parts=(listed(context_length=16_384),)))
+    asked = provider(http, window=None)
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (None, "")
+    await asked.measure()
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (16_384, "the endpoint")
+    (request,) = http.requests
+    assert (request.method, request.url) == ("GET", "https://host/v1/models")
+    assert request.headers["Authorization"].startswith("Bearer sk-")
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "configured", "window", "by"),
+    [
+        ({"context_length": 16_384}, "gpt-4o", None, 16_384, "the endpoint"),
+        ({"context_length": 16_384}, "m", 16_384, 16_384, "the endpoint"),
+        (
+            {"context_length": 16_384},
+            "m",
+            8_192,
+            8_192,
+            "the configuration, of the 16,384 that the endpoint names",
+        ),
+        (
+            {"context_length": 16_384},
+            "m",
+            32_768,
+            16_384,
+            "the endpoint, which the 32,768 of the configuration can't make larger",
+        ),
+        ({}, "gpt-4o", None, 128_000, f"the table of {AS_OF}"),
+        (
+            {},
+            "gpt-4o",
+            8_192,
+            8_192,
+            f"the configuration, of the 128,000 that the table of {AS_OF} names",
+        ),
+        ({}, "m", 8_192, 8_192, "the configuration"),
+        ({}, "m", None, None, ""),
+    ],
+)
+async def test_what_is_known_of_a_model_comes_before_the_configuration(
+    said: dict[str, object], model: str, configured: int | None, window: int | None, by: str
+) -> None:
+    """Endpoint, table, configuration; an operator may want less than there is, and gets no more."""
+    body = json.dumps({"data": [{"id": model, **said}]}).encode()
+    asked = provider(FakeHttp(Played(parts=(body,))), model=model, window=configured)
+    await asked.measure()
+    assert (asked.facts.context_tokens, asked.facts.context_from) == (window, by)
+
+
+async def test_an_endpoint_that_says_nothing_leaves_it_to_the_table() -> None:
+    """Nor does one that can't be reached hold anything up."""
+    http = FakeHttp(HttpConnectFailed("refused"))
+    asked = provider(http, model="gpt-4o", window=None)
+    await asked.measure()
+    assert asked.facts.context_tokens == 128_000
+    assert asked.facts.context_from == f"the table of {AS_OF}"

@@ -1,9 +1,13 @@
-"""Text of any bytes, in pieces; `tests/unit/tools/test_attachments.py` reads it as a tool does."""
+"""Text, tables and mails of any bytes; `tests/unit/tools/test_attachments.py` reads them as a tool does."""
+
+import csv
+import io
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zeroclaw.readers.formats import SNIFFED_BYTES, is_audio_or_video, recognise
 from zeroclaw.readers.replies import (
     ReadRequest,
     Reply,
@@ -12,7 +16,15 @@ from zeroclaw.readers.replies import (
     reply_line,
     request_line,
 )
-from zeroclaw.readers.text import decoded, read_mail, read_text
+from zeroclaw.readers.text import (
+    CELL_CHARS,
+    MOST_COLUMNS,
+    decoded,
+    delimiter_of,
+    read_mail,
+    read_table,
+    read_text,
+)
 
 SAID = "größer €"
 
@@ -163,3 +175,139 @@ def test_what_is_called_a_mail_and_is_none_is_read_as_text() -> None:
 def test_any_bytes_are_a_mail(data: bytes) -> None:
     reply = read_mail(data, ReadRequest(reader="mail"))
     assert parse_reply(reply_line(reply)) == reply
+
+
+# --- tables, by rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a,b\n1,2\n", ","),
+        ("a;b\n1,5;2\n", ";"),
+        ("a\tb\n1\t2\n", "\t"),
+        ("a|b|c\n1|2|3\n", "|"),
+        ('"x, y";b\n"u, v";2\n', ";"),
+        ("alone\n", ","),
+        ("", ","),
+        ("a;b\n" + "1;2\n" * 10_000, ";"),
+        ("x" * 20_000, ","),
+    ],
+)
+def test_columns_are_parted_by_what_parts_them_evenly(text: str, delimiter: str) -> None:
+    assert delimiter_of(text) == delimiter
+
+
+def test_a_cell_is_one_line_and_not_too_long() -> None:
+    """Whatever stands in it."""
+    out = io.StringIO()
+    csv.writer(out).writerows([["a", "b"], ["two\nlines", "x" * 1_000]])
+    reply = read_table(out.getvalue().encode(), ReadRequest(reader="table", limit=5_000))
+    assert reply.text == f"row | a | b\n1 | two lines | {'x' * CELL_CHARS}…"
+
+
+def test_columns_that_are_too_many_are_counted() -> None:
+    """One row is shown however little room there is, so that every call gets somewhere."""
+    data = b",".join(b"x" for _ in range(MOST_COLUMNS + 7)) + b"\n1,2\n3,4\n"
+    reply = read_table(data, ReadRequest(reader="table", limit=10))
+    first, second = reply.text.split("\n")
+    assert first.endswith(" | [7 more columns]")
+    assert second == "1 | 1 | 2"
+    assert reply.about.endswith("rows 1 to 1; read on with offset 1")
+
+
+def test_an_empty_table_has_no_rows() -> None:
+    reply = read_table(b"\n\n", ReadRequest(reader="table"))
+    assert reply.about.endswith("0 rows below the first; the first, and no rows; this is the end")
+    assert reply.text == "row | "
+
+
+def test_rows_that_are_not_there_are_a_sentence() -> None:
+    """And a long table is judged by whole rows of its beginning."""
+    data = b"a,b\n" + b"1,2\n" * 5_000
+    reply = read_table(data, ReadRequest(reader="table", offset=9, rows=1, limit=1_000))
+    assert reply.text.endswith("\n10 | 1 | 2")
+    failed = read_table(data, ReadRequest(reader="table", offset=5_000, rows=1, limit=1_000)).failed
+    assert failed == "offset: there are no rows behind 5000, only 5,000"
+
+
+@given(st.binary(max_size=2_000), st.integers(0, 50), st.integers(1, 20), st.integers(100, 1_000))
+def test_any_bytes_give_rows_or_a_sentence(data: bytes, offset: int, rows: int, limit: int) -> None:
+    """Within what one row beside the first may take."""
+    reply = read_table(data, ReadRequest(reader="table", offset=offset, rows=rows, limit=limit))
+    assert bool(reply.failed) != bool(reply.about)
+    assert reply.text.count("\n") <= rows
+
+
+@given(st.lists(st.lists(st.text("ab ,;", max_size=5), min_size=2, max_size=2), max_size=30))
+def test_rows_read_one_behind_the_other_make_the_whole(rows: list[list[str]]) -> None:
+    """Each offset that is named leads on."""
+    out = io.StringIO()
+    csv.writer(out, delimiter="|").writerows([["a", "b"], *rows])
+    data = out.getvalue().encode()
+    every = read_table(data, ReadRequest(reader="table", limit=100_000)).text.split("\n")[1:]
+    found: list[str] = []
+    for at in range(0, len(every), 4):
+        reply = read_table(data, ReadRequest(reader="table", offset=at, rows=4, limit=100_000))
+        found += reply.text.split("\n")[1:]
+    assert found == every
+
+
+# --- what bytes are -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "reader", "label"),
+    [
+        (b"", "a.pdf", "none", "empty"),
+        (b"%PDF-1.7\n", "a.txt", "pdf", "PDF"),
+        (b"junk before\n%PDF-1.4", "a", "pdf", "PDF"),
+        (b"\x89PNG\r\n\x1a\n....", "a.pdf", "image", "PNG image"),
+        (b"\xff\xd8\xff\xe0", "a", "image", "JPEG image"),
+        (b"GIF89a", "a", "image", "GIF image"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "a", "image", "WebP image"),
+        (b"RIFF\0\0\0\0WAVEfmt ", "a", "none", "WAV audio"),
+        (b"RIFF\0\0\0\0odd ", "a", "none", "data of an unknown kind"),
+        (b"\0\0\0\x18ftypmp42", "a", "none", "MP4 video or audio"),
+        (b"PK\x03\x04", "report.docx", "none", "ZIP archive or office document"),
+        (b"OggS\0", "voice", "none", "Ogg audio or video"),
+        (b"\xff\xfb\x90\0", "a", "none", "MP3 audio"),
+        (b"\0\1\2", "a.txt", "none", "data of an unknown kind"),
+        (b"a;b\n", "A.CSV ", "table", "CSV table"),
+        (b"a\tb\n", "a.tsv", "table", "CSV table"),
+        (b"a;b\n", "a.txt", "text", "text"),
+        (b"From: a\n", "Note.EML", "mail", "mail"),
+        (b"%PDF-1.7\n", "a.eml", "pdf", "PDF"),
+        (b"\xff\xfea\0;\0", "a.csv", "table", "CSV table"),
+        ("größer\x1b[0m".encode("latin-1"), "a", "text", "text"),
+    ],
+)
+def test_bytes_say_what_they_are(data: bytes, name: str, reader: str, label: str) -> None:
+    """A name counts only where two kinds of text are told apart."""
+    found = recognise(data, name)
+    assert (found.reader, found.label) == (reader, label)
+
+
+@given(st.binary(max_size=2_000), st.text(max_size=20))
+def test_any_bytes_are_something(data: bytes, name: str) -> None:
+    """And more of them than are looked at change nothing."""
+    found = recognise(data, name)
+    assert found.label
+    start = data.ljust(SNIFFED_BYTES, b"x")
+    assert recognise(start + b"\0", name) == recognise(start, name)
+
+
+@pytest.mark.parametrize(
+    ("data", "heard"),
+    [
+        (b"OggS", True),
+        (b"ID3", True),
+        (b"RIFF\0\0\0\0AVI ", True),
+        (b"\0\0\0\x18ftypmp42", True),
+        (b"%PDF-1.7\n", False),
+        (b"GIF89a", False),
+        (b"milk", False),
+    ],
+)
+def test_sound_is_told_apart_because_nothing_here_reads_it(data: bytes, heard: bool) -> None:
+    assert is_audio_or_video(recognise(data, "a").label) is heard

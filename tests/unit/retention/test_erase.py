@@ -2,28 +2,30 @@
 
 import asyncio
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.fakes.house import House, World
+from tests.fakes.journals import fold
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import ConversationId, ItemId, Principal, TurnId
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.anchors import verify_stream
-from zeroclaw.message import UserMessage
+from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.retention.export import lines
+from zeroclaw.retention.policy import journal_without
 from zeroclaw.store import (
     Commit,
     DropBlob,
@@ -38,7 +40,9 @@ from zeroclaw.store import (
 )
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools.notes.note import Note
+from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import KeptResult
+from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import TITLES, Title
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -565,3 +569,53 @@ async def test_what_was_asked_for_somebody_goes_when_nothing_else_tells_of_them(
         called = [ACTIONS.of(row).action.principal.id for row in await house.rows(RowKind.ACTION)]
     assert exported == [("approval", "Ada")]
     assert (asked, called) == (["person:ada"], ["person:ada"])
+
+
+# --- a journal without one person's turns ---------------------------------------------------------
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+SUMMARY = entries.Compacted(summary="they met", kept=0, at=AT)
+NOTE = entries.Noted(text="edited", why="edit", at=AT)
+
+
+def turn(name: str, *within: entries.Entry) -> tuple[entries.Entry, ...]:
+    """A whole turn that a person began."""
+    who = Principal(
+        id=f"person:{name}", roles=frozenset(), channel="chat", sender=name, display=name
+    )
+    opened = entries.TurnOpened(
+        turn=TurnId(name),
+        item=ItemId(name),
+        principal=who,
+        correlation="c",
+        user=UserMessage(content=f"from {name}"),
+        limits=Limits(max_rounds=5),
+        at=AT,
+    )
+    answer = AssistantMessage(content=f"for {name}")
+    finished = entries.TurnFinished(reason="model_stop", usage=NO_USAGE, at=AT, message=answer)
+    return (opened, *within, finished)
+
+
+def test_only_their_turns_go() -> None:
+    """What follows a turn up to the next one goes with it, and what stays folds."""
+    journal = (NOTE, *turn("ada"), *turn("ben"), NOTE, *turn("ada"))
+    left = journal_without(journal, "person:ben")
+    assert left is not None
+    assert left == (NOTE, *turn("ada"), *turn("ada"))
+    history = fold(left)
+    assert history.turn is None
+    texts = [one.content for one in history.messages]
+    assert texts == ["edited", "from ada", "for ada", "from ada", "for ada"]
+
+
+def test_summaries_go_wherever_they_stand() -> None:
+    """They are of everybody's words; what they stood for is read in full again."""
+    left = journal_without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
+    assert left == turn("ada")
+
+
+def test_a_journal_without_them_is_left_as_it_is() -> None:
+    """Nothing has to be written, a summary included."""
+    assert journal_without((*turn("ada", SUMMARY), NOTE), "person:ben") is None
+    assert journal_without((), "person:ben") is None

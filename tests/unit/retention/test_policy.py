@@ -1,4 +1,4 @@
-"""What is old enough to go, and what never is."""
+"""What is old enough to go, and what never is; every kind of row is declared by a room."""
 
 from datetime import datetime, timedelta
 
@@ -34,8 +34,9 @@ from zeroclaw.retention.policy import (
     journal_cut,
     may_go,
 )
-from zeroclaw.retention.tables import BUSY, TABLES
+from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_WRITERS, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
+from zeroclaw.table import Ages, Column, Stays, UntilDue, Words
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import Limits
@@ -271,3 +272,34 @@ def test_what_stays_of_a_journal_folds_to_whole_turns(
     assert history.messages == all_of_it.messages[len(all_of_it.messages) - kept :]
     assert not kept or isinstance(history.messages[0], UserMessage)
     assert all(one.entry.at >= EPOCH + before * DAY for one in left)
+
+
+# --- declared kinds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", RowKind)
+def test_every_kind_of_row_is_declared(kind: RowKind) -> None:
+    """A kind that no table declares would stay for ever, and nobody would erase it."""
+    table = TABLES[kind]
+
+    match table.keeps:
+        case Stays(until=until):
+            assert until
+        case Ages():
+            assert Column.STATE in table.columns or not table.keeps.ended
+        case UntilDue():
+            assert Column.DUE_AT in table.columns
+
+
+@pytest.mark.parametrize("kind", RowKind)
+def test_words_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind) -> None:
+    """What one of several people said goes when they wish it, and nothing else does."""
+    table = TABLES[kind]
+
+    is_a_writers = table.words is Words.WRITER
+    assert is_a_writers == (table.whose is not None)
+    assert is_a_writers == (kind in {one.kind for one, _ in OF_WRITERS})
+    if table.words in {Words.WRITER, Words.CONVERSATION}:
+        assert table in OF_CONVERSATIONS
+    if table.busy:
+        assert {Column.STATE, Column.CONVERSATION} <= table.columns

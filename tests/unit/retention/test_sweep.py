@@ -346,3 +346,24 @@ async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
 
 def _digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+# --- nothing of it stays in memory ----------------------------------------------------------------
+
+OLD = timedelta(days=400)
+
+
+@pytest.mark.parametrize("lately", [True, False])
+async def test_what_is_gone_is_not_sent_to_the_model_again(world: World, lately: bool) -> None:
+    """A conversation that goes on forgets its old messages while the process runs, too."""
+    async with world.running() as house:
+        await house.say("one")
+        world.clock.leap(OLD)
+        if lately:
+            await house.say("two")
+        await house.advance(EVERY_S)
+        for _ in range(20):
+            await house.advance(0.1)
+        await house.say("three")
+        expected = ["user: two", "assistant: ok"] if lately else []
+        assert world.model.asked() == [*expected, "user: three"]

@@ -1,7 +1,9 @@
 """What the SQLite store does beyond the contract: groups, opening, closing, tidying."""
 
 import asyncio
+import errno
 import hashlib
+import os
 import sqlite3
 from contextlib import aclosing
 from datetime import timedelta
@@ -20,12 +22,14 @@ from tests.unit.stores.sqlite.groups import (
     grouped,
     names,
 )
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import Claim, Commit, DropBlob, DurablePoint, PutBlob, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing, unusable
 from zeroclaw.stores.sqlite.schema import shipped
 from zeroclaw.stores.sqlite.statements import to_microseconds
+from zeroclaw.stores.sqlite.writer import Fences
 
 # --- groups ---------------------------------------------------------------------------------------
 
@@ -283,3 +287,47 @@ def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
     opened.close()
 
     assert rows[0][0] > to_microseconds(EPOCH - timedelta(days=365))
+
+
+# --- fences ---------------------------------------------------------------------------------------
+
+
+def test_only_fences_that_somebody_holds_are_remembered() -> None:
+    """A process that lives for months has leased more conversations than it has memory for."""
+    fences = Fences(epoch=1)
+    held = [fences.lease(ConversationId(f"held {number}")) for number in range(3)]
+    for number in range(1000):
+        fences.lease(ConversationId(f"left {number}"))
+    assert len(fences) == len(held)
+
+
+# --- each trouble with a file is one line ---------------------------------------------------------
+
+PATH = Path("/data/zeroclaw.db")
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (errno.ENOSPC, "the disk of `/data/zeroclaw.db` is full; free space"),
+        (
+            errno.EACCES,
+            "`/data/zeroclaw.db` can't be written; give zeroclaw's user the right to write it",
+        ),
+        (
+            errno.EROFS,
+            "`/data/zeroclaw.db` is on a read-only file system; name another data directory",
+        ),
+        (errno.ENOLCK, "`/data/zeroclaw.db` can't be used: no locks available"),
+    ],
+)
+def test_what_the_file_system_refuses_is_told_in_a_line(number: int, line: str) -> None:
+    """The operator reads what to do, not an errno."""
+    assert str(unusable(OSError(number, os.strerror(number)), PATH)) == line
+
+
+def test_what_sqlite_alone_knows_is_passed_on_in_a_line() -> None:
+    """An error that nobody foresaw keeps SQLite's words, and the file's name."""
+    error = sqlite3.OperationalError("strange\nthing")
+
+    assert str(unusable(error, PATH)) == "`/data/zeroclaw.db` can't be used: strange thing"

@@ -1,13 +1,20 @@
-"""A web server of a few lines on loopback, and a resolver that answers as a test says."""
+"""Fetching in tests: the tool over a web server of a few lines on loopback, and a resolver that answers as told."""
 
 import asyncio
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Self
 
+from tests.fakes.tool_calls import tool_context
+from zeroclaw.config.model import FetchSettings
+from zeroclaw.host.aiohttp_client import AiohttpClient
 from zeroclaw.host.resolver import NameUnknown
+from zeroclaw.tool import Tool
+from zeroclaw.tools.fetch import limits, tools
 
 
 def answer(
@@ -94,3 +101,30 @@ class Names:
             raise NameUnknown(message)
         known = self.answers[name]
         return known.pop(0) if len(known) > 1 else known[0]
+
+
+HERE = {"wiki.test": [("127.0.0.1",)], "other.test": [("127.0.0.1",)]}
+OPEN = FetchSettings(max_bytes=1000, timeout_s=60.0, allow=("127.0.0.1",))
+
+
+@asynccontextmanager
+async def opened(
+    server: Pages, settings: FetchSettings = OPEN, names: Names | None = None, authorities: str = ""
+) -> AsyncGenerator[Tool, None]:
+    """The tool, with the server's port allowed and its client closed afterwards."""
+    settings = settings.model_copy(update={"ports": (80, 443, server.port)})
+    trusted = ssl.create_default_context(cafile=authorities) if authorities else None
+    http = AiohttpClient(limits(settings), trusted=trusted)
+    [tool] = tools(settings, http=http, resolve=names or Names(answers=HERE))
+    try:
+        yield tool
+    finally:
+        await http.aclose()
+
+
+async def fetch(tool: Tool, url: str, *, links: bool = False) -> str:
+    """Check, name and run, as the gate does."""
+    arguments = tool.check({"url": url, "links": links})
+    context = tool_context(Path("/nowhere"))
+    await tool.resources(arguments, context)
+    return (await tool.run(arguments, context)).text

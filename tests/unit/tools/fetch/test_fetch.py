@@ -1,21 +1,36 @@
-"""What a fetch makes of answers, over real sockets on loopback."""
+"""What a fetch makes of answers, and where it goes, over real sockets on loopback."""
 
 import asyncio
 import gzip
+import ssl
+import subprocess
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.tool_calls import tool_context
-from tests.unit.tools.fetch.fetching import OPEN, fetch, opened
-from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
+from tests.unit.tools.fetch.pages import (
+    HERE,
+    OPEN,
+    Names,
+    Pages,
+    answer,
+    fetch,
+    opened,
+    redirect,
+    without_end,
+)
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host.executors import Done, FairShare
 from zeroclaw.host.http import http_client
 from zeroclaw.tools.fetch import tools
+from zeroclaw.tools.fetch.body import ContentType, Decompressor, content_type, decode
 
 
 async def test_a_text_comes_with_where_it_came_from() -> None:
@@ -227,3 +242,354 @@ def test_a_bad_url_is_a_fault_of_the_arguments() -> None:
         "url": "http://example.org/",
         "links": False,
     }
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+async def test_redirects_on_the_same_host_are_followed() -> None:
+    """Relative or whole; the result says where it ended, and no cookie goes along."""
+    async with Pages() as server, opened(server) as tool:
+        root = f"http://wiki.test:{server.port}"
+        server.pages["/a"] = answer(
+            status="301 Moved", headers={"Location": "/b", "Set-Cookie": "id=hunter2; Path=/"}
+        )
+        server.pages["/b"] = redirect(f"{root}/c", "308 Moved")
+        server.pages["/c"] = answer("here")
+        assert await fetch(tool, f"{root}/a") == (
+            f"{root}/c answered 200 OK, text/plain, 4 bytes\nredirected from {root}/a\n\nhere"
+        )
+        await fetch(tool, f"{root}/c")
+        assert "cookie" not in "".join(server.heads).lower()
+
+
+async def test_too_many_redirects_end() -> None:
+    """After as many as the settings say."""
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"max_redirects": 2})) as tool,
+    ):
+        server.pages["/"] = redirect("/")
+        with pytest.raises(ToolFailed, match="redirected more than 2 times"):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert len(server.heads) == 3
+
+
+@pytest.mark.parametrize("elsewhere", ["http://other.test/x", "http://127.0.0.1/", "//[::1]/"])
+async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: str) -> None:
+    """A call goes only where the gate decided about; the next one is decided about too."""
+    names = Names(answers=HERE)
+    async with Pages() as server, opened(server, names=names) as tool:
+        server.pages["/"] = redirect(elsewhere)
+        said = await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert f"sends on to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in said
+        assert (names.asked, len(server.heads)) == (["wiki.test"], 1)
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("http://127.0.0.1:{port}/secret", "`127.0.0.1` is a loopback address"),
+        ("http://[::1]:{port}/secret", "`::1` is a loopback address"),
+        ("http://[::ffff:169.254.169.254]/", "is where a cloud hands out credentials"),
+        ("http://private.test:{port}/secret", "`private.test` leads to a private address"),
+        ("http://127.0.0.1:22/", "a URL must not name port 22"),
+        ("http://2130706433:{port}/", "four decimal numbers"),
+        ("http://me:pass@wiki.test:{port}/", "user name or a password"),
+        ("file:///etc/passwd", "must begin with http"),
+    ],
+)
+async def test_no_redirect_leads_inside(location: str, said: str) -> None:
+    """Each is judged like the URL that was asked for, where all are followed as well."""
+    settings = OPEN.model_copy(update={"redirects": "anywhere", "allow": ("wiki.test",)})
+    names = Names(answers=HERE | {"private.test": [("10.0.0.1",)]})
+    async with Pages() as server, opened(server, settings, names) as tool:
+        server.pages["/"] = redirect(location.format(port=server.port))
+        with pytest.raises(ToolFailed, match=said):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert len(server.heads) == 1
+
+
+async def test_anywhere_follows_to_other_hosts() -> None:
+    """Where the operator wants it."""
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"redirects": "anywhere"})) as tool,
+    ):
+        server.pages["/"] = redirect(f"http://other.test:{server.port}/there")
+        server.pages["/there"] = answer("there")
+        assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("\n\nthere")
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [("127.0.0.1",), ("93.184.216.34", "10.0.0.1"), ("::ffff:127.0.0.1",), ("64:ff9b::7f00:1",), ("junk",)],
+)  # fmt: skip
+async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ...]) -> None:
+    """One of several is enough, and the address itself is not told."""
+    names = Names(answers={"evil.test": [addresses]})
+    async with (
+        Pages() as server,
+        opened(server, OPEN.model_copy(update={"allow": ()}), names) as tool,
+    ):
+        with pytest.raises(ToolFailed, match=r"`evil\.test` leads to") as raised:
+            await fetch(tool, f"http://evil.test:{server.port}/")
+        assert server.heads == []
+        assert addresses[-1] not in str(raised.value)
+
+
+async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
+    """The connection goes to the very address that was judged; nobody is asked twice (rebinding)."""
+    names = Names(answers={"evil.test": [("127.0.0.1",), ("127.0.0.2",)]})
+    async with (
+        Pages() as judged,
+        Pages(host="127.0.0.2") as other,
+        opened(judged, OPEN.model_copy(update={"allow": ("127.0.0.1",)}), names) as tool,
+    ):
+        judged.pages["/"] = redirect("/again")
+        with pytest.raises(ToolFailed, match=r"`evil\.test` leads to a loopback address"):
+            await fetch(tool, f"http://evil.test:{judged.port}/")
+        assert names.asked == ["evil.test", "evil.test"]
+        assert (len(judged.heads), other.heads) == (1, [])
+
+
+async def test_the_next_address_is_tried_where_one_takes_no_connection() -> None:
+    """In the order in which they were given; none at all is told."""
+    names = Names(
+        answers={"wiki.test": [("127.0.0.9", "127.0.0.1")], "dead.test": [("127.0.0.9",)]}
+    )
+    settings = OPEN.model_copy(update={"allow": ("127.0.0.0/8",)})
+    async with Pages() as server, opened(server, settings, names) as tool:
+        server.pages["/"] = answer("here")
+        assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("here")
+        with pytest.raises(ToolFailed, match=r"`dead\.test:\d+` can't be connected to: .*connect"):
+            await fetch(tool, f"http://dead.test:{server.port}/")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [({}, r"`gone\.test` can't be found: name"), ({"gone.test": [()]}, r"`gone\.test` has no add")],
+)
+async def test_a_name_without_an_address_is_told(
+    answers: dict[str, list[tuple[str, ...]]], said: str
+) -> None:
+    """In one sentence."""
+    async with Pages() as server, opened(server, names=Names(answers=answers)) as tool:
+        with pytest.raises(ToolFailed, match=said):
+            await fetch(tool, f"http://gone.test:{server.port}/")
+
+
+async def test_an_ipv6_address_can_be_fetched_from() -> None:
+    """Written in brackets, in the Host header too."""
+    settings = OPEN.model_copy(update={"allow": ("::1",)})
+    names = Names(answers={})
+    async with Pages(host="::1") as server, opened(server, settings, names) as tool:
+        server.pages["/"] = answer("six")
+        said = await fetch(tool, f"http://[0:0::1]:{server.port}/")
+        assert said.startswith(f"http://[::1]:{server.port}/ answered 200 OK")
+        assert f"host: [::1]:{server.port}\r\n" in server.heads[0].lower()
+        assert names.asked == []
+
+
+# --- tls -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for `wiki.test` that is its own authority, and its key beside it."""
+    place = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    names = ["-subj", "/CN=wiki.test", "-addext", "subjectAltName=DNS:wiki.test"]
+    files = ["-keyout", str(place / "key"), "-out", str(place / "cert")]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    return place / "cert"
+
+
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key"))
+    return context
+
+
+@pytest.mark.needs("openssl")
+async def test_tls_is_spoken_with_the_name_and_not_the_address(certificate: Path) -> None:
+    """The server is told the host, and its certificate has to be for it."""
+    async with (
+        Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
+        opened(server, authorities=str(certificate)) as tool,
+    ):
+        server.pages["/"] = answer("safe")
+        assert (await fetch(tool, f"https://wiki.test:{server.port}/")).endswith("\n\nsafe")
+        with pytest.raises(ToolFailed, match="can't be connected to"):
+            await fetch(tool, f"https://other.test:{server.port}/")
+        assert (server.names, len(server.heads)) == (["wiki.test", "other.test"], 1)
+        assert f"host: wiki.test:{server.port}\r\n" in server.heads[0].lower()
+
+
+@pytest.mark.needs("openssl")
+async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+    """Whatever name it is for."""
+    async with (
+        Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
+        opened(server) as tool,
+    ):
+        with pytest.raises(ToolFailed, match="can't be connected to"):
+            await fetch(tool, f"https://wiki.test:{server.port}/")
+        assert server.heads == []
+
+
+# --- what bytes are taken for ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "charset", "kind"),
+    [
+        ("", "", "", "text"),
+        ("text/html; charset=utf-8", "text/html", "utf-8", "html"),
+        ("Text/HTML;charset='latin1'", "text/html", "latin1", "html"),
+        ("application/xhtml+xml", "application/xhtml+xml", "", "html"),
+        ('text/plain; a=b; CharSet="UTF-8"', "text/plain", "UTF-8", "text"),
+        ("application/json", "application/json", "", "text"),
+        ("application/ld+json", "application/ld+json", "", "text"),
+        ("application/atom+xml", "application/atom+xml", "", "text"),
+        ("text/csv", "text/csv", "", "text"),
+        ("image/png", "image/png", "", None),
+        ("image/svg+xml", "image/svg+xml", "", "text"),
+        ("application/octet-stream; charset=utf-8", "application/octet-stream", "utf-8", None),
+        ("nonsense", "nonsense", "", None),
+    ],
+)
+def test_a_content_type_says_how_a_body_is_read(
+    header: str, name: str, charset: str, kind: str | None
+) -> None:
+    """Pages, other text, or not at all."""
+    found = content_type(header)
+    assert (found.name, found.charset, found.kind) == (name, charset, kind)
+
+
+PLAIN = ContentType(name="text/plain", charset="", kind="text")
+PAGE = ContentType(name="text/html", charset="", kind="html")
+
+
+@pytest.mark.parametrize(
+    ("data", "charset", "text"),
+    [
+        ("grün".encode(), "", "grün"),
+        ("grün".encode("latin-1"), "", "grün"),
+        ("grün".encode("latin-1"), "ISO-8859-1", "grün"),
+        (b"\x80 5", "us-ascii", "€ 5"),
+        ("grün".encode(), "iso-8859-1", "grÃ¼n"),
+        ("привет".encode("cp1251"), "windows-1251", "привет"),
+        ("привет".encode("koi8-r"), "KOI8-R", "привет"),
+        ("你好".encode("gb18030"), "gb2312", "你好"),
+        ("こんにちは".encode("shift_jis"), "Shift_JIS", "こんにちは"),
+        ("안녕".encode("euc_kr"), "euc-kr", "안녕"),
+        ("\ufeffgrün".encode(), "iso-8859-1", "grün"),
+        ("\ufeffgrün".encode("utf-16-le"), "", "grün"),
+        ("\ufeffgrün".encode("utf-16-be"), "", "grün"),
+        ("grün".encode("utf-16-le"), "utf-16", "grün"),
+        (b"gr\xfcn", "utf-8", "gr\ufffdn"),
+        ("grün".encode(), "rot13", "grün"),
+        ("grün".encode(), "zlib_codec", "grün"),
+        ("grün".encode(), "utf-7", "grün"),
+        ("grün".encode(), "no such thing \ud800", "grün"),
+        ("grü".encode()[:-1], "", "gr"),
+        (b"", "", ""),
+    ],
+)
+def test_a_text_is_spelled_as_it_says(data: bytes, charset: str, text: str) -> None:
+    """The mark first, then the header, then UTF-8 where it fits, at last Windows-1252."""
+    assert decode(data, ContentType(name="text/plain", charset=charset, kind="text")) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "declared", "text"),
+    [
+        ('<meta charset="windows-1251">п'.encode("cp1251"), PAGE, "п"),
+        ("<META http-equiv=x content='text/html; charset=koi8-r'>п".encode("koi8-r"), PAGE, "п"),
+        ("<meta charset=utf-16>п".encode(), PAGE, "п"),
+        ('<?xml version="1.0" encoding="koi8-r"?>п'.encode("koi8-r"), PLAIN, "п"),
+        ('<meta charset="koi8-r">п'.encode(), PLAIN, "п"),
+        (b" " * 1100 + '<meta charset="koi8-r">п'.encode(), PAGE, "п"),
+    ],
+)
+def test_a_text_may_say_itself_how_it_is_spelled(
+    data: bytes, declared: ContentType, text: str
+) -> None:
+    """A page and an XML text do, near their beginning."""
+    assert decode(data, declared)[-1] == text
+
+
+@given(st.binary(), st.text(max_size=20), st.sampled_from(["html", "text"]))
+def test_every_body_is_some_text(data: bytes, charset: str, kind: str) -> None:
+    """Whatever it is and says."""
+    declared = ContentType(name="", charset=charset, kind="html" if kind == "html" else "text")
+    assert decode(data, declared).encode("utf-8", "replace") is not None
+
+
+def fed(encoding: str, max_bytes: int, *chunks: bytes) -> Decompressor:
+    body = Decompressor(encoding, max_bytes)
+    for chunk in chunks:
+        body.feed(chunk)
+    body.end()
+    return body
+
+
+def test_a_body_is_kept_up_to_the_cap() -> None:
+    """One byte more than fits sets the flag, and is not kept."""
+    fits, more = fed("", 4, b"ab", b"cd"), fed("identity", 4, b"ab", b"cde")
+    assert (fits.data, fits.is_full, fits.done) == (b"abcd", False, False)
+    assert (more.data, more.is_full, more.done) == (b"abcd", True, True)
+
+
+@given(st.binary(max_size=300), st.integers(1, 50), st.integers(100, 400))
+def test_unpacking_gives_what_was_packed(data: bytes, step: int, cap: int) -> None:
+    """In whatever chunks it comes, and however many members there are; never more than the cap."""
+    packed = gzip.compress(data) + gzip.compress(b"tail")
+    whole = data + b"tail"
+    body = fed("gzip", cap, *(packed[at : at + step] for at in range(0, len(packed), step)))
+    assert body.data == whole[:cap]
+    assert body.is_full or len(whole) <= cap
+    assert not body.is_broken
+
+
+def test_a_bomb_is_unpacked_to_the_cap_only() -> None:
+    """A hundred megabytes in a hundred kilobytes cost what the cap says (decoded size counts)."""
+    squeeze = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(squeeze.compress(bytes(1_000_000)) for _ in range(100)) + squeeze.flush()
+    body = fed("gzip", 200_000, bomb)
+    assert (len(body.data), body.is_full) == (200_000, True)
+
+
+def test_what_unpacks_to_nothing_ends_too() -> None:
+    """Empty members for ever are held to what arrived."""
+    body = fed("x-gzip", 100, *[gzip.compress(b"")] * 11)
+    assert (body.data, body.is_full) == (b"", True)
+
+
+@pytest.mark.parametrize(
+    "chunks", [(b"not gzip", b"more"), (gzip.compress(b"ab")[:-1],), (gzip.compress(b"ab"), b"x")]
+)
+def test_what_is_not_packed_as_it_says_is_broken(chunks: tuple[bytes, ...]) -> None:
+    """No gzip, or one that ends too early."""
+    body = fed("gzip", 100, *chunks)
+    assert (body.is_broken, body.done) == (True, True)
+
+
+def test_nothing_is_packed_as_nothing() -> None:
+    """Answers without a body say gzip as well."""
+    body = fed("gzip", 100)
+    assert (body.data, body.is_broken) == (b"", False)
+
+
+def test_an_answer_of_countless_files_ends() -> None:
+    """Nobody is held up by a chunk that begins anew some thousand times (P9)."""
+    body = fed("gzip", 1_000_000, gzip.compress(b"") * 3_000 + gzip.compress(b"tail"))
+    assert (body.data, body.is_full, body.is_broken) == (b"", True, False)
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd"])
+def test_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
+    """Only gzip is unpacked within a bound."""
+    with pytest.raises(ValueError, match=encoding):
+        Decompressor(encoding, 100)

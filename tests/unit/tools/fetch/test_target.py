@@ -1,5 +1,6 @@
-"""How a URL is read before anything is done with it."""
+"""Where a fetch may go: how a URL is read, and which addresses it may connect to."""
 
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from urllib.parse import urlsplit
 
 import pytest
@@ -8,10 +9,14 @@ from hypothesis import strategies as st
 
 from zeroclaw.tools.fetch.target import (
     MAX_URL_CHARS,
+    AllowedHosts,
     Target,
     TargetRefused,
+    embedded_address,
+    read_allowed,
     read_target,
     redirected,
+    refusal_of,
 )
 
 PORTS = (80, 443, 8080)
@@ -149,3 +154,187 @@ def test_policy_and_header_call_a_host_what_it_is() -> None:
     assert SOURCE.resource == "host:example.org:443"
     assert (SOURCE.authority, SOURCE.is_plain) == ("example.org", False)
     assert read_target("http://example.org/", PORTS).is_plain
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+NOTHING = AllowedHosts()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "1.1.1.1",
+        "8.8.8.8",
+        "93.184.216.34",
+        "9.255.255.255",
+        "11.0.0.0",
+        "100.63.255.255",
+        "100.128.0.0",
+        "126.255.255.255",
+        "128.0.0.0",
+        "169.253.255.255",
+        "169.255.0.0",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.167.255.255",
+        "192.169.0.0",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "2606:4700:4700::1111",
+        "2001:4860:4860::8888",
+        "2a00:1450:4001:82f::200e",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+    ],
+)
+def test_the_public_internet_is_open(address: str) -> None:
+    """Right up to the edges of what is not public."""
+    assert refusal_of(address, "example.org", NOTHING) == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("0.0.0.0", "an unspecified address"),
+        ("0.1.2.3", "an unspecified address"),
+        ("10.0.0.1", "a private address"),
+        ("100.64.0.1", "an address behind a carrier's NAT"),
+        ("100.127.255.255", "an address behind a carrier's NAT"),
+        ("127.0.0.1", "a loopback address"),
+        ("127.255.255.254", "a loopback address"),
+        ("169.254.1.1", "a link-local address"),
+        ("172.16.0.1", "a private address"),
+        ("172.31.255.255", "a private address"),
+        ("192.0.0.9", "a reserved address"),
+        ("192.0.2.1", "an address for documentation"),
+        ("192.88.99.1", "a reserved address"),
+        ("192.168.1.1", "a private address"),
+        ("198.18.0.1", "an address for benchmarks"),
+        ("198.19.255.255", "an address for benchmarks"),
+        ("198.51.100.1", "an address for documentation"),
+        ("203.0.113.1", "an address for documentation"),
+        ("224.0.0.1", "a multicast address"),
+        ("239.255.255.255", "a multicast address"),
+        ("240.0.0.1", "a reserved address"),
+        ("255.255.255.255", "a reserved address"),
+        ("169.254.169.254", "where a cloud hands out credentials"),
+        ("168.63.129.16", "where a cloud hands out credentials"),
+        ("100.100.100.200", "where a cloud hands out credentials"),
+        ("fd00:ec2::254", "where a cloud hands out credentials"),
+        ("::ffff:169.254.169.254", "where a cloud hands out credentials"),
+        ("::", "an unspecified address"),
+        ("::1", "a loopback address"),
+        ("::2", "a reserved address"),
+        ("::127.0.0.1", "a reserved address"),
+        ("::ffff:127.0.0.1", "a loopback address"),
+        ("::ffff:0:127.0.0.1", "a reserved address"),
+        ("64:ff9b::10.0.0.1", "a private address"),
+        ("64:ff9b:1::8.8.8.8", "a private address"),
+        ("100::1", "a reserved address"),
+        ("2001::1", "a tunnel's address"),
+        ("2001:2::1", "a reserved address"),
+        ("2001:db8::1", "an address for documentation"),
+        ("2002:7f00:1::", "a tunnel's address"),
+        ("3fff::1", "an address for documentation"),
+        ("4000::1", "a reserved address"),
+        ("5f00::1", "a reserved address"),
+        ("fc00::1", "a private address"),
+        ("fe80::1", "a link-local address"),
+        ("fe80::1%eth0", "an address of one network interface"),
+        ("2606:4700::1%eth0", "an address of one network interface"),
+        ("fec0::1", "a reserved address"),
+        ("ff02::1", "a multicast address"),
+        ("", "not an address"),
+        ("localhost", "not an address"),
+        ("127.1", "not an address"),
+        ("0127.0.0.1", "not an address"),
+    ],
+)
+def test_all_else_is_refused_with_a_reason(address: str, reason: str) -> None:
+    """What is not plainly public is closed, however it is written."""
+    assert refusal_of(address, "example.org", NOTHING) == reason
+
+
+NETWORKS = (
+    "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16"
+    " 224.0.0.0/4 240.0.0.0/4"
+)
+PRIVATE = st.sampled_from(NETWORKS.split()).flatmap(
+    lambda network: st.ip_addresses(v=4, network=network)
+)
+
+
+@given(PRIVATE)
+def test_no_disguise_opens_a_private_address(address: IPv4Address) -> None:
+    """Mapped, compatible, translated, tunnelled by 6to4 or Teredo: it stays closed."""
+    number = int(address)
+    disguises = [
+        address,
+        IPv6Address((0xFFFF << 32) | number),
+        IPv6Address(number),
+        IPv6Address((0x64FF9B << 96) | number),
+        IPv6Address((0x64FF9B0001 << 80) | number),
+        IPv6Address((0x2002 << 112) | (number << 80)),
+        IPv6Address((0x20010000 << 96) | (number << 64)),
+        IPv6Address((0x20010000 << 96) | (number ^ 0xFFFF_FFFF)),
+    ]
+    assert [one for one in disguises if not refusal_of(str(one), "example.org", NOTHING)] == []
+
+
+@given(st.ip_addresses())
+def test_what_is_open_is_public_by_pythons_own_lists_too(
+    address: IPv4Address | IPv6Address,
+) -> None:
+    """Whatever Python takes for private, ours refuses; the other way round ours is stricter."""
+    verdict = refusal_of(str(address), "example.org", NOTHING)
+    judged = embedded_address(address)
+    assert verdict or not (
+        judged.is_private
+        or judged.is_loopback
+        or judged.is_link_local
+        or judged.is_multicast
+        or judged.is_reserved
+        or judged.is_unspecified
+    )
+
+
+@given(st.text())
+def test_no_text_breaks_the_judgement(text: str) -> None:
+    """A resolver may answer anything; what is no address is refused."""
+    assert refusal_of(text, "example.org", NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("entry", "host", "address", "is_open"),
+    [
+        ("192.168.1.10", "wiki.lan", "192.168.1.10", True),
+        ("192.168.1.10", "wiki.lan", "::ffff:192.168.1.10", True),
+        ("192.168.1.10", "wiki.lan", "192.168.1.11", False),
+        ("192.168.1.0/24", "wiki.lan", "192.168.1.11", True),
+        ("192.168.1.7/24", "wiki.lan", "192.168.1.11", True),
+        ("fd00::/8", "wiki.lan", "fd12::1", True),
+        ("::1", "localhost", "::1", True),
+        ("Wiki.LAN.", "wiki.lan", "10.0.0.1", True),
+        ("wiki.lan", "evil.wiki.lan", "10.0.0.1", False),
+        ("lan", "wiki.lan", "10.0.0.1", False),
+        ("0.0.0.0/0", "example.org", "169.254.169.254", False),
+        ("169.254.0.0/16", "example.org", "169.254.169.254", False),
+        ("example.org", "example.org", "169.254.169.254", False),
+        ("169.254.169.254", "example.org", "169.254.169.254", True),
+        ("169.254.169.253", "example.org", "169.254.169.254", False),
+    ],
+)
+def test_the_operator_opens_what_they_name(
+    entry: str, host: str, address: str, is_open: bool
+) -> None:
+    """An address, a network or a name; a cloud's credentials only by their very address."""
+    assert (refusal_of(address, host, read_allowed((entry,))) == "") is is_open
+
+
+def test_what_is_opened_is_read_as_networks_and_names() -> None:
+    """Names are compared in lower case, without the dot of the root."""
+    assert read_allowed(("10.0.0.7/8", "Wiki.lan.")) == AllowedHosts(
+        networks=(ip_network("10.0.0.0/8"),), names=frozenset({"wiki.lan"})
+    )
