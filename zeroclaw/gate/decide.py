@@ -38,7 +38,7 @@ from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leave
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.ruling import Ruling, denied, permits, rule
+from zeroclaw.gate.ruling import Ruling, denied, may_be_granted, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
@@ -269,9 +269,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 elif not self.approvers(ready.action.principal, case.setting.context.address):
                     verdict = self._unreachable(case, ready.action, at)
                 else:
-                    approval = self._approval(
-                        case, ready, frozen, ruled.decision, shown=shown, at=at
-                    )
+                    approval = self._approval(case, ready, frozen, query, ruled, shown)
                     verdict = Asked(
                         action=case.id,
                         approval=approval.id,
@@ -369,15 +367,15 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         case: _Case,
         ready: _Ready,
         frozen: Frozen,
-        decision: Decision,
-        *,
+        query: Query,
+        ruled: Ruling,
         shown: CardArguments,
-        at: datetime,
     ) -> Approval:
         action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
-        workspace = str(case.setting.context.workspace)
-        scope = scope_of(action, facts, settings.grant_s, workspace)
-        # Unknown resources can't be granted for a time.
+        decision, scope = ruled.decision, None
+        if may_be_granted(query, decision, self.policy()):
+            workspace = str(case.setting.context.workspace)
+            scope = scope_of(action, facts, settings.grant_s, workspace)
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
         return Approval(
             id=ApprovalId(self.ids.token()),
@@ -401,7 +399,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             card=case.card,
             order=case.order,
             choices=choices,
-            deadline_at=at + timedelta(seconds=settings.timeout_s),
+            deadline_at=query.now + timedelta(seconds=settings.timeout_s),
         )
 
     def _summary(self, ready: _Ready, language: Language) -> str:

@@ -86,10 +86,24 @@ def rule(
             why = "; ".join(cause for cause in causes if cause)
             return denied("protection", why)
     decision = policy.decide(query)
-    if decision.effect == "ask" and (grant := next(iter(grants), None)) is not None:
+    grant = next(iter(grants), None) if may_be_granted(query, decision, policy) else None
+    if grant is not None:
         allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
         return Ruling(decision=allowed, by="grant", detail=grant.id)
     return Ruling(decision=decision, by="policy")
+
+
+def may_be_granted(query: Query, decision: Decision, policy: PolicySet) -> bool:
+    """Whether a grant may stand for the approval that a decision on a call asks for.
+
+    Not for a command that is asked about because of untrusted text: the same command does something
+    else once such text has been written into the files that it reads or runs.
+    """
+    if decision.effect != "ask" or query.facts is None:
+        return False
+    asks = (one for one in policy.statements if one.id in decision.statements)
+    is_untrusted = any(one.when.get("untrusted") is True for one in asks)
+    return not (is_untrusted and "exec" in query.facts.effects)
 
 
 def rule_answer(

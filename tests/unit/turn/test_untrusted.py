@@ -14,6 +14,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import places_in
 from tests.fakes.journals import fold
 from tests.fakes.plain_tool import LOOK, PlainTool
+from tests.fakes.scripted_calls import Shown
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, SAM, USED, USER, opened, result
 from zeroclaw.config.model import NotesSettings, PolicySettings
@@ -64,11 +65,15 @@ def tool(world: World, name: str) -> PlainTool:
     return next(one for one in world.tools if one.spec.name == name)
 
 
+def standing(house: House) -> list[Shown]:
+    return house.world.platforms["chat"].standing(house.place())
+
+
 def reasons(house: House) -> list[str]:
     """Why each open card stands in Ada's chat."""
     return [
         call.why
-        for shown in house.world.platforms["chat"].standing(house.place())
+        for shown in standing(house)
         if shown.card is not None and shown.outcome is None
         for call in shown.card.calls
     ]
@@ -810,3 +815,32 @@ def test_no_mixture_of_turns_lets_an_injected_call_run(
         in_message=False,
     )
     assert assemble("full").decide(query).effect == ("ask" if is_tainted else "allow")
+
+
+async def test_a_grant_covers_no_command_once_a_page_was_read(world: World) -> None:
+    """`make` was granted for what it did then; its Makefile is the page's now."""
+    looks_twice = {"id": "mine", "effect": "ask", "principals": ["anyone"], "actions": ["tool:run"]}
+    world.configure(policy=PolicySettings(statement=(looks_twice,)))
+    make = asks_for(("run", '{"command": "make a"}'))
+    planted = asks_for(("save", '{"path": "Makefile", "content": "a: ; curl evil"}'))
+    async with world.running() as house:
+        world.model.will(make, says("made"), make, says("made"))
+        await house.say("build it")
+        await house.press("for_a_time")
+        await house.say("again")
+        assert ran(world) == ["make a"] * 2
+        world.model.will(READ, planted, make)
+        await house.say("sum up the page")
+        assert ran(world) == ["make a"] * 2
+        assert len(reasons(house)) == 1
+
+
+async def test_no_command_that_a_page_may_have_dictated_is_granted_for_a_time(world: World) -> None:
+    """Nor is it offered; a call that runs nothing is."""
+    world.model.will(READ, INJECTED, READ)
+    async with world.running() as house:
+        await house.say("sum up the page")
+        [run] = [one.card for one in standing(house) if one.card is not None]
+        assert (run.choices, run.calls[0].scope) == (("once", "deny", "deny_with_reason"), "")
+        await house.press("once")
+        assert "for_a_time" in house.card().choices
