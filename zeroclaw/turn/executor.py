@@ -196,6 +196,9 @@ class EffectExecutor:
         call = slot.call
         frozen = await self._turn.frozen(action)
         stopped, writes = await self.calls.check(frozen, call, slot.approval)
+        if isinstance(stopped, Stopped) and slot.started:
+            # An earlier process started it.
+            return await self._unknown(action, call)
         if isinstance(stopped, Stopped):
             reason = f"`{call.name}` did not run: {stopped.reason}"
             people = catalogue.CALL_DID_NOT_RUN.to(
@@ -222,6 +225,9 @@ class EffectExecutor:
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart lost, for the model and for the operators (P3)."""
+        await self._tell(await self._unknown(action, call))
+
+    async def _unknown(self, action: ActionId, call: ToolCall) -> Transition:
         people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
         whose = self._opened.principal
         says = catalogue.MAY_HAVE_RUN.about(
@@ -237,7 +243,7 @@ class EffectExecutor:
             by="restart",
             for_people=people,
         )
-        await self._tell(replace(self._call_ended(ended), writes=(told,)))
+        return replace(self._call_ended(ended), writes=(told,))
 
     def _call_ended(self, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded about it."""

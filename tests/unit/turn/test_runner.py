@@ -9,6 +9,7 @@ from tests.fakes.house import House, World
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config.model import PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Waiting
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId, ItemId
@@ -275,6 +276,29 @@ async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
         assert len([one for one in await house.journal() if isinstance(one, TurnResumed)]) == 3
         await house.say("/retry", "ben")
         assert house.texts("ben")[-1] == "ok"
+
+
+async def test_a_call_that_started_before_a_restart_and_may_not_run_again_may_have_run(
+    world: World,
+) -> None:
+    """The operator denied it meanwhile; that says nothing of what it did before (P3)."""
+    world.look.hold = asyncio.Event()
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look", "ben")
+        assert len(world.look.runs) == 1
+    denied: dict[str, object] = {
+        "id": "mine",
+        "effect": "deny",
+        "principals": ["anyone"],
+        "actions": ["tool:look"],
+    }
+    world.configure(policy=PolicySettings(statement=(denied,)))
+    async with world.running() as house:
+        assert len(world.look.runs) == 1
+        assert "may have run" in world.model.asked()[-1]
+        assert (await house.audited())[-1] == "unknown"
+        assert "may have run" in house.texts()[-1]
 
 
 async def test_the_operators_read_once_that_a_turn_was_given_up(world: World) -> None:
