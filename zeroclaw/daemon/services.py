@@ -256,6 +256,7 @@ class Services:
                 ids=foundation.ids,
                 settings=settings,
                 approvers=self.operators.approvers,
+                approver_now=self.context.approver_now,
             ),
             arrivals=Downloads(
                 store=foundation.store,

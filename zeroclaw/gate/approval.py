@@ -108,6 +108,7 @@ class Approval(ApprovalRequest):
         by: Who ended it, for people; empty for the deadline.
         reason: The reason of a denial; redacted.
         choice: The answer; None when no approver answered.
+        answerer: Who gave it, as `<channel>:<sender id>`; empty in rows of an earlier release.
         at: When it ended.
     """
 
@@ -131,6 +132,7 @@ class Approval(ApprovalRequest):
     scope: Scope | None = None
     state: State = "pending"
     choice: Choice | None = None
+    answerer: str = ""
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -191,7 +193,8 @@ def answer(
     if choice == "deny_with_reason" and not reason.strip():
         return AnswerResult(request=approval, how="reason_wanted")
     why = "" if is_yes(choice) else reason.strip()
-    return replace(result, request=replace(result.request, choice=choice, reason=why))
+    ended = replace(result.request, choice=choice, reason=why, answerer=principal.identity)
+    return replace(result, request=ended)
 
 
 def is_yes(choice: Choice) -> bool:
@@ -233,7 +236,7 @@ def _refusal(
         whom = who(approval.approvers, language)
         return catalogue.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
     if not approval.requester_may_answer and any(
-        _same_person(asks, principal) for asks in (approval.requester, requester)
+        is_same_person(asks, principal) for asks in (approval.requester, requester)
     ):
         return catalogue.NOT_THE_ONE_WHO_ASKS.to(language)
     if choice not in approval.choices:
@@ -257,7 +260,7 @@ def _who(approver: str, language: Language) -> str:
     return name if kind == "person" else approver
 
 
-def _same_person(one: Principal, other: Principal) -> bool:
+def is_same_person(one: Principal, other: Principal) -> bool:
     """Whether two principals are one person, perhaps under a new name."""
     return one.id == other.id or one.identity == other.identity
 

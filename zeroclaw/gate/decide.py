@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar, assert_never
 
+from zeroclaw.card_words import by_whom
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.envelope import ActionId, Address, ApprovalId, Principal, Reader, is_off_the_record
@@ -31,12 +32,12 @@ from zeroclaw.gate.action import (
     parse_arguments,
     propose,
 )
-from zeroclaw.gate.approval import ALL_CHOICES, Approval
+from zeroclaw.gate.approval import ALL_CHOICES, Approval, is_same_person
 from zeroclaw.gate.audit import Entry, Kind
 from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leaves_no_trace
-from zeroclaw.gate.grant import Grant, covers, is_granted_by
-from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_ruled
+from zeroclaw.gate.grant import covers
+from zeroclaw.gate.policy import PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Ruling, denied, may_be_granted, permits, rule
 from zeroclaw.gate.scope import scope_of
@@ -60,7 +61,7 @@ from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.resource import resource_form
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized
 from zeroclaw.tool import Arguments, Tool, ToolContext, line_of
 from zeroclaw.value import Struct, Value, replace
 
@@ -136,6 +137,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         settings: Deadlines and approvers.
         approvers: Returns who is asked about this principal's call in this chat; empty when no
             approver can be reached.
+        approver_now: Returns who has an identity, `<channel>:<sender id>`, if they may answer
+            requests about a tool now; else None.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
     """
 
@@ -148,6 +151,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     ids: Ids
     settings: CurrentConfig
     approvers: Callable[[Principal, Address], tuple[Reader, ...]]
+    approver_now: Callable[[str, str], Principal | None]
     resolve_timeout_s: float = 10.0
 
     async def gate_batch(self, calls: Iterable[ToolCall], setting: Setting) -> GatedBatch:
@@ -220,11 +224,15 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     ) -> Cleared | Stopped:
         query = self._query(ready, setting, at)
         ruled = self._rule(ready, setting, query)
-        approved = approval is not None and approval.state == "approved"
-        effect, why = ruled.decision.effect, ruled.decision.why
-        if effect == "allow" or (effect == "ask" and approved):
+        effect = ruled.decision.effect
+        if effect == "ask" and approval is not None and approval.state == "approved":
+            if not self._counts(approval.answerer, approval.tool, setting):
+                why = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
+                return _stopped(why, setting, by="approvers")
+            effect = "allow"
+        if effect == "allow":
             return self._cleared(ready, query, ruled)
-        told = self._told(ruled, query, setting)
+        why, told = ruled.decision.why, self._told(ruled, query, setting)
         if effect == "ask":
             why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
@@ -269,7 +277,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 elif not self.approvers(ready.action.principal, case.setting.context.address):
                     verdict = self._unreachable(case, ready.action, at)
                 else:
-                    approval = self._approval(case, ready, frozen, query, ruled, shown)
+                    approval = self._approval(case, ready, frozen, query, ruled, shown=shown)
                     verdict = Asked(
                         action=case.id,
                         approval=approval.id,
@@ -344,7 +352,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
-        facts, may_answer = ready.facts, self.settings.config.approvals.requester_may_answer
+        facts = ready.facts
         if _leaves_a_trace(setting, query):
             return denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
@@ -358,8 +366,19 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 one
                 for one in setting.grants
                 if covers(one, ready.action, facts, query.now)
-                and (may_answer or not _is_own(one, ready.action.principal, setting.known))
+                and self._counts(one.granter_sender, one.tool, setting)
             ),
+        )
+
+    def _counts(self, answerer: str, tool: str, setting: Setting) -> bool:
+        """Whether a yes still counts: who gave it may approve such a call of this person now (P5)."""
+        may_answer = self.settings.config.approvals.requester_may_answer
+        if not answerer:  # a row of an earlier release
+            return may_answer
+        approver, asks = self.approver_now(answerer, tool), setting.context.principal
+        return approver is not None and (
+            may_answer
+            or not any(is_same_person(one, approver) for one in (asks, setting.known or asks))
         )
 
     def _approval(
@@ -369,6 +388,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         frozen: Frozen,
         query: Query,
         ruled: Ruling,
+        *,
         shown: CardArguments,
     ) -> Approval:
         action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
@@ -492,11 +512,6 @@ def _leaves_a_trace(setting: Setting, query: Query) -> bool:
     return off and (query.facts is None or not leaves_no_trace(query.facts))
 
 
-def _is_own(grant: Grant, requester: Principal, known: Principal | None) -> bool:
-    """Whether the requester gave a grant, by their earlier or current identity (P5)."""
-    return is_granted_by(grant, requester) or is_granted_by(grant, known or requester)
-
-
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:
     """Whether conversation, person and approval belong to exactly this call (P5)."""
     action, context = frozen.action, setting.context
@@ -513,7 +528,7 @@ def _language_of(setting: Setting) -> Language:
     return setting.context.principal.language
 
 
-def _stopped(why: Sentence, setting: Setting, *, by: str) -> Stopped:
+def _stopped(why: Localized, setting: Setting, *, by: str) -> Stopped:
     told = why.to(_language_of(setting))
     return Stopped(reason=why.to(ENGLISH), for_people=told, by=by)
 

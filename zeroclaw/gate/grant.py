@@ -107,12 +107,6 @@ def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> boo
     return bound == _hash(action) if bound or must_be_exact(action.resources, facts) else True
 
 
-def is_granted_by(grant: Grant, requester: Principal) -> bool:
-    """Whether the requester granted it, under any name, or that is unknown."""
-    known = {grant.granter, grant.granter_sender} - {""}
-    return not known or not known.isdisjoint({requester.id, requester.identity})
-
-
 def _hash(action: Action) -> str:
     return hashlib.sha256(action.canonical_arguments.encode()).hexdigest()
 

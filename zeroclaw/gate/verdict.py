@@ -147,7 +147,8 @@ class Stopped(Value):
     Attributes:
         reason: One line, for `refuse` with outcome `denied`.
         for_people: The same in the language of a person who called the tool themselves.
-        by: For the audit: `policy`, `protection`, `integrity` or `resources`.
+        by: For the audit: `people`, `policy`, `protection`, `approvers`, `integrity` or
+            `resources`.
     """
 
     reason: str

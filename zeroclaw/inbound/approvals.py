@@ -19,9 +19,7 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval
-from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
-from zeroclaw.gate.ruling import rule_answer
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext, Plan
@@ -159,8 +157,9 @@ class Approvals(Struct, eq=False):
         address, principal, language = given.address, given.principal, given.language
         lines: list[str] = []
         at, place = self.context.clock.now(), address.key()
+        approvers = self.context.settings.config.approvals.approvers
         async for one in APPROVALS.all(self.context.store, state="pending"):
-            may = self._may(one, principal, at)
+            may = self.context.may_approve(principal, one.tool)
             number = approvals.number_of(one, place)
             is_shown = address.direct or bool(number)
             if not (is_shown or one.conversation == given.here):
@@ -168,7 +167,7 @@ class Approvals(Struct, eq=False):
             if may or one.requester.id == principal.id:
                 name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
                 until = wording.ended(one, language)
-                who = approvals.who(one.approvers, language)
+                who = approvals.who(approvers, language)
                 whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
                 summary = escape_invisible(approvals.summary_in(one, language))
                 # The list is on the record in the chat that asked for it.
@@ -211,15 +210,16 @@ class Approvals(Struct, eq=False):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
             return met, pairing.toast(met, principal.language)
-        # A reload that forbids it also applies to requests that are already open.
-        may_answer = self.context.settings.config.approvals.requester_may_answer
+        # A reload also applies to requests that are already open.
+        now = self.context.settings.config.approvals
+        may_answer = one.requester_may_answer and now.requester_may_answer
         found = approvals.answer(
-            one if may_answer else replace(one, requester_may_answer=False),
+            replace(one, approvers=now.approvers, requester_may_answer=may_answer),
             principal=principal,
             requester=self.context.people.by_now(one.requester),
             choice=choice,
             admitted_at=at,
-            may_approve=self._may(one, principal, at),
+            may_approve=self.context.may_approve(principal, one.tool),
             reason=self.context.redact(reason),
         )
         return found, wording.toast(found, principal.language)
@@ -227,11 +227,6 @@ class Approvals(Struct, eq=False):
     def may_pair(self, principal: Principal) -> bool:
         """Whether a person may answer pairing requests; where they ask from does not matter."""
         return self.context.may(principal, "command:pair")
-
-    def _may(self, one: Approval, principal: Principal, at: datetime) -> bool:
-        query = Query(principal=principal, action=f"approve:{one.tool}", now=at)
-        ruling = rule_answer(query, policy=self.context.policy(), approvers=one.approvers)
-        return ruling.decision.effect == "allow"
 
     async def _ending(
         self,

@@ -13,6 +13,7 @@ from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, 
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
 from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.ruling import rule_answer
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
@@ -160,6 +161,18 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         """Return the query whether a principal may do something now."""
         now = self.clock.now()
         return Query(principal=principal, action=action, now=now, direct=direct, own=own)
+
+    def may_approve(self, principal: Principal, tool: str) -> bool:
+        """Whether a principal may answer requests about a tool now."""
+        query = self.query(principal, f"approve:{tool}", direct=None, own=None)
+        approvers = self.settings.config.approvals.approvers
+        ruling = rule_answer(query, policy=self.policy(), approvers=approvers)
+        return ruling.decision.effect == "allow"
+
+    def approver_now(self, identity: str, tool: str) -> Principal | None:
+        """Return who has an identity if they may answer requests about a tool now, else None."""
+        found = self.people.identified(identity)
+        return found if found is not None and self.may_approve(found, tool) else None
 
     def may(
         self,

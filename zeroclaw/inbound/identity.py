@@ -241,6 +241,11 @@ class People:
         )
         return "" if may else CONFIGURATION
 
+    def identified(self, identity: str) -> Principal | None:
+        """Return the principal of `<channel>:<sender id>`; None if they are not let in now."""
+        channel, sender = identity_parts(identity)
+        return self.admit(channel, Sender(id=sender, verified=True))
+
     def by_now(self, principal: Principal) -> Principal:
         """Return a person's current principal: the configuration may have named them since."""
         return self._found(principal) or principal

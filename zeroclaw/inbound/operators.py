@@ -55,6 +55,7 @@ class Operators(Struct, eq=False):
         chat, else the approvers on the channel that asked, else those anywhere, else the operator
         at this machine.
         """
+        principal = self.people.by_now(principal)
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
         settings = self.settings.config.approvals
         may_answer, approvers = settings.requester_may_answer, settings.approvers

@@ -1,6 +1,7 @@
 """End what a revoked person has under way: their turns, their messages, their grants.
 
-Operators revoke people, and so does a configuration that no longer lets them in. The commit or the
+Operators revoke people, and so does a configuration that no longer lets them in; one that no longer
+lets them approve ends what they granted. The commit or the
 reload closes ingress and the gate at once, in memory. This code then ends what was under way. It
 repeats until nothing is left, and runs once more at each start, so that a kill in between leaves
 nothing running.
@@ -19,6 +20,7 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
+from zeroclaw.inbound.identity import CONFIGURATION
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
 from zeroclaw.value import Struct, replace
@@ -57,7 +59,10 @@ class Revocation(Struct, eq=False):
         found = [row async for row in scan(self.context.store, GRANTS.where())]
         out_by = self.context.people.id_excluded_by
         for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
-            if by := out_by(one.holder) or out_by(one.granter):
+            by = out_by(one.holder) or out_by(one.granter)
+            if one.granter_sender and not self.context.approver_now(one.granter_sender, one.tool):
+                by = by or CONFIGURATION
+            if by:
                 writes = ending(self.context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
                 with suppress(Conflict):  # another writer has just ended it
                     await self._commit(one.conversation, *writes)

@@ -414,6 +414,10 @@ WHAT_IT_TOUCHES_CHANGED = Sentence(
 NEEDS_APPROVAL_BY_NOW = Sentence(
     en="it needs approval now: {why}", de="er braucht inzwischen eine Freigabe: {why}"
 )
+MAY_NO_LONGER_APPROVE = Sentence(
+    en="{who} approved it and may no longer do so",
+    de="{who} hat ihn freigegeben und darf das nicht mehr",
+)
 STATEMENT_ASKS = Sentence(en="`{id}` asks{note}", de="`{id}` fragt nach{note}")
 STATEMENT_DENIES = Sentence(en="`{id}` denies it{note}", de="`{id}` verbietet es{note}")
 NO_STATEMENT_ALLOWS = Sentence(

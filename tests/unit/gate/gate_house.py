@@ -138,6 +138,7 @@ class House:
     policy: PolicySet = field(default_factory=lambda: assemble("supervised"))
     resolve_timeout_s: float = 10.0
     clock: ManualClock = field(default_factory=ManualClock)
+    approvers_now: Mapping[str, Principal] = field(default_factory=lambda: {ANN.identity: ANN})
 
     def gate(self) -> Gate:
         redactor = Redactor(references={SECRET: '{env="FISH"}'})
@@ -152,6 +153,7 @@ class House:
             ids=CountingIds(),
             settings=LiveConfig(Config(approvals=APPROVALS), ()),
             approvers=lambda _principal, here: (Reader(address=here),),
+            approver_now=lambda identity, _tool: self.approvers_now.get(identity),
             resolve_timeout_s=self.resolve_timeout_s,
         )
 

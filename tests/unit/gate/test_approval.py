@@ -73,7 +73,9 @@ OPEN = Approval(
     deadline_at=DEADLINE,
     numbers=(Numbered(place="p", number=4), Numbered(place="q", number=9)),
 )
-APPROVED = replace(OPEN, state="approved", by="Ann", choice="once", at=BEFORE)
+APPROVED = replace(
+    OPEN, state="approved", by="Ann", choice="once", answerer=ANN.identity, at=BEFORE
+)
 
 
 def press(
@@ -470,6 +472,7 @@ class Races(RuleBasedStateMachine):
         open_until = found.deadline_at if found.state == "pending" else None
         assert (self.row.state, self.row.due_at) == (found.state, open_until)
         fixed = replace(found, state="pending", by="", reason="", choice=None, at=None)
+        fixed = replace(fixed, answerer="")
         assert fixed == ASKED
 
     def teardown(self) -> None:

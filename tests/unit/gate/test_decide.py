@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.counting_ids import numbered_ulid
 from tests.fakes.manual_clock import EPOCH
 from tests.unit.gate.gate_house import (
+    ANN,
     BOB,
     CONTEXT,
     KEY,
@@ -43,12 +44,10 @@ from zeroclaw.gate.policy import Reason, Statement
 from zeroclaw.gate.receipt import Fields
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.verdict import REASON_CHARS, Allowed, Asked, Denied, Refusals
+from zeroclaw.gate.verdict import REASON_CHARS, Allowed, Asked, Denied, Refusals, Verdict
 from zeroclaw.redact import MARKER, Redaction, Redactor
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace
-
-ANN = Principal(id="person:ann", roles=frozenset(), channel="web", sender="2", display="Ann")
 
 
 async def test_a_batch_has_room_for_so_many_calls() -> None:
@@ -220,27 +219,47 @@ async def test_a_call_that_no_card_can_show_is_denied() -> None:
     assert [entry.detail for entry in batch.audited[2:]] == ["", why, why]
 
 
-async def test_a_grant_covers_no_call_of_whoever_granted_it() -> None:
+OTHER_BOB = replace(BOB, id="telegram:9", channel="telegram", sender="9")
+NOW_BOB = replace(BOB, id="person:bob")  # the configuration names them since
+
+
+@pytest.mark.parametrize(
+    ("granter", "asks", "verdict"),
+    [
+        (OTHER_BOB, BOB, Allowed),  # nobody knows that they are one person
+        (replace(OTHER_BOB, id="person:bob"), NOW_BOB, Asked),
+        (BOB, NOW_BOB, Asked),
+        (ANN, NOW_BOB, Allowed),
+        (replace(ANN, channel="", sender=""), BOB, Asked),  # an early release did not say who
+    ],
+)
+async def test_a_grant_covers_no_call_of_whoever_granted_it(
+    granter: Principal, asks: Principal, verdict: type[Verdict]
+) -> None:
     """Where the requester may not answer, by whatever name they are known on a channel (P5)."""
+    house = House(approvers_now={granter.identity: granter})
+    first = await house.decide(call("write_file"))
+    scope = first.approvals[0].scope
+    assert scope is not None
+    action = frozen_in(first).action
+    held = grant_for(action, scope, id="01G", number=1, granter=granter, at=EPOCH)
+    if not granter.channel:
+        held = replace(held, granter="", granter_sender="")
+    setting = replace(SETTING, grants=(held,), known=asks)
+    assert type((await house.decide(call("write_file"), setting=setting)).verdicts[0]) is verdict
+
+
+async def test_a_grant_of_whoever_may_no_longer_approve_covers_nothing() -> None:
+    """As they could not give it now (P5)."""
     house = House()
     first = await house.decide(call("write_file"))
     scope = first.approvals[0].scope
     assert scope is not None
-    by_bob, by_ann = (
-        grant_for(frozen_in(first).action, scope, id="01G", number=1, granter=who, at=EPOCH)
-        for who in (replace(BOB, id="person:bob", channel="telegram", sender="9"), ANN)
-    )
-    now_bob = replace(BOB, id="person:bob")  # the configuration names them since
-    cases = ((by_bob, BOB), (by_bob, now_bob), (by_ann, now_bob))
-    decided = [
-        (
-            await house.decide(
-                call("write_file"), setting=replace(SETTING, grants=(one,), known=known)
-            )
-        ).verdicts[0]
-        for one, known in cases
-    ]
-    assert [type(one) for one in decided] == [Allowed, Asked, Allowed]
+    action = frozen_in(first).action
+    held = grant_for(action, scope, id="01G", number=1, granter=ANN, at=EPOCH)
+    house.approvers_now = {}
+    decided = await house.decide(call("write_file"), setting=replace(SETTING, grants=(held,)))
+    assert isinstance(decided.verdicts[0], Asked)
 
 
 async def test_the_asks_of_a_batch_share_one_card() -> None:

@@ -18,7 +18,6 @@ from zeroclaw.gate.grant import (
     describe,
     grant_for,
     is_called,
-    is_granted_by,
     name_of,
     to_put,
 )
@@ -210,23 +209,3 @@ def test_a_grant_has_one_name_everywhere() -> None:
         assert is_called(one, word)
     for word in ("4", "WXYZ12", ""):
         assert not is_called(one, word)
-
-
-@pytest.mark.parametrize(
-    ("requester", "own"),
-    [
-        (ANN, True),
-        (replace(ANN, channel="telegram", sender="7"), True),  # the same person elsewhere
-        (replace(ANN, id="web:2"), True),  # the same sender, named no more
-        (replace(ANN, id="person:bob", sender="9"), False),
-    ],
-)
-def test_who_granted_it_is_known_under_every_name(requester: Principal, own: bool) -> None:
-    """By the person and by the platform's id, whatever the configuration says since. P5."""
-    assert is_granted_by(grant(action(A)), requester) is own
-
-
-def test_a_grant_of_nobody_known_counts_as_everybodys_own() -> None:
-    """Rows of an early release do not say who granted them; that fails closed."""
-    unknown = replace(grant(action(A)), granter="", granter_sender="")
-    assert is_granted_by(unknown, replace(ANN, id="person:bob", sender="9"))

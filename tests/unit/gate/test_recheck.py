@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.unit.gate.gate_house import (
+    ANN,
     BOB,
     CONTEXT,
     KEY,
@@ -29,7 +31,7 @@ from tests.unit.gate.gate_house import (
     unresolvable,
 )
 from zeroclaw.config.model import ApprovalSettings, Config
-from zeroclaw.envelope import ActionId, ConversationId, Reader
+from zeroclaw.envelope import ActionId, ConversationId, Principal, Reader
 from zeroclaw.gate.action import Frozen, freeze
 from zeroclaw.gate.approval import Approval, State
 from zeroclaw.gate.audit import Kind
@@ -54,7 +56,8 @@ async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
     frozen = frozen_in(batch)
     if isinstance(verdict, Allowed):
         return frozen, None
-    return frozen, replace(batch.approvals[0], state="approved", by="Ann", at=EPOCH)
+    asked = batch.approvals[0]
+    return frozen, replace(asked, state="approved", by="Ann", answerer=ANN.identity, at=EPOCH)
 
 
 def refusal(why: str, *, by: str) -> Stopped:
@@ -131,6 +134,27 @@ async def test_an_approval_that_is_no_yes_lets_nothing_run(state: State) -> None
     stopped = await house.gate().recheck(frozen, SETTING, not_yes)
     assert isinstance(stopped, Stopped)
     assert stopped.reason.startswith("it needs approval now: ")
+
+
+@pytest.mark.parametrize(
+    ("answerer", "now"),
+    [
+        (ANN.identity, {}),
+        (ANN.identity, {ANN.identity: BOB}),  # who asks, which this configuration forbids
+        ("", {ANN.identity: ANN}),  # a row of an earlier release may be theirs
+    ],
+)
+async def test_a_yes_counts_only_while_its_giver_may_give_it(
+    answerer: str, now: Mapping[str, Principal]
+) -> None:
+    """Revoked, an operator no longer, or found out to be the one who asks (P5)."""
+    house = House()
+    frozen, approval = await gated(house, "shell")
+    assert approval is not None
+    house.approvers_now = now
+    approved = replace(approval, answerer=answerer)
+    stopped = refusal("Ann approved it and may no longer do so", by="approvers")
+    assert await house.gate().recheck(frozen, SETTING, approved) == stopped
 
 
 async def test_a_tool_that_is_gone_does_not_run() -> None:
@@ -286,6 +310,7 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         ids=CountingIds(),
         settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
         approvers=lambda _principal, here: (Reader(address=here),),
+        approver_now=lambda _identity, _tool: None,
     )
 
 

@@ -13,7 +13,7 @@ from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw import Answered
-from zeroclaw.config.model import ApprovalSettings, PersonSettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.errors import ChannelUnavailable, Conflict
 from zeroclaw.gate import approval as approvals
@@ -87,6 +87,79 @@ async def test_nobody_answers_their_own_question_once_that_is_forbidden(world: W
         refused = await house.press(who="ada")
         assert refused == "whoever asks may not approve; somebody else has to answer this"
         assert world.poke.runs == []
+
+
+async def test_an_open_question_is_for_whom_the_file_names_now(world: World) -> None:
+    """A reload says who approves, whoever was asked before it (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+        await house.ask("reload")
+        assert await house.press(who="ada") == "only ben may answer this"
+        assert await house.press(who="ben", at="ada") == "approved: `poke`"
+        assert world.poke.runs == [{"a": 1}]
+
+
+BOTH = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
+DORA = PersonSettings(name="dora", ids=("chat:cleo",), roles=("operator",))
+NO_OPERATOR = PEOPLE[0].model_copy(update={"roles": ()})
+LATER: dict[str, dict[str, object]] = {
+    "is no operator any more": {"people": (NO_OPERATOR, PEOPLE[1], DORA)},
+    "is let in no more": {"channels": {"chat": ChannelSettings(allowed_users=("ben", "cleo"))}},
+    "approves nothing any more": {"approvals": ApprovalSettings(approvers=("person:dora",))},
+    "asked, and may not approve": {"approvals": ApprovalSettings(requester_may_answer=False)},
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+async def test_who_may_approve_no_more_has_approved_nothing_that_has_not_started(
+    world: World, later: str
+) -> None:
+    """The first yes waits for the second one; by then it comes from nobody who may give it (P5)."""
+    asks = "ada" if later.startswith("asked") else "ben"
+    world.configure(people=(*PEOPLE, DORA))
+    world.model.will(BOTH)
+    async with world.running() as house:
+        await house.say("poke twice", asks)
+        await house.press(who="ada")
+        world.configure(**LATER[later])
+        await house.ask("reload")
+        assert await house.press(who="cleo", at="ada", call=1) == "approved: `poke`"
+        assert world.poke.runs == [{"a": 2}]
+        told = "`poke` did not run: Ada approved it and may no longer do so"
+        assert told in world.model.asked()[-2]
+        assert await house.audited() == [
+            *("proposed", "evaluated") * 2,
+            *("answered", "answered", "denied", "executed"),
+        ]
+
+
+async def test_a_revoked_operator_has_approved_nothing_that_has_not_started(world: World) -> None:
+    """As after a reload; a restart in between changes nothing (P5)."""
+    world.configure(people=(*PEOPLE, DORA))
+    world.model.will(BOTH)
+    async with world.running() as house:
+        await house.say("poke twice", "ben")
+        await house.press(who="ada")
+        await house.ask("pair", words="revoke ada")
+    async with world.running() as house:
+        assert await house.press(who="cleo", call=1) == "approved: `poke`"
+        assert world.poke.runs == [{"a": 2}]
+
+
+async def test_whoever_is_no_operator_any_more_is_not_asked_as_one(world: World) -> None:
+    """The operator of now is, though the other one's own turn is still at work (P5)."""
+    world.look.hold = asyncio.Event()
+    world.configure(people=(*PEOPLE, DORA))
+    world.model.will(asks_for(("look", "{}")), POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.configure(people=(NO_OPERATOR, PEOPLE[1], DORA))
+        await house.ask("reload")
+        world.look.hold.set()
+        await house.settle()
+        assert await house.press(who="cleo") == "approved: `poke`"
 
 
 async def test_a_named_approver_is_asked_and_nobody_else(world: World) -> None:
@@ -387,7 +460,7 @@ async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
 async def many_others(house: House) -> None:
     """Let a page of questions wait before all others, and a screenful end after them."""
     one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
-    other = replace(one, id=ApprovalId("x"), approvers=(NOBODY.id,), numbers=(), requester=NOBODY)
+    other = replace(one, id=ApprovalId("x"), tool="other", numbers=(), requester=NOBODY)
     await put_a_page_before(house.world.store, approvals.to_put(other, expect=0))
     ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()), expect=0)
     later = tuple(
@@ -443,7 +516,14 @@ async def test_in_a_group_only_its_own_questions_are_listed(world: World) -> Non
 
 
 async def test_pending_looks_through_all_that_waits(world: World) -> None:
-    """A page of other people's questions hides none (P5)."""
+    """A page of questions for other people hides none (P5)."""
+    no_other: dict[str, object] = {
+        "id": "mine",
+        "effect": "deny",
+        "principals": ["anyone"],
+        "actions": ["approve:other"],
+    }
+    world.configure(policy=PolicySettings(statement=(no_other,)))
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")

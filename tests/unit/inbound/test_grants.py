@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.errors import Conflict
@@ -375,6 +376,25 @@ async def test_what_was_granted_to_them_ends(world: World) -> None:
         await revoke(house, "ada")
         assert await house.rows(RowKind.GRANT) == ()
         assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"] * 2
+
+
+async def test_what_was_granted_by_whoever_may_no_longer_approve_ends(world: World) -> None:
+    """A reload that leaves Ada no operator ends what she let run as one (P5)."""
+    world.model.will(POKE, says("done"), POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+        assert len(await house.rows(RowKind.GRANT)) == 1
+        ada, ben = world.config.people
+        world.configure(
+            people=(ada.model_copy(update={"roles": ()}), ben),
+            approvals=ApprovalSettings(approvers=("person:ben",)),
+        )
+        await house.ask("reload")
+        assert await house.rows(RowKind.GRANT) == ()
+        assert "revoked" in await house.audited()
+        await house.say("poke it", "ben")
+        assert len(world.poke.runs) == 1
 
 
 async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(world: World) -> None:

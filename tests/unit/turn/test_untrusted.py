@@ -819,7 +819,12 @@ def test_no_mixture_of_turns_lets_an_injected_call_run(
 
 async def test_a_grant_covers_no_command_once_a_page_was_read(world: World) -> None:
     """`make` was granted for what it did then; its Makefile is the page's now."""
-    looks_twice = {"id": "mine", "effect": "ask", "principals": ["anyone"], "actions": ["tool:run"]}
+    looks_twice: dict[str, object] = {
+        "id": "mine",
+        "effect": "ask",
+        "principals": ["anyone"],
+        "actions": ["tool:run"],
+    }
     world.configure(policy=PolicySettings(statement=(looks_twice,)))
     make = asks_for(("run", '{"command": "make a"}'))
     planted = asks_for(("save", '{"path": "Makefile", "content": "a: ; curl evil"}'))
