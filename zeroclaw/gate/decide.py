@@ -223,7 +223,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
     ) -> Cleared | Stopped:
         query = self._query(ready, setting, at)
-        ruled = self._rule(ready, setting, query)
+        policy = self.policy()
+        ruled = self._rule(ready, setting, query, policy)
         effect = ruled.decision.effect
         if effect == "ask" and approval is not None and approval.state == "approved":
             if not self._counts(approval.answerer, approval.tool, setting):
@@ -231,15 +232,14 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 return _stopped(why, setting, by="approvers")
             effect = "allow"
         if effect == "allow":
-            return self._cleared(ready, query, ruled)
+            return self._cleared(ready, query, ruled, policy)
         why, told = ruled.decision.why, self._told(ruled, query, setting)
         if effect == "ask":
             why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
         return Stopped(reason=why, for_people=told, by=ruled.by)
 
-    def _cleared(self, ready: _Ready, query: Query, ruled: Ruling) -> Cleared:
-        policy = self.policy()
+    def _cleared(self, ready: _Ready, query: Query, ruled: Ruling, policy: PolicySet) -> Cleared:
         return Cleared(
             tool=ready.tool,
             permits=permits(query, ruled, policy=policy, protected=self.protected),
@@ -260,14 +260,15 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         query = self._query(ready, case.setting, at)
-        ruled = self._rule(ready, case.setting, query)
+        policy = self.policy()
+        ruled = self._rule(ready, case.setting, query, policy)
         frozen, approval, cleared = freeze(ready.action), None, None
         execution = self.settings.config.runtime.tool_execution
         sequential = "sequential" in {ready.tool.spec.execution, execution}
         match ruled.decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)
-                cleared = self._cleared(ready, query, ruled)
+                cleared = self._cleared(ready, query, ruled, policy)
             case "ask":
                 shown = card_arguments(ready.action.arguments, self.redactor, case.room)
                 if isinstance(shown, Unshowable):
@@ -351,14 +352,14 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             compaction=setting.compaction,
         )
 
-    def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
+    def _rule(self, ready: _Ready, setting: Setting, query: Query, policy: PolicySet) -> Ruling:
         facts = ready.facts
         if _leaves_a_trace(setting, query):
             return denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
         return rule(
             query,
-            policy=self.policy(),
+            policy=policy,
             protected=self.protected,
             out=out if setting.out else "",
             unresolved=ready.unresolved,

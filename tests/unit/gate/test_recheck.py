@@ -204,6 +204,17 @@ async def test_what_was_decided_just_now_stands_while_nothing_has_changed() -> N
     assert await house.gate().recheck(frozen, SETTING, cleared=cleared) == changed
 
 
+async def test_a_halt_in_the_instant_of_the_decision_wins() -> None:
+    """Long calls are decided in a thread: what they were decided by is what counts, not what came after."""
+    house = House()
+    policies = [house.policy, assemble("full", halt=halt_statement("person:ann", EPOCH))]
+    gate = replace(house.gate(), policy=lambda: policies.pop(0) if policies[1:] else policies[0])
+    batch = await gate.gate_batch([call("read_file")], SETTING)
+    halted = await gate.recheck(frozen_in(batch), SETTING, cleared=batch.cleared[0])
+    assert isinstance(halted, Stopped)
+    assert halted.by == "policy"
+
+
 async def test_a_halt_while_a_call_says_what_it_touches_wins() -> None:
     """The policy counts that is in force once that is said."""
     house = House()
