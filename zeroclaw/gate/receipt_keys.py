@@ -25,9 +25,16 @@ class StoredKey(Value):
 
 
 class StoredKeys(Value):
-    """The whole file, newest key last."""
+    """The whole file.
+
+    Attributes:
+        keys: Newest last.
+        since: Since when every process has put its key here; None in a file of an earlier release,
+            which stayed while `keep_days = 0` left the keys of later processes out.
+    """
 
     keys: tuple[StoredKey, ...] = ()
+    since: datetime | None = None
 
 
 class Keys(Value):
@@ -36,8 +43,7 @@ class Keys(Value):
     Attributes:
         current: Signs.
         every: Verify; includes the current key.
-        since_s: When the oldest of them was made, in Unix seconds. One of these keys signed every
-            receipt that was issued since.
+        since_s: In Unix seconds. One of these keys signed every receipt that was issued since.
     """
 
     current: Key
@@ -63,10 +69,12 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
         with refused_as(StoreUnusable, f"`{path}` can't be removed"):
             path.unlink(missing_ok=True)
         return Keys(current=current, every=(current,), since_s=now.timestamp())
-    kept = tuple(key for key in _read(path) if key.made_at > now - timedelta(days=keep_days))
-    keys = _keys(path, kept, current, now)
+    stored = _read(path)
+    kept = tuple(key for key in stored.keys if key.made_at > now - timedelta(days=keep_days))
+    since = max(stored.since or now, min((one.made_at for one in kept), default=now))
+    keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
-    _write(path, StoredKeys(keys=(*kept, mine)))
+    _write(path, StoredKeys(keys=(*kept, mine), since=since))
     return keys
 
 
@@ -80,24 +88,24 @@ def kept_keys(directory: Path, *, now: datetime, secret: bytes) -> Keys:
     return _keys(path, _read(path), Key(id="", secret=secret), now)
 
 
-def _read(path: Path) -> tuple[StoredKey, ...]:
+def _read(path: Path) -> StoredKeys:
     with refused_as(StoreUnusable, f"`{path}` can't be read", "make zeroclaw's user its owner"):
         try:
             body = path.read_bytes()
         except FileNotFoundError:
-            return ()
+            return StoredKeys()
     try:
-        return decode(StoredKeys, body).keys
+        return decode(StoredKeys, body)
     except StoreUnusable as error:
         raise _damaged(path) from error
 
 
-def _keys(path: Path, kept: tuple[StoredKey, ...], current: Key, now: datetime) -> Keys:
+def _keys(path: Path, kept: StoredKeys, current: Key, now: datetime) -> Keys:
     try:
-        earlier = tuple(Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in kept)
+        earlier = tuple(Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in kept.keys)
     except ValueError as error:
         raise _damaged(path) from error
-    since_s = min((one.made_at for one in kept), default=now).timestamp()
+    since_s = (kept.since or now).timestamp()
     return Keys(current=current, every=(*earlier, current), since_s=since_s)
 
 

@@ -30,7 +30,7 @@ from zeroclaw.gate.receipt import (
     signed_bytes,
     signer,
 )
-from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, open_keys
+from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, kept_keys, open_keys
 from zeroclaw.value import replace
 
 KEY = Key(id="first", secret=bytes(range(32)))
@@ -251,6 +251,17 @@ def test_a_key_is_kept_for_so_many_days(tmp_path: Path) -> None:
     assert first.current not in later.every
     assert later.since_s == (EPOCH + 29 * DAY).timestamp()
     assert b"one1" not in (tmp_path / FILE).read_bytes()
+
+
+def test_what_an_earlier_release_left_verifies_and_disproves_nothing(tmp_path: Path) -> None:
+    """Its file stayed while no key was kept, so keys of that time may be missing from it (P7)."""
+    old = StoredKey(id="old0", secret="00" * 32, made_at=EPOCH)
+    (tmp_path / FILE).write_bytes(encode(StoredKeys(keys=(old,))).replace(b',"since":null', b""))
+    now = EPOCH + DAY
+    assert kept_keys(tmp_path, now=now, secret=b"").since_s == now.timestamp()
+    keys = opened(tmp_path, "one1", day=1)
+    assert ([key.id for key in keys.every], keys.since_s) == (["old0", "one1"], now.timestamp())
+    assert opened(tmp_path, "two2", day=2).since_s == now.timestamp()
 
 
 def test_without_keeping_nothing_reaches_the_disk(tmp_path: Path) -> None:
