@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import cast
 
 Json = Mapping[str, object]
 
 _NOTHING: Json = {}
 _MOST = 2**63  # platforms' ids fit 64 bits
+_LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 
 
 def parsed(body: bytes) -> object:
@@ -78,3 +80,18 @@ def storable(found: str) -> str:
     if found.isascii():
         return found
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def moment(seconds: int | None) -> datetime | None:
+    """Convert Unix time, None for none or one that `datetime` does not support."""
+    if seconds is None or not 0 < seconds <= _LAST_SECOND:
+        return None
+    return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+def utc(at: datetime) -> datetime | None:
+    """Convert a time to UTC, which is assumed without a zone; None if its year is not supported there."""
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        return None

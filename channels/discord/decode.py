@@ -8,10 +8,10 @@ Fields are those of API v10 (docs.discord.com, "Message", "Interactions" and "Ga
 
 import re
 from collections.abc import Container, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal
 
-from channels._remote.fields import Json, array, inner, objects, text, whole
+from channels._remote.fields import Json, array, inner, objects, text, utc, whole
 from channels._remote.said import Passed, attached, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
@@ -388,7 +388,6 @@ def name_of(user: Json) -> str:
 
 def _instant(event: Json, key: str) -> datetime | None:
     try:
-        at = datetime.fromisoformat(text(event, key))
+        return utc(datetime.fromisoformat(text(event, key)))
     except ValueError:
         return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at

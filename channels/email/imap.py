@@ -22,6 +22,7 @@ from typing import TypeVar
 from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response, quoted
 
+from channels._remote.fields import utc
 from channels.email.decode import Fetched
 from channels.email.logins import Login, Logins
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable
@@ -291,5 +292,5 @@ def _words(response: Response) -> str:
 
 def _instant(text: str) -> datetime | None:
     with suppress(ValueError):
-        return parsedate_to_datetime(text)
+        return utc(parsedate_to_datetime(text))
     return None

@@ -13,7 +13,18 @@ from channels._remote.lanes import Lanes
 from channels._remote.limits import check_size, cut
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, Streaming, messages_of
-from channels.slack.decode import DIRECT, Me, Passed, Reading, Taken, is_id, is_ts, order
+from channels.slack.decode import (
+    DIRECT,
+    MOST_THREADS,
+    Me,
+    Passed,
+    Reading,
+    Taken,
+    is_id,
+    is_meant,
+    is_ts,
+    order,
+)
 from channels.slack.events_api import EventsApi
 from channels.slack.socket_mode import Envelope as Told
 from channels.slack.socket_mode import OnEnvelope, OnUp, SocketMode
@@ -47,6 +58,7 @@ from zeroclaw import (
     Said,
     ToolProgress,
     Value,
+    ZeroclawError,
     field,
     replace,
 )
@@ -105,6 +117,7 @@ class SlackChannel:
         self._direct: Recent[str, str] = Recent(MOST_KNOWN)
         self._newest: Recent[str, str] = Recent(MOST_KNOWN)
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
+        self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
         self._prompts = settings.prompts
         self._streams = Streams(
@@ -208,8 +221,15 @@ class SlackChannel:
         chat = decode.chat_of(event.data)
         if taken is None:
             if text(event.data, "type") in {"message", "app_mention"}:
-                reading = self._reading.get(chat, Reading())
-                taken = decode.message(event.data, self._me, reading, event_id=event.event_id)
+                reading, number = self._reading.get(chat, Reading()), event.event_id
+                try:
+                    is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
+                except ZeroclawError as error:
+                    self._context.log("event_not_admitted", why=str(error), level="warning")
+                    return False
+                taken = decode.message(
+                    event.data, self._me, reading, event_id=number, is_begun=is_begun
+                )
             else:
                 taken = Passed(why="an event of another kind")
         if isinstance(taken, Passed):
@@ -225,14 +245,28 @@ class SlackChannel:
             await hearing.confirm(event.told)
         return True
 
+    async def _is_begun(self, chat: str, thread: str) -> bool:
+        """Whether a channel's thread is a conversation; the position has only the youngest ones."""
+        is_asked = self._me.channels == "mentioned" and not chat.startswith(DIRECT)
+        if not is_asked or not is_ts(thread):
+            return False
+        place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
+        known = self._begun.get(_thread_of(place))
+        if known is None:
+            is_young = thread in self._reading.get(chat, Reading()).threads
+            known = is_young or bool(await self._context.transcript(place, ""))
+            self._begun[_thread_of(place)] = known
+        return known
+
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
         address = taken.envelope.address
         if taken.ts and not isinstance(admission, Ignored):
             before = self._reading.get(address.chat, Reading())
             self._reading[address.chat] = before.after(taken.ts, address.thread or "")
-        if taken.ts and address.thread:
-            self._writers[_thread_of(address)] = taken.envelope.sender.id
+            if address.thread:
+                self._begun[_thread_of(address)] = True
+                self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.ts and address.direct and channel:
             self._direct[address.chat] = channel
 
@@ -287,9 +321,8 @@ class SlackChannel:
             try:
                 channel = channel or await self._channel_of(place)
                 found = await self._since(last, channel, thread) if last else []
-                if not thread and chat.startswith(DIRECT):
-                    roots = [text(one, "ts") for one in found if whole(one, "reply_count")]
-                    threads |= {one: one for one in roots if one not in threads}
+                if not thread:
+                    threads |= {one: one for one in self._roots(chat, found) if one not in threads}
                 missed += found
             except ChannelRejected as error:  # a deleted thread must not cost the others
                 self._context.log("history_refused", why=str(error), level="warning")
@@ -298,6 +331,12 @@ class SlackChannel:
         kind = {"channel": channel, "channel_type": "im" if chat.startswith(DIRECT) else "channel"}
         events = (Event(data={"type": "message", **one, **kind}) for one in missed)
         return tuple(sorted(events, key=lambda one: order(text(one.data, "ts"))))
+
+    def _roots(self, chat: str, missed: Sequence[Json]) -> Sequence[str]:
+        """Return the missed messages that began a thread for the bot; the youngest ones alone."""
+        ours = (one for one in missed if chat.startswith(DIRECT) or is_meant(one, self._me))
+        roots = (text(one, "ts") for one in ours if whole(one, "reply_count"))
+        return sorted(roots, key=order)[-MOST_THREADS:]
 
     async def _since(self, after: str, channel: str, thread: str) -> list[Json]:
         """Read a chat's newer messages, newest page first, or a thread's, oldest page first."""

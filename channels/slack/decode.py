@@ -11,8 +11,9 @@ active thread, because a chat's history leaves out the messages in threads.
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime
 
-from channels._remote.fields import Json, as_object, inner, objects, parsed, text
+from channels._remote.fields import Json, as_object, inner, moment, objects, parsed, text
 from channels._remote.said import Passed, attached, version
 from zeroclaw import (
     Address,
@@ -171,7 +172,9 @@ def chat_of(event: Json) -> str:
     return f"{DIRECT}{user}" if is_id(user) else ""
 
 
-def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Taken | Passed:
+def message(
+    event: Json, me: Me, reading: Reading, *, event_id: str = "", is_begun: bool = False
+) -> Taken | Passed:
     """Decode a message event.
 
     Args:
@@ -179,6 +182,7 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
         me: The receiving account.
         reading: The reading position of its chat before this event.
         event_id: The event's id, empty for a message from a history.
+        is_begun: Its thread is a conversation with the bot.
     """
     chat = chat_of(event)
     if not chat:
@@ -197,8 +201,7 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
         return Passed(why="not by a person")
     thread = thread if is_ts(thread) and thread != ts else ""
     if not chat.startswith(DIRECT):
-        is_ours = f"<@{me.user}" in text(event, "text") or thread in reading.threads
-        if me.channels == "off" or (me.channels == "mentioned" and not is_ours):
+        if not is_meant(event, me) and not (is_begun and me.channels == "mentioned"):
             return Passed(why="not meant for the bot")
         thread = thread or ts
     body, files = _said(event, me), _files(event)
@@ -219,8 +222,15 @@ def message(event: Json, me: Me, reading: Reading, *, event_id: str = "") -> Tak
         message=ts,
         position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
         attachments=files,
+        sent_at=_instant(ts),
     )
     return Taken(envelope=envelope, ts=ts)
+
+
+def is_meant(event: Json, me: Me) -> bool:
+    """Whether a message in a channel is for the bot wherever it stands there."""
+    is_called = me.channels == "mentioned" and f"<@{me.user}" in text(event, "text")
+    return is_called or me.channels == "all"
 
 
 def _said(event: Json, me: Me) -> Body:
@@ -242,6 +252,8 @@ def _is_person(event: Json, me: Me) -> bool:
 def _changed(event: Json, me: Me) -> Taken | Passed:
     """Decode an edit; Slack sends the same event when a link is unfurled or a thread grows."""
     now, before = inner(event, "message"), inner(event, "previous_message")
+    if text(now, "subtype") == "tombstone":  # it began a thread, which stays
+        return _deleted(event, me)
     edited = text(inner(now, "edited"), "ts")
     if not _is_person(now, me) or not is_ts(edited) or text(now, "text") == text(before, "text"):
         return Passed(why="no edit of a person's")
@@ -253,7 +265,8 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
 
 
 def _deleted(event: Json, me: Me) -> Taken | Passed:
-    before, ts = inner(event, "previous_message"), text(event, "deleted_ts")
+    before = inner(event, "previous_message")
+    ts = text(before, "ts")
     if not _is_person(before, me) or not is_ts(ts):
         return Passed(why="no message of a person's")
     return _revised(event, me, before, Deleted(message=ts), key=f"deletion/{ts}")
@@ -271,6 +284,7 @@ def _revised(event: Json, me: Me, whose: Json, body: Body, *, key: str) -> Taken
             sender=Sender(id=text(whose, "user"), verified=True),
             dedup=(f"{key}/{text(event, 'channel')}",),
             body=body,
+            sent_at=_instant(text(inner(whose, "edited"), "ts")),
         )
     )
 
@@ -280,6 +294,11 @@ def _address(me: Me, chat: str, thread: str) -> Address:
     return Address(
         channel=me.channel, account=me.account, chat=chat, thread=thread or None, direct=direct
     )
+
+
+def _instant(ts: str) -> datetime | None:
+    """Return when a message was written or edited, as its id says."""
+    return moment(int(ts.partition(".")[0])) if is_ts(ts) else None
 
 
 def _quoted(event: Json) -> str:

@@ -60,11 +60,13 @@ class SocketMode:
         await keep_connected(self._connect, self._calls.http, self._clock, self._log)
 
     async def _connect(self) -> Ended:
+        # Slack keeps events for the next connection only as long as it takes at the first attempt.
+        is_move, self._is_planned = self._is_planned, False
         line = await self._calls.line()
         try:
             await self._greeted(line)
             self._line = line
-            self._on_up(not self._is_planned)
+            self._on_up(not is_move)
             self._is_planned = await self._hear(line)
         finally:
             self._line = None

@@ -71,7 +71,7 @@ class Streams:
         self._open: dict[str, _Stream] = {}
         self._begun = asyncio.Event()
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
-        self._refused: Recent[str, bool] = Recent(_MOST_REFUSED)
+        self._refused: Recent[tuple[str, object], bool] = Recent(_MOST_REFUSED)
 
     async def begin(self, place: Mapping[str, object], said: str) -> str:
         """Begin a stream and return its message's id; empty if it is not allowed and nothing was sent.
@@ -84,9 +84,9 @@ class Streams:
             DeliveryUnknown: The message may have been posted.
             ChannelUnavailable: It was not posted.
         """
-        at, channel = self._clock.monotonic(), str(place["channel"])
+        at, channel, thread = self._clock.monotonic(), str(place["channel"]), place["thread_ts"]
         is_full = len(self._starts) == MOST_STARTS and at - self._starts[0] < STARTS_S
-        if channel in self._refused or (is_full and self._has_limits):
+        if (channel, thread) in self._refused or (is_full and self._has_limits):
             return ""
         self._starts.append(at)
         try:
@@ -95,13 +95,12 @@ class Streams:
             return ""
         except ChannelRejected as error:
             self._log("stream_refused", why=str(error), level="debug")
-            self._refused[channel] = True
+            self._refused[channel, thread] = True
             return ""
         ts = text(begun, "ts")
         if not is_ts(ts):
             message = f"`{self._calls.name}`: an answer that can't be read"
             raise DeliveryUnknown(message)
-        thread = place["thread_ts"]
         self._open[ts] = _Stream(channel=channel, thread=thread, said=said, begun_at=at, told_at=at)
         self._begun.set()
         return ts

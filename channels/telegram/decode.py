@@ -7,11 +7,11 @@ id may be used twice.
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal
 
 from channels._remote.cards import read_carried
-from channels._remote.fields import Json, array, as_object, flag, inner, text, whole
+from channels._remote.fields import Json, array, as_object, flag, inner, moment, text, whole
 from channels._remote.said import version
 from channels.telegram import cards
 from channels.telegram.contents import (
@@ -46,7 +46,6 @@ from zeroclaw import (
 Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
-_LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 SHARED = "shared"
 """The scope of the message id counter that many chats share."""
 # Length of the longest ids of users and basic groups, with the sign; those of supergroups have one digit
@@ -337,13 +336,6 @@ def _sender(event: Json) -> Sender | None:
 
 def _at(event: Json) -> datetime | None:
     return moment(whole(event, "edit_date") or whole(event, "date"))
-
-
-def moment(seconds: int | None) -> datetime | None:
-    """Convert Telegram's Unix time, None for none."""
-    if seconds is None or not 0 < seconds <= _LAST_SECOND:
-        return None
-    return datetime.fromtimestamp(seconds, tz=UTC)
 
 
 _KINDS: Mapping[str, Callable[[Json, Me], Taken | Passed]] = {

@@ -18,10 +18,10 @@ from datetime import datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from channels._remote.fields import Json, flag, parsed, text, whole
+from channels._remote.fields import Json, flag, moment, parsed, text, whole
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.decode import chat_of, moment
+from channels.telegram.decode import chat_of
 from channels.telegram.updates import Take
 from zeroclaw import (
     ChannelLog,

@@ -294,19 +294,25 @@ class Person:
         return event
 
     async def deletes(self, deed: Deed) -> Deed:
-        """Delete a message."""
+        """Delete a message; in place of one that began a thread a stone is left, as on Slack."""
         before = cast("Json", deed.payload["event"])
+        place = str(before["channel"])
+        about: Json = {"subtype": "message_deleted", "deleted_ts": deed.ts}
+        if self.server.has_thread(place, deed.ts):
+            stone = {"subtype": "tombstone", "user": "USLACKBOT", "hidden": True}
+            now = {"ts": deed.ts, "thread_ts": deed.ts, "text": "This message was deleted."}
+            about = {"subtype": "message_changed", "message": {**now, **stone}}
+            before = {**before, "thread_ts": deed.ts}
         event = self.server.event(
             {
                 "type": "message",
-                "subtype": "message_deleted",
-                "channel": before["channel"],
+                **about,
+                "channel": place,
                 "channel_type": before["channel_type"],
-                "deleted_ts": deed.ts,
                 "previous_message": before,
             }
         )
-        self.server.said[str(before["channel"])].pop(deed.ts, None)
+        self.server.said[place].pop(deed.ts, None)
         self.server.wake()
         await event.tell()
         return event
@@ -527,6 +533,11 @@ class SlackServer:
         payload |= {"team_id": TEAM, "api_app_id": "A000000001"}
         ts = str(event.get("ts", ""))
         return Deed(server=self, kind="events_api", payload=payload, ts=ts)
+
+    def has_thread(self, channel: str, ts: str) -> bool:
+        """Whether anybody has replied to a message in its thread."""
+        kept = (*self.standing.get(channel, {}).items(), *self.said.get(channel, {}).items())
+        return any(one.get("thread_ts") == ts for number, one in kept if number != ts)
 
     def will(self, method: str, *faults: Fault | None) -> None:
         """Make the next calls of a method fail; None lets one succeed."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -10,13 +10,16 @@ from typing import cast
 import pytest
 from pydantic import ValidationError
 
+from channels._remote.kept import WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check
+from channels.slack.decode import MOST_THREADS
 from channels.slack.emulator.server import APP, BOT, Fault, Json, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, receiving
 from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
+from tests.contract.loopback_harness import no_transcript
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -43,9 +46,11 @@ from zeroclaw import (
     Rendered,
     Said,
     SecretReference,
+    TranscriptItem,
     replace,
 )
 
+Transcript = Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 
 
@@ -66,9 +71,11 @@ async def stage(
     *,
     settings: SlackSettings = SETTINGS,
     positions: Mapping[str, str] | None = None,
+    transcript: Transcript = no_transcript,
 ) -> AsyncGenerator[Stage]:
     clock = ManualClock()
-    channel = SlackChannel(slack_context(slack, clock, settings, positions=positions))
+    context = slack_context(slack, clock, settings, positions=positions)
+    channel = SlackChannel(replace(context, transcript=transcript))
     async with receiving(channel, admit):
         yield Stage(slack=slack, channel=channel, clock=clock)
 
@@ -106,6 +113,21 @@ async def test_edits_and_deletions_arrive() -> None:
         await (await ann.edits(first, "hello")).confirmed.wait()
         await (await ann.deletes(first)).confirmed.wait()
         assert said(desk)[1:] == [Edited(message=first.ts, text="hello"), Deleted(message=first.ts)]
+
+
+async def test_a_question_that_is_deleted_below_its_answer_is_withdrawn() -> None:
+    """Slack leaves a stone where a message with a thread stood, and calls that a change."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        first = await ann.says("@zeroclaw hello", channel=team)
+        await first.confirmed.wait()
+        await here.channel.send(desk.stored[0].address, here.message("Hi", "k"))
+        await (await ann.deletes(first)).confirmed.wait()
+        assert said(desk)[1:] == [Deleted(message=first.ts)]
+        assert desk.stored[1].address == desk.stored[0].address
+        assert desk.stored[1].sender == desk.stored[0].sender
 
 
 async def test_a_slash_command_is_answered_for_its_sender_alone() -> None:
@@ -160,6 +182,77 @@ async def test_a_connection_that_slack_moves_costs_no_history() -> None:
         await slack.moves()
         await slack.until(lambda: "apps.connections.open" in slack.calls)
         assert "conversations.history" not in slack.calls
+
+
+async def test_a_move_that_fails_at_first_has_histories_read() -> None:
+    """Only a connection that follows the one before it at once misses nothing."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        await (await ann.says("one")).confirmed.wait()
+        slack.will("apps.connections.open", Fault(status=503), Fault(status=503))
+        tries = slack.calls.count("apps.connections.open")
+        await slack.moves()
+        await slack.until(lambda: slack.calls.count("apps.connections.open") == tries + 2)
+        await ann.says("two")
+        slack.waiting.clear()  # Slack has given up sending it
+        await here.clock.advance(WAITS_S[1])
+        await desk.holds(2)
+        assert said(desk) == [Said(text="one"), Said(text="two")]
+
+
+async def test_what_follows_a_mention_that_nobody_heard_is_read_back_with_it() -> None:
+    """A channel's history does not hold what was written in the thread that the mention began."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        async with stage(slack, desk.admit):
+            await (await ann.says("@zeroclaw hello", channel=team)).confirmed.wait()
+        lunch = await ann.says("lunch?", channel=team)
+        await ann.says("pizza", channel=team, thread=lunch.ts)
+        again = await ann.says("@zeroclaw one thing", channel=team)
+        await ann.says("and another", channel=team, thread=again.ts)
+        slack.waiting.clear()
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(3)
+        assert said(desk)[1:] == [Said(text="one thing"), Said(text="and another")]
+        assert {one.address.thread for one in desk.stored[1:]} == {again.ts}
+
+
+async def test_a_thread_is_the_bots_however_many_are_younger() -> None:
+    """The position holds the youngest alone; what was said in an older one is in the store."""
+    desk = Desk()
+
+    async def transcript(place: Address, _after: str) -> tuple[TranscriptItem, ...]:
+        known = [one for one in desk.stored if one.address == place]
+        at = ManualClock().now()
+        item = TranscriptItem(cursor="1", kind="person", key="", ref="", text="hello", at=at)
+        return (item,) * len(known)
+
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        lunch = await ann.says("lunch?", channel=team)
+        async with stage(slack, desk.admit, transcript=transcript):
+            first = await ann.says("@zeroclaw hello", channel=team)
+            await first.confirmed.wait()
+            for number in range(MOST_THREADS):
+                await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
+            await (await ann.says("and?", channel=team, thread=first.ts)).confirmed.wait()
+            await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
+            for number in range(MOST_THREADS):
+                await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
+        async with stage(slack, desk.admit, positions=desk.positions, transcript=transcript):
+            await (await ann.says("and now?", channel=team, thread=first.ts)).confirmed.wait()
+            await (await ann.says("pasta", channel=team, thread=lunch.ts)).confirmed.wait()
+        words = [one for one in desk.stored if one.address.thread == first.ts]
+        assert [one.body for one in words] == [
+            Said(text="hello"),
+            Said(text="and?"),
+            Said(text="and now?"),
+        ]
+        assert not [one for one in desk.stored if one.address.thread == lunch.ts]
 
 
 async def test_threads_are_read_back_after_a_restart() -> None:

@@ -1,5 +1,7 @@
 """What is read in Slack's events; whatever the JSON holds, nothing raises."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,8 +80,13 @@ def test_a_direct_message_is_whole() -> None:
             body=Said(text="hello"),
             message=TS,
             position=Position(scope="@UANN", cursor=TS),
+            sent_at=datetime.fromtimestamp(1_700_000_000, tz=UTC),
         ),
     )
+
+
+def test_a_message_of_no_year_was_written_at_no_time() -> None:
+    assert envelope(message(ts="999999999999.1")).sent_at is None
 
 
 def test_a_thread_of_a_direct_chat_is_a_place_of_its_own() -> None:
@@ -97,10 +104,12 @@ def test_a_mention_in_a_channel_begins_a_thread() -> None:
 def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
     reading = NEW.after(TS, TS)
     event = in_channel(ts=LATER, thread_ts=TS)
-    found = envelope(event, ME, reading)
-    assert found.address == thread(TS)
-    assert found.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
+    found = decode.message(event, ME, reading, is_begun=True)
+    assert isinstance(found, Taken)
+    assert found.envelope.address == thread(TS)
+    assert found.envelope.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
     assert passed(event) == "not meant for the bot"
+    assert isinstance(decode.message(event, OFF, reading, is_begun=True), Passed)
 
 
 def test_which_channels_are_heard_is_configured() -> None:
@@ -194,6 +203,7 @@ def test_an_edit_names_its_message_and_its_version() -> None:
     found = envelope(changed(message(text="better", edited=EDITED), message()))
     assert found.body == Edited(message=TS, text="better")
     assert found.address == DIRECT
+    assert found.sent_at == datetime.fromtimestamp(1_700_000_009, tz=UTC)
     again = envelope(changed(message(text="best", edited=EDITED), message(text="better")))
     assert found.dedup == (f"edit/{TS}/{LATER}/{version('better')}/D1",)
     assert again.dedup != found.dedup, "Slack counts seconds, in which a person can edit twice"
@@ -229,8 +239,18 @@ def test_what_slack_changes_by_itself_is_no_edit(event: Json) -> None:
 def test_a_deletion_names_its_message() -> None:
     event = message(subtype="message_deleted", deleted_ts=TS, previous_message=message(), user=None)
     assert envelope(event).body == Deleted(message=TS)
-    odd = {**event, "deleted_ts": "odd"}
+    odd = {**event, "previous_message": message(ts="odd")}
     assert passed(odd) == "no message of a person's"
+
+
+def test_what_leaves_a_stone_in_its_thread_is_a_deletion() -> None:
+    stone = message(subtype="tombstone", user="USLACKBOT", thread_ts=TS)
+    before = message(thread_ts=TS, channel="C1")
+    event = in_channel(subtype="message_changed", message=stone, previous_message=before, user=None)
+    found = envelope(event)
+    assert (found.body, found.address) == (Deleted(message=TS), thread(TS))
+    assert found.sender.id == "UANN"
+    assert isinstance(decode.message({**event, "previous_message": None}, ME, NEW), Passed)
 
 
 # --- presses, forms, commands ------------------------------------------------------------------------

@@ -150,6 +150,20 @@ async def test_where_a_workspace_lets_nothing_be_streamed_a_message_grows(fault:
         assert texts(slack, team) == ["one two", "more"]
 
 
+async def test_a_thread_that_takes_no_stream_takes_none_from_the_others() -> None:
+    """Slack may refuse one for its person or its thread alone."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        refused, place = await asked(slack, desk, ann, team), await asked(slack, desk, ann, team)
+        slack.will("chat.startStream", Fault(body={"ok": False, "error": "thread_not_found"}))
+        await here.channel.send(refused, draft(here, "one"))
+        await here.channel.send(refused, draft(here, "two", "k2"))
+        await here.channel.send(place, draft(here, "three", "k3"))
+        assert written(slack) == [STREAMS[0], *["chat.postMessage"] * 2, STREAMS[0]]
+
+
 async def test_streams_stand_in_threads_and_for_somebody_alone() -> None:
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit) as here:
