@@ -5,6 +5,7 @@ is recorded in the same commit, so that the rest still verifies.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
@@ -136,21 +137,68 @@ class Anchors(Struct, eq=False):
         return found
 
 
-async def verify_stream(logs: Logs, stream: str) -> audit.Intact | audit.Broken:
+SLICE = 200
+"""Entries hashed at once, which takes some 10 ms of CPU time."""
+TRIES = 3
+"""Attempts to check a chain whose oldest entries are pruned during the check."""
+OWN_DAMAGED = audit.Broken(at=0, why="the daemon's own chain can't be read")
+"""The result for every other chain, because their anchors are in this one."""
+
+
+async def _go_on(_checked: int) -> None:
+    """Pause no longer than the hashing in a thread does by itself."""
+
+
+async def verify_stream(
+    logs: Logs, stream: str, pause: Callable[[int], Awaitable[None]] = _go_on
+) -> audit.Intact | audit.Broken:
     """Verify a stored chain against the daemon's chain; `STREAM` for the daemon's own.
 
-    Raises:
-        StoreUnusable: The daemon's chain contains something that is not an entry.
+    It is read and hashed in slices, the hashing in a thread, so that a long chain does not delay
+    answers (P9). Memory holds one slice and the state of `gate.audit.Walk`.
+
+    Args:
+        logs: The stored chains.
+        stream: The chain.
+        pause: Awaited between two slices, with the number of the last entry that was checked.
     """
-    here = ConversationId(stream)
-    # Read anchors before the chain, because a later anchor would make an entry seem missing; read
-    # cuts after it, because it may be cut meanwhile.
-    anchors = audit.anchors_of(await _bodies(logs), here)
-    chain = [entry async for entry in read_all(logs, LogKind.AUDIT, stream)]
-    through = chain[0].sequence - 1 if chain else None
-    cut = audit.cut_of(await _bodies(logs), here, through=through)
-    return audit.verify([entry.body for entry in chain], anchors, cut)
+    verdict: audit.Intact | audit.Broken = OWN_DAMAGED
+    for _ in range(TRIES):
+        first = await logs.read(LogKind.AUDIT, stream, limit=1)
+        # Read the anchors first: later ones may be about entries that this check does not read.
+        noted = await _noted(logs, ConversationId(stream), first[0].sequence - 1 if first else None)
+        if noted is None:
+            return OWN_DAMAGED
+        walk, after = audit.begin(*noted), 0
+        while page := await logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
+            after = page[-1].sequence
+            await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
+            if walk.broken or len(page) < SLICE:
+                break
+            await pause(after)
+        verdict = audit.end(walk)
+        now_first = await logs.read(LogKind.AUDIT, stream, limit=1)
+        if isinstance(verdict, audit.Intact) or now_first == first:
+            break
+    return verdict
 
 
-async def _bodies(logs: Logs) -> list[bytes]:
-    return [entry.body async for entry in read_all(logs, LogKind.AUDIT, STREAM)]
+async def _noted(
+    logs: Logs, here: ConversationId, through: int | None
+) -> tuple[list[audit.Anchor], audit.Cut | None] | None:
+    """Return a chain's anchors in the daemon's chain, and the record of its pruning that fits.
+
+    None if the daemon's chain can't be read.
+    """
+    anchors: list[audit.Anchor] = []
+    cut: audit.Cut | None = None
+    after = 0
+    while page := await logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
+        after = page[-1].sequence
+        bodies = [entry.body for entry in page]
+        try:
+            anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
+            cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
+        except StoreUnusable:
+            return None
+    return anchors, cut

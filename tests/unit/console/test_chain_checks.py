@@ -12,12 +12,12 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
-from zeroclaw.console.chain_checks import GROWN, SLICE, ChainChecker
+from zeroclaw.console.chain_checks import GROWN, ChainChecker
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
-from zeroclaw.inbound.anchors import STREAM, Anchors
+from zeroclaw.inbound.anchors import SLICE, STREAM, Anchors
 from zeroclaw.store import Append, Commit, DurablePoint, LogEntry, LogKind, Trim
 
 HERE, THERE = "01HERE", "01THERE"
