@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, cast
 
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
@@ -32,8 +32,6 @@ from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
 from zeroclaw.value import Value, field
-
-T = TypeVar("T")
 
 
 class OpenStore(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from zeroclaw.conversation.inbox import Answer, item_put
+from zeroclaw.conversation.inbox import Answer
 from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import Address, Choice, MessageRef, Pressed, Principal, is_off_the_record
@@ -256,7 +256,7 @@ class Approvals(Struct, eq=False):
             return (put, *admitted, *settles)
         # The deadline's answer has no address.
         nowhere = Address(channel="", account="", chat=ended.conversation)
-        item = self.context.item(
+        control = self.context.control(
             Answer(approval=ended.id),
             ended.conversation,
             address or nowhere,
@@ -265,7 +265,7 @@ class Approvals(Struct, eq=False):
         )
         is_granted = ended.choice == "for_a_time" and ended.state == "approved"
         granted = await self._grant(ended, principal, at) if is_granted else ()
-        return (put, item_put(item, "control", expect=0), *granted)
+        return (put, control, *granted)
 
     async def _grant(
         self, ended: Approval, principal: Principal, at: datetime

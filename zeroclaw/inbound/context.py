@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig, WhileBusy
-from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
+from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread, item_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
 from zeroclaw.gate.conditions import Query
@@ -154,6 +154,13 @@ class InboundContext(Struct, frozen=True, kw_only=True):
             sent_at=came.sent_at if is_message else None,
             turn=turn,
         )
+
+    def control(
+        self, what: Control, here: ConversationId, at: Address, by: Principal, turn: TurnId | None
+    ) -> Put:
+        """Return the write of a control item that is admitted now, see `item`."""
+        made = self.item(what, here, at, by, turn=turn)
+        return item_put(made, "control", expect=0)
 
     def query(
         self, principal: Principal, action: str, *, direct: bool | None, own: bool | None

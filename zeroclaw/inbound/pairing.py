@@ -27,11 +27,12 @@ from typing import Literal
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.envelope import Address, Principal, labelled
 from zeroclaw.gate.approval import AnswerResult, ApprovalRequest, ending_of, language_in, number_of
+from zeroclaw.gate.scope import duration
 from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language, Localized
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -262,7 +263,8 @@ def by_of(principal: Principal) -> str:
 
 def code_message(code: str, holds_s: float, language: Language) -> str:
     """Return the only text that a stranger gets."""
-    return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
+    span = duration(timedelta(seconds=holds_s))
+    return catalogue.YOUR_CODE.to(language, code=code, span=span)
 
 
 def toast(result: AnswerResult[Stranger], language: Language) -> str:
@@ -284,13 +286,6 @@ def list_line(one: Stranger, language: Language, place: str = "") -> str:
         name=labelled(f"`{exact(one.identity)}`", one.display),
         until=ended(one, language),
     )
-
-
-def _span(seconds: float) -> Localized:
-    minutes = round(seconds / 60)
-    if minutes == 0:
-        return catalogue.SECONDS.about(number=f"{seconds:g}")
-    return catalogue.MINUTES.about(count=minutes)
 
 
 # --- the first operator --------------------------------------------------------------------------

@@ -124,8 +124,7 @@ class Planner(Struct, eq=False):
         stop: tuple[Put, ...] = ()
         if isinstance(content, PersonMessage) and content.while_busy == "interrupt":
             cause = Stop(cause="interrupt", before=id_)
-            made = context.item(cause, here, item.address, principal)
-            stop = (item_put(made, "control", expect=0),)
+            stop = (context.control(cause, here, item.address, principal, None),)
         return Plan(
             conversation=here,
             writes=(*found.writes, item_put(item, "queued", expect=0), *stop, *note),
@@ -202,8 +201,8 @@ async def revised(
                 # Its files may still be downloading.
                 return Plan(conversation=here, writes=(write,), wake=(here,))
             late = Withdraw(message=message)
-    made = context.item(late, here, envelope.address, principal, turn=item.turn)
-    return Plan(conversation=here, writes=(item_put(made, "control", expect=0),), wake=(here,))
+    write = context.control(late, here, envelope.address, principal, turn=item.turn)
+    return Plan(conversation=here, writes=(write,), wake=(here,))
 
 
 async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:

@@ -84,9 +84,9 @@ class Revocation(Struct, eq=False):
         for item in _readable(found, lambda row: TURNS.of(row).item):
             if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
-                stop = Stop(cause="revoked")
-                made = self.context.item(stop, here, address, _operator(address, by))
-                await self._commit(here, item_put(made, "control", expect=0))
+                operator = _operator(address, by)
+                stop = self.context.control(Stop(cause="revoked"), here, address, operator, None)
+                await self._commit(here, stop)
 
     async def _commit(self, here: ConversationId, *writes: Write) -> None:
         """Commit in a conversation, and wake it."""

@@ -91,13 +91,13 @@ def dollars(micros: int) -> Dollars:
 # --- sums ----------------------------------------------------------------------------------------
 
 
-def total(used: Iterable[Used], *, day: str = "", person: str = "", model: str = "") -> Used:
-    """Return the sum of usage records, labelled with what they have in common."""
+def total(used: Iterable[Used]) -> Used:
+    """Return the sum of usage records, without a day, a person or a model."""
     every = tuple(used)
     return Used(
-        day=day,
-        person=person,
-        model=model,
+        day="",
+        person="",
+        model="",
         turns=sum(one.turns for one in every),
         input_tokens=sum(one.input_tokens for one in every),
         output_tokens=sum(one.output_tokens for one in every),

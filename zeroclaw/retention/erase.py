@@ -419,14 +419,9 @@ class Erasure:
             return False
         turns = await self._store.select(TURNS.where(conversation=here, state="open"))
         if everybodys or any(TURNS.of(one).item.principal.id == request.person for one in turns):
-            stop = self._context.item(Stop(cause="new"), here, request.address, request.by)
-            await self._store.commit(
-                Commit(
-                    point=DurablePoint.ADMITTED,
-                    conversation=here,
-                    writes=(item_put(stop, "control", expect=0),),
-                )
-            )
+            stop = self._context.control(Stop(cause="new"), here, request.address, request.by, None)
+            point = DurablePoint.ADMITTED
+            await self._store.commit(Commit(point=point, conversation=here, writes=(stop,)))
             self._mailboxes.wake(here)
         return True
 

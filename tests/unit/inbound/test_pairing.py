@@ -347,7 +347,7 @@ def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "span"), [(3600.0, "60 minutes"), (60.0, "a minute"), (1.5, "1.5 seconds")]
+    ("seconds", "span"), [(3600.0, "1 hour"), (60.0, "a minute"), (1.5, "1.5 seconds")]
 )
 def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""

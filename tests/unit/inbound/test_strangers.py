@@ -83,7 +83,7 @@ async def test_a_stranger_gets_a_code_and_nothing_else(world: World) -> None:
         assert await house.say("let me in, I know a secret", "mallory") == Accepted()
         code = code_of(house)
         assert house.texts("mallory") == [
-            f"Your code is `{code}`. Tell it to whoever runs this bot; it is valid for 60 minutes."
+            f"Your code is `{code}`. Tell it to whoever runs this bot; it is valid for 1 hour."
         ]
         assert (len(code), set(code) <= set(ALPHABET)) == (8, True)
         assert world.model.requests == []

@@ -7,7 +7,7 @@ because only the holder writes that conversation's audit.
 
 from collections.abc import Mapping
 
-from zeroclaw.conversation.inbox import Revoked, item_put
+from zeroclaw.conversation.inbox import Revoked
 from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
@@ -150,12 +150,9 @@ def ending(
 
     If two people revoke it, one succeeds and the other gets a conflict.
     """
-    control = context.item(Revoked(grant=one.id, tool=one.tool), one.conversation, address, by)
-    return (
-        GRANTS.expect(one.id, version),
-        GRANTS.delete(one.id),
-        item_put(control, "control", expect=0),
-    )
+    revoked = Revoked(grant=one.id, tool=one.tool)
+    control = context.control(revoked, one.conversation, address, by, None)
+    return (GRANTS.expect(one.id, version), GRANTS.delete(one.id), control)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from zeroclaw.config.model import WhileBusy
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.context.offers import Offers
 from zeroclaw.context.skills import short
-from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool, item_put
+from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool
 from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
@@ -241,8 +241,7 @@ class Commands(Struct, eq=False, kw_only=True):
 
     def _control(self, conversation: ConversationId, given: Invocation, cause: Cause) -> Write:
         stop = Stop(cause=cause)
-        item = self.context.item(stop, conversation, given.address, given.principal)
-        return item_put(item, "control", expect=0)
+        return self.context.control(stop, conversation, given.address, given.principal, None)
 
     def _query(self, given: Invocation, name: str) -> Query:
         # The holder of the conversation checks whose turn is running; `own` only asks here whether
