@@ -73,6 +73,9 @@ a question to people, a process or a megabyte of output."""
 AT_ONCE_CHARS = 2_048
 """Longest arguments that are parsed, judged, hashed and described on the event loop; the worst JSON of
 this length takes each of these steps some 1 ms."""
+APPROVED_FOR = timedelta(days=1)
+"""How long an approved call may still start. The calls before it take hours at most, but the daemon may
+have been down since; messages that old are not answered either (`max_age_s`)."""
 SUMMARY_CHARS = 500
 """Limit of a tool's line on a card, which shows the whole call below it; longer lines are cut."""
 
@@ -226,7 +229,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         policy = self.policy()
         ruled = self._rule(ready, setting, query, policy)
         effect = ruled.decision.effect
-        if effect == "ask" and approval is not None and approval.state == "approved":
+        if effect == "ask" and approval is not None and _is_approved(approval, at):
             if not self._counts(approval.answerer, approval.tool, setting):
                 why = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
                 return _stopped(why, setting, by="approvers")
@@ -511,6 +514,11 @@ def _leaves_a_trace(setting: Setting, query: Query) -> bool:
     """Whether a call would leave a trace of a conversation off the record."""
     off = is_off_the_record(setting.context.conversation)
     return off and (query.facts is None or not leaves_no_trace(query.facts))
+
+
+def _is_approved(approval: Approval, now: datetime) -> bool:
+    given_at = approval.at or approval.deadline_at
+    return approval.state == "approved" and now < given_at + APPROVED_FOR
 
 
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:

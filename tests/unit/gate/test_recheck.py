@@ -35,7 +35,7 @@ from zeroclaw.envelope import ActionId, ConversationId, Principal, Reader
 from zeroclaw.gate.action import Frozen, freeze
 from zeroclaw.gate.approval import Approval, State
 from zeroclaw.gate.audit import Kind
-from zeroclaw.gate.decide import Gate
+from zeroclaw.gate.decide import APPROVED_FOR, Gate
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import rule, rule_answer
@@ -155,6 +155,19 @@ async def test_a_yes_counts_only_while_its_giver_may_give_it(
     approved = replace(approval, answerer=answerer)
     stopped = refusal("Ann approved it and may no longer do so", by="approvers")
     assert await house.gate().recheck(frozen, SETTING, approved) == stopped
+
+
+async def test_an_approval_of_yesterday_starts_nothing() -> None:
+    """The daemon was down since; whoever approved it does not expect it any more (P5)."""
+    house = House()
+    frozen, approval = await gated(house, "shell")
+    assert approval is not None
+    await house.clock.advance(APPROVED_FOR.total_seconds() - 1)
+    assert isinstance(await house.gate().recheck(frozen, SETTING, approval), Cleared)
+    await house.clock.advance(1)
+    stopped = await house.gate().recheck(frozen, SETTING, approval)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason.startswith("it needs approval now: ")
 
 
 async def test_a_tool_that_is_gone_does_not_run() -> None:
