@@ -23,6 +23,7 @@ from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put
 from zeroclaw.text import catalogue
+from zeroclaw.text.escape import is_hidden
 from zeroclaw.turn import batch
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext, as_note
@@ -189,7 +190,7 @@ class Finalizer:
             text = receipt_screen.screen(text, verdicts.lookup)
         text, receipts = await verdicts.take_out(text, language)
         note = as_note(done.note) if done.note else ""
-        whole = "\n\n".join(part for part in (text, note) if part.strip())
+        whole = "\n\n".join(filter(_is_seen, (text, note)))
         whole = whole or catalogue.NOTHING_TO_SAY.to(language)
         unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
         below = (
@@ -197,6 +198,11 @@ class Finalizer:
             message_text.late_for_people(opened.late_s, language),
         )
         return "\n\n".join(part for part in (whole, *below) if part), receipts
+
+
+def _is_seen(text: str) -> bool:
+    """Whether a text shows anything; platforms refuse one of invisible characters alone."""
+    return not all(sign == " " or is_hidden(sign) for sign in text)
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:
