@@ -20,13 +20,13 @@ and renames there as it likes, so no list of files would be complete.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language, Sentence, Translations, translated
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence, Translations, translated
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
@@ -157,14 +157,14 @@ def _in_words(source: Source, language: Language) -> str:
 
 
 def of_result(
-    facts: ToolFacts, taint: Taint, lines: Mapping[Language, str], *, marked: bool
+    facts: ToolFacts, taint: Taint, line: Callable[[Language], str], *, marked: bool
 ) -> tuple[Source, ...]:
     """Return the sources that a result adds to the untrusted text.
 
     Args:
         facts: The facts of the tool that ran.
         taint: The taint when the call ran.
-        lines: The tool's own line about the call, in every language.
+        line: Returns the tool's own line about the call in a language; most results need none.
         marked: The tool itself said that it returns untrusted text.
     """
     if marked or "network" in facts.effects:
@@ -173,8 +173,8 @@ def of_result(
         kind = "kept"
     else:
         return ()
-    others: Translations = tuple((one, line) for one, line in lines.items() if one != ENGLISH)
-    return (named(kind, lines[ENGLISH], others),)
+    others: Translations = tuple((one, line(one)) for one in LANGUAGES if one != ENGLISH)
+    return (named(kind, line(ENGLISH), others),)
 
 
 def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files:

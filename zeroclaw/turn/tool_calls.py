@@ -24,7 +24,7 @@ from zeroclaw.host.places import make_workspace
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
-from zeroclaw.text.language import LANGUAGES, Language
+from zeroclaw.text.language import Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.entries import CallFinished
@@ -282,13 +282,14 @@ class ToolCalls:
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
         """Return the sources of untrusted text in a result; an error may contain foreign words."""
-        lines: dict[Language, str] = {}
-        for language in LANGUAGES:
-            line = call_now(partial(line_of, tool, frozen.action.arguments, language))
-            name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
-            lines[language] = self._services.gate.redactor.redact(name)
+
+        def line(language: Language) -> str:
+            said = call_now(partial(line_of, tool, frozen.action.arguments, language))
+            name = tool.spec.name if isinstance(said, Raised) else said[:REDACTED_CHARS]
+            return self._services.gate.redactor.redact(name)
+
         marked = isinstance(returned, ToolOutput) and returned.untrusted
-        return of_result(facts_of(tool.spec), taint, lines, marked=marked)
+        return of_result(facts_of(tool.spec), taint, line, marked=marked)
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm; it never does once the call has ended."""

@@ -19,6 +19,7 @@ from zeroclaw.gate.taint import (
     named,
     of_result,
 )
+from zeroclaw.text.language import Language
 from zeroclaw.tool import Effect, ToolSpec
 from zeroclaw.tools import ModelSchema
 from zeroclaw.tools.fetch import FetchArguments
@@ -263,7 +264,8 @@ def test_what_a_result_brings(
     effects: tuple[Effect, ...], taint: Taint, marked: bool, kind: str | None
 ) -> None:
     """Authors of tools need do nothing: what reaches the network is untrusted, as is the undeclared."""
-    found = of_result(facts(*effects), taint, {"en": "do it", "de": "tu es"}, marked=marked)
+    lines: dict[Language, str] = {"en": "do it", "de": "tu es"}
+    found = of_result(facts(*effects), taint, lines.__getitem__, marked=marked)
     said = [(one.kind, one.name, one.names) for one in found]
     assert said == ([] if kind is None else [(kind, "do it", (("de", "tu es"),))])
 
