@@ -320,8 +320,8 @@ class EffectExecutor:
     def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
         """Return the entry of a batch with the verdict on repeated calls (S4-04)."""
         turn = self._session.history.turn
-        if turn is None or not isinstance(turn.state, Calling):
-            return complete
+        if turn is None or not turn.calls or not isinstance(turn.state, Calling):
+            return complete  # a first round repeats none
         calls = loop_detection.extended(turn.calls, turn.state.batch.slots)
         limits = self._opened.limits
         found = loop_detection.judged(

@@ -268,6 +268,8 @@ class TurnLoop:
     # --- observers -----------------------------------------------------------------------------
 
     def _publish_stages(self, was: State | None, state: State) -> None:
+        if type(was) is type(state):
+            return
         before = stages(was) if was is not None else ()
         for stage in stages(state):
             if stage not in before:
