@@ -216,13 +216,16 @@ class DraftHandle:
 
     async def wait_for_messages(self) -> None:
         """Wait for what `demand_messages` requested; gives up soon if the platform is slow."""
+        if self._stands.is_set():
+            return  # the usual case; a time-out costs more than the check
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_STAND_S):
                 await self._stands.wait()
 
     def begin_close(self) -> DraftRemainder | None:
         """Show nothing more; return what the final starts from, None while a call is under way."""
-        self._feed(Closed())
+        if not self._ended.is_set():
+            self._feed(Closed())
         return self._left if self._ended.is_set() else None
 
     async def close(self) -> DraftRemainder:

@@ -246,8 +246,8 @@ async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
             asked = next(work)
         while True:
             is_room = await off_loop(partial(fits, asked), text=asked)
-            await asyncio.sleep(0)
             asked = work.send(is_room)
+            await asyncio.sleep(0)
     except StopIteration as done:
         found: tuple[Piece, ...] = done.value
         return tuple(piece.text for piece in found if piece.text)

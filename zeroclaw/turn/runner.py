@@ -368,9 +368,10 @@ class TurnRunner:
             await Finalizer(turn).finish(controls, ended, draft)
         finally:
             del self._running[opened.turn]
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_S):
-                    await draft.close()
+            if draft.begin_close() is None:  # a call of it is under way
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CLOSE_S):
+                        await draft.close()
 
 
 def _is_asked_again(state: MachineState) -> TypeGuard[Calling]:
