@@ -1,6 +1,6 @@
 """One bot account at the Bot API: its calls, identity, updates and files.
 
-One call is one POST, and its outcome is reported. Methods and parameters are those of Bot API 10.1 of
+One call is one request, and its outcome is reported. Methods and parameters are those of Bot API 10.1 of
 2026-06-11, https://core.telegram.org/bots/api, read 2026-11.
 """
 
@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import cast
+from urllib.parse import quote
 
 from channels._remote.fields import Json, as_object, parsed, text, whole
 from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable, with_file
@@ -38,6 +39,8 @@ LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 _UNPACKED: Mapping[str, str] = {"Accept-Encoding": "identity"}
 _JSON: Mapping[str, str] = {**_UNPACKED, "Content-Type": "application/json"}
 _NOTHING: Json = {}
+# A call without a body is sent at once; aiohttp writes a body in a task of its own.
+_POLLED = f"?timeout={POLL_S}&allowed_updates={quote(json.dumps(ALLOWED_UPDATES))}"
 
 
 class Account:
@@ -76,7 +79,7 @@ class Account:
         """Make one call and return its result.
 
         Args:
-            method: The Bot API method.
+            method: The Bot API method; parameters may follow it as a query.
             parameters: The parameters; a None value leaves one out.
             file: A document to upload.
             more_s: Seconds for which the server may delay its answer.
@@ -89,12 +92,16 @@ class Account:
         """
         asked = {key: value for key, value in parameters.items() if value is not None}
         if file is None:
-            headers, data = _JSON, json.dumps(asked).encode()
+            headers, data = (_JSON, json.dumps(asked).encode()) if asked else (_UNPACKED, None)
         else:
             headers, data = _UNPACKED, with_file(asked, "document", file.name, file.content)
             more_s = len(file.content) / SLOWEST_BYTES_PER_S
         answer = await self.http.call(
-            "POST", self._methods + method, headers=headers, data=data, more_s=more_s
+            "GET" if data is None else "POST",
+            self._methods + method,
+            headers=headers,
+            data=data,
+            more_s=more_s,
         )
         said = as_object(parsed(answer.content))
         if answer.status >= FIRST_FAILURE or said.get("ok") is not True or "result" not in said:
@@ -194,9 +201,9 @@ class Account:
 
     async def updates(self, offset: int | None) -> list[object]:
         """Wait for updates from `offset` on, and confirm those before it."""
-        asked = {"offset": offset, "timeout": POLL_S, "allowed_updates": ALLOWED_UPDATES}
+        since = "" if offset is None else f"&offset={offset}"
         more_s = POLL_S + _POLL_SLACK_S - READ_S
-        found = await self._about_the_token("getUpdates", asked, more_s=more_s)
+        found = await self._about_the_token("getUpdates" + _POLLED + since, more_s=more_s)
         if not isinstance(found, list):
             raise ChannelUnavailable(self._unreadable)
         return cast("list[object]", found)
