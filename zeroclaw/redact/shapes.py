@@ -310,13 +310,18 @@ def is_begun(state: ShapeState) -> bool:
     return is_bound or TOKEN_BEGUN.search(state.text) is not None
 
 
+def is_plain(text: str) -> bool:
+    """Whether a short text, if nothing telling comes before it, holds nothing to remove."""
+    return len(text) <= LONGEST_WORD and PEM_FIRST not in text and _tells_nothing(text)
+
+
 def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState, str]:
     """Process the next chunk; return the text that is decided so far."""
     buffer, at = state.text + text, 0
     short = state.mode is Mode.WORDS and len(buffer) <= LONGEST_WORD
     if short and not final and not WORD_ENDS.search(text):
         return replace(state, text=buffer), ""
-    if short and state.link is Link.NONE and PEM_FIRST not in buffer and _tells_nothing(buffer):
+    if short and state.link is Link.NONE and is_plain(buffer):
         safe = buffer if final else buffer.rstrip(IN_WORD)
         return ShapeState(text=buffer[len(safe) :], escaped=safe.endswith("\\")), safe
     out: list[str] = []
