@@ -20,6 +20,7 @@ _LABEL_PATTERN = re.compile(r"[a-z0-9_*-]{1,63}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 # UTS #46: these separate labels like a full stop.
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
+_SAME_FOLDER = re.compile(r"/(?:\.?/)+")
 _PORT_PATTERN = re.compile(r"[0-9*]{1,8}")
 _GROUP_PATTERN = re.compile(r"|[1-9a-f*][0-9a-f*]{0,4}|0")
 
@@ -106,7 +107,7 @@ def path_pattern(text: str) -> str:
     Raises:
         ValueError: It could never match; the text tells its author why.
     """
-    plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", composed(text)))
+    plain = _SAME_FOLDER.sub("/", composed(text))
     plain = plain.removesuffix("/.") or "/"
     if "/.." in plain and re.search(r"/\.\.(/|$)", plain):
         message = "goes up with `..`: write the real path"

@@ -118,7 +118,7 @@ MUTANTS = {
     "roles mean nothing": ("for role in principal.roles", "for role in ()"),
     "channels mean nothing": ('f"channel:{principal.channel}"', '"channel:"'),
     "everybody is named": ("if not compiled.anyone and", "if False and"),
-    "every action is named": ('return "it does not name the action"', "pass"),
+    "every action is named": ("return any(matches(action) for matches in compiled.actions)", "return True"),
 }  # fmt: skip
 
 

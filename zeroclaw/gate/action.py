@@ -168,12 +168,7 @@ def parse_arguments(raw: str) -> dict[str, object]:
     if not raw.strip():
         return {}
     try:
-        value = _plain(
-            json.loads(
-                raw, object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant
-            ),
-            MAX_DEPTH,
-        )
+        value = _plain(_strictly(raw), MAX_DEPTH)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise ToolArgumentsInvalid((f"arguments: not valid JSON at {where}",)) from error
@@ -205,6 +200,12 @@ def _object_without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object
 def _refuse_constant(name: str) -> object:
     message = f"{name} is not JSON"
     raise ValueError(message)
+
+
+# One shared decoder, as for `_write`.
+_strictly = json.JSONDecoder(
+    object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant
+).decode
 
 
 def _fields(action: Action) -> dict[str, object]:

@@ -102,12 +102,12 @@ class _Ready(Value):
 
     Attributes:
         unresolved: Why its resources are unknown, empty when they are known.
-        written: Its arguments as the model wrote them; JSON.
+        written: Its arguments as the model wrote them, before defaults.
     """
 
     tool: Tool
     action: Action
-    written: str
+    written: Mapping[str, object] | Raised
     unresolved: str = ""
 
     @property
@@ -211,16 +211,14 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         policy = self.policy()
         if cleared is not None and cleared.policy is policy and not policy.is_timed:
             return cleared
-        ready = _Ready(
-            tool=tool,
-            action=action,
-            written=action.canonical_arguments if written is None else written,
-            unresolved=unresolved,
-        )
-        at = self.clock.now()
-        return await _done(
-            lambda: self._rechecked(ready, setting, approval, at), about=ready.written
-        )
+        at, raw = self.clock.now(), action.canonical_arguments if written is None else written
+
+        def rechecked() -> Cleared | Stopped:
+            said = call_now(lambda: parse_arguments(raw))
+            ready = _Ready(tool=tool, action=action, written=said, unresolved=unresolved)
+            return self._rechecked(ready, setting, approval, at)
+
+        return await _done(rechecked, about=raw)
 
     def _rechecked(
         self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
@@ -259,7 +257,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             here, name = case.setting.context.conversation, case.call.name
             tool = "" if is_off_the_record(here) and name not in self.tools else name
             return _Gated(verdict=denied, audited=_malformed(case, tool, denied, at))
-        return await _done(lambda: self._decided(case, ready, at), about=ready.written)
+        return await _done(lambda: self._decided(case, ready, at), about=case.call.arguments)
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         query = self._query(ready, case.setting, at)
@@ -329,7 +327,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             tool, action.arguments, context, timeout_s=self.resolve_timeout_s
         )
         action = replace(action, resources=resources)
-        return _Ready(tool=tool, action=action, written=raw, unresolved=unresolved)
+        return _Ready(tool=tool, action=action, written=parsed, unresolved=unresolved)
 
     def _known_to(self, setting: Setting) -> list[str]:
         """Return the tools that the requester may use for some call."""
@@ -504,9 +502,8 @@ async def _done(work: Callable[[], _Done], *, about: str) -> _Done:
 
 
 def _is_in_message(ready: _Ready, taint: Taint) -> bool:
-    written = call_now(lambda: parse_arguments(ready.written))
-    return not isinstance(written, Raised) and taint.is_in_message(
-        written, ready.tool.spec.parameters, ready.facts
+    return not isinstance(ready.written, Raised) and taint.is_in_message(
+        ready.written, ready.tool.spec.parameters, ready.facts
     )
 
 

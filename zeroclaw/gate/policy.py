@@ -33,7 +33,7 @@ statements are translated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from msgspec import convert
@@ -53,6 +53,8 @@ from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
 StatementEffect = Literal["allow", "ask", "deny"]
+MOST_ACTIONS = 64
+"""Actions whose statements a policy keeps at hand: the tools in use, and a few commands."""
 
 
 class Statement(Value):
@@ -186,13 +188,15 @@ class PolicySet:
         is_timed: Its decisions about tools may change with time.
     """
 
-    __slots__ = ("_compiled", "_open", "_open_to_all", "is_timed", "statements")
+    __slots__ = ("_about", "_compiled", "_open", "_open_to_all", "is_timed", "statements")
 
     def __init__(
         self, statements: Iterable[Statement], conditions: Mapping[str, Condition] = CONDITIONS
     ) -> None:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
         self._compiled = tuple(_compile(one, conditions) for one in self.statements)
+        # Most statements are about other actions, and a call is decided upon several times.
+        self._about = lru_cache(maxsize=MOST_ACTIONS)(partial(_naming, self._compiled))
         # For `could`, denies first. Unknown facts count in the call's favour: a deny that depends
         # on one does not hold, an allow or ask does.
         about_tools = (
@@ -213,7 +217,7 @@ class PolicySet:
         """Return the decision; it does not depend on the order of the statements."""
         names = _names(query.principal)
         found: dict[StatementEffect, list[Statement]] = {"deny": [], "ask": [], "allow": []}
-        for compiled in self._compiled:
+        for compiled in self._about(query.action):
             if not _mismatch(compiled, query, names, None):
                 found[compiled.statement.effect].append(compiled.statement)
         for effect, statements in found.items():
@@ -238,7 +242,7 @@ class PolicySet:
         """
         names = _names(query.principal)
         for one in self._open if query.resources else self._open_to_all:
-            if not _mismatch(one, query, names, None):
+            if _is_about(one, query.action) and not _mismatch(one, query, names, None):
                 return one.lenient
         return False
 
@@ -251,10 +255,11 @@ class PolicySet:
                 statement asks about is refused, because no approver was shown it.
         """
         names, answered = _names(query.principal), frozenset(asked)
+        whatever = replace(query, resources=())
         allowing: list[_Compiled] = []
         refusing: list[_Compiled] = []
-        for one in self._compiled:
-            if _is_silent(one, query, names):
+        for one in self._about(query.action):
+            if _mismatch(replace(one, resources=()), whatever, names, None):
                 continue
             effect = one.statement.effect
             yes = effect == "allow" or (effect == "ask" and one.statement.id in answered)
@@ -264,11 +269,13 @@ class PolicySet:
 
     def explain(self, query: Query) -> tuple[Considered, ...]:
         """Return every statement, by id, with why it matched or did not."""
-        names = _names(query.principal)
+        names, about = _names(query.principal), self._about(query.action)
         considered: list[Considered] = []
         for compiled in self._compiled:
             assumed: list[str] = []
-            mismatch = _mismatch(compiled, query, names, assumed)
+            mismatch = "it does not name the action"
+            if compiled in about:
+                mismatch = _mismatch(compiled, query, names, assumed)
             considered.append(
                 Considered(
                     statement=compiled.statement,
@@ -304,12 +311,10 @@ def _names(principal: Principal) -> frozenset[str]:
 def _mismatch(
     compiled: _Compiled, query: Query, names: frozenset[str], assumed: list[str] | None
 ) -> str:
-    """Return what a statement fails on, empty when it matches; append what had to be assumed."""
-    for matches in compiled.actions:
-        if matches(query.action):
-            break
-    else:
-        return "it does not name the action"
+    """Return what a statement about the action fails on, empty when it matches.
+
+    What had to be assumed is appended.
+    """
     if not compiled.anyone and compiled.named.isdisjoint(names):
         return "it does not name the principal"
     return _resource_mismatch(compiled, query, assumed) or _condition_mismatch(
@@ -317,10 +322,12 @@ def _mismatch(
     )
 
 
-def _is_silent(compiled: _Compiled, query: Query, names: frozenset[str]) -> bool:
-    """Whether a statement does not apply to a query, whatever the query touches."""
-    whatever = replace(compiled, resources=())
-    return bool(_mismatch(whatever, replace(query, resources=()), names, None))
+def _naming(statements: tuple[_Compiled, ...], action: str) -> tuple[_Compiled, ...]:
+    return tuple(one for one in statements if _is_about(one, action))
+
+
+def _is_about(compiled: _Compiled, action: str) -> bool:
+    return any(matches(action) for matches in compiled.actions)
 
 
 def _any_of(statements: Iterable[_Compiled]) -> Matcher:

@@ -108,13 +108,15 @@ def _is_within(path: str, root: str) -> bool:
 
 # `/proc` exposes the environment of every process of this user.
 _SECRET_ROOTS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/proc")
+_SECRET_PATHS = frozenset(f"{root}{end}" for root in _SECRET_ROOTS for end in ("", "-"))
+_SECRET_FOLDERS = tuple(f"{root}/" for root in _SECRET_ROOTS)
 
 
 def _holds_secrets(path: str) -> bool:
     """Judge by the names alone; the path is in lower case."""
-    if any(map(names_secrets, path.split("/"))):
+    if path in _SECRET_PATHS or path.startswith(_SECRET_FOLDERS):
         return True
-    return any(_is_within(path, root) or path == f"{root}-" for root in _SECRET_ROOTS)
+    return any(map(names_secrets, path.split("/")))
 
 
 def _one_line(text: str) -> str:
