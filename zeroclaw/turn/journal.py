@@ -400,7 +400,7 @@ def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
         entry: The newest entry of the journal.
     """
     slots = state.batch.slots if isinstance(state, Calling) else ()
-    found: Iterable[tuple[str, str, Outcome, ActionId | None]] = ()
+    found: Iterable[tuple[str, str, Outcome, ActionId | None]]
     match entry:
         case entries.Gated():
             found = (
@@ -419,7 +419,7 @@ def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
                 (one.receipt, one.result.tool_name, one.outcome, one.action) for one in entry.fills
             )
         case _:
-            pass
+            return ()
     return tuple(
         Issued(token=token, tool=tool, outcome=outcome, at=entry.at, action=action)
         for token, tool, outcome, action in found

@@ -24,7 +24,7 @@ a turn that is done) are legal and change nothing. The turn loop records each ev
 with it, so the journal contains exactly what the machine saw.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Never, NoReturn, TypeVar, assert_never
 
 from zeroclaw.card_words import by_whom
@@ -269,22 +269,24 @@ def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
 
 
 def _calling(state: Calling, event: signals.Event) -> Step:
-    match state, event:
-        case _, entries.BatchAppended():
+    match event:
+        case entries.BatchAppended():
             return _appended(state, event)
-        case Confirming(), entries.AnswerTaken(approval=approval, result=None):
+        case entries.AnswerTaken(approval=approval, result=None) if isinstance(state, Confirming):
             return _continue_batch(state, slots.granted(state.batch, approval))
-        case Confirming(), entries.AnswerTaken(approval=approval, result=ToolMessage() as result):
+        case entries.AnswerTaken(approval=approval, result=ToolMessage() as result) if isinstance(
+            state, Confirming
+        ):
             return _continue_batch(state, slots.refused(state.batch, approval, result))
-        case Executing(), entries.Gated():
+        case entries.Gated() if isinstance(state, Executing):
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
                 asked = Confirming(progress=state.progress, batch=batch)
                 return asked, (signals.AwaitAnswers(approvals=approvals),)
             return _continue_batch(state, batch)
-        case Executing(), entries.CallStarted():
+        case entries.CallStarted() if isinstance(state, Executing):
             return _started(state, event.action)
-        case Executing() | Dispatching(), entries.CallFinished():
+        case entries.CallFinished() if isinstance(state, Executing | Dispatching):
             return _call_ended(state, event)
         case _:
             return state, ()
@@ -373,8 +375,8 @@ def _affordable(state: State, effects: Iterable[signals.Effect]) -> Step:
 
 def _spent(progress: Progress) -> LocalizedMessage | None:
     """Return a sentence if the turn has used up its tokens or its money, else None."""
-    for used, most, words in _shares(progress)[1:]:
-        if most is not None and used >= most:
+    for used, most, words in _shares(progress):
+        if used >= most:
             return catalogue.MOST_USED.about(used=words(used), limit=words(most))
     return None
 
@@ -387,8 +389,8 @@ def limit_warning(progress: Progress) -> LocalizedMessage | None:
     after = replace(progress, rounds=progress.rounds + 1)
     if progress.warned:
         return None
-    for used, most, words in _shares(after):
-        if most is None or used >= most:
+    for used, most, words in ((after.rounds, after.limits.max_rounds, rounds), *_shares(after)):
+        if used >= most:
             continue
         percent = used * ALL_PERCENT // most
         is_last = words is not rounds and used * (after.rounds + 1) >= most * after.rounds
@@ -397,16 +399,14 @@ def limit_warning(progress: Progress) -> LocalizedMessage | None:
     return None
 
 
-def _shares(progress: Progress) -> tuple[tuple[int, int | None, Callable[[int], Localized]], ...]:
-    """Return for each limit of a turn the amount used, the maximum, and how to word an amount."""
+def _shares(progress: Progress) -> Iterator[tuple[int, int, Callable[[int], Localized]]]:
+    """Yield for each cap on usage the amount used, the maximum, and how to word an amount."""
     limits, usage = progress.limits, progress.usage
-    price = None if limits.max_micros is None else limits.price  # unneeded without a cap
-    micros = 0 if price is None else price.micros(usage)
-    return (
-        (progress.rounds, limits.max_rounds, rounds),
-        (usage.total_tokens, limits.max_tokens, tokens),
-        (micros, limits.max_micros, dollars),
-    )
+    if limits.max_tokens is not None:
+        yield usage.total_tokens, limits.max_tokens, tokens
+    if limits.max_micros is not None:
+        micros = 0 if limits.price is None else limits.price.micros(usage)
+        yield micros, limits.max_micros, dollars
 
 
 Mark = Literal["", "stopped", "interrupted"]
