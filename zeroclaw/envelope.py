@@ -52,10 +52,11 @@ class Address(Value):
 
     def key(self) -> str:
         """Return a string that is equal exactly when the place is equal; `direct` doesn't count."""
-        parts = (self.channel, self.account, self.chat, self.thread or "")
-        plain = "/".join(parts)
-        if "%" not in plain and plain.count("/") == len(parts) - 1:
+        thread = self.thread or ""
+        plain = f"{self.channel}/{self.account}/{self.chat}/{thread}"
+        if "%" not in plain and plain.count("/") == 3:  # noqa: PLR2004
             return plain  # nearly always; a turn calls this some fourteen times
+        parts = (self.channel, self.account, self.chat, thread)
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
     def in_words(self) -> str:

@@ -5,6 +5,7 @@ The environment decides, as for most programs: `HTTPS_PROXY`, `HTTP_PROXY` and `
 """
 
 import errno
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from ipaddress import ip_address
@@ -16,6 +17,7 @@ from zeroclaw.errors import NoWayOut
 
 InThread = Callable[[Callable[[], SSLContext]], Awaitable[SSLContext]]
 """Runs a blocking function off the event loop: `asyncio.to_thread`."""
+_SECURE = re.compile("https:|wss:", re.IGNORECASE)
 _SCHEMES = {"ws": "http", "wss": "https"}
 
 
@@ -68,7 +70,7 @@ class Network:
         Raises:
             NoWayOut: The environment names certificates that can't be read.
         """
-        if not any(one.lower().startswith(("https:", "wss:")) for one in (url, proxy or "")):
+        if not any(map(_SECURE.match, (url, proxy or ""))):
             return True  # no TLS, so don't load the certificates
         if self._trusted is None:
             file, folders = map(self._environment.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))

@@ -59,9 +59,7 @@ def text(value: Json, key: str) -> str:
 def whole(value: Json, key: str) -> int | None:
     """Return an integer of at most 64 bits, None for anything else."""
     found = value.get(key)
-    if isinstance(found, int) and not isinstance(found, bool) and -_MOST <= found < _MOST:
-        return found
-    return None
+    return found if type(found) is int and -_MOST <= found < _MOST else None
 
 
 def number(value: Json, key: str) -> float | None:

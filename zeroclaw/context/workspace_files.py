@@ -88,8 +88,10 @@ def _has_any(directory: Path | None) -> bool:
 
     Links are not followed here: a command may have made a long chain, or one to a disk that hangs.
     """
-    return directory is not None and any(
-        os.path.lexists(f"{directory}/{name}") for name, _, _ in FILES
+    return (
+        directory is not None
+        and os.path.lexists(directory)
+        and any(os.path.lexists(f"{directory}/{name}") for name, _, _ in FILES)
     )
 
 

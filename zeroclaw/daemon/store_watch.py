@@ -46,8 +46,10 @@ class WatchedStore:
         """Write everything or nothing; see `Store.commit`."""
         await self._told(self._store.commit(commit))
         self._written()
-        if any(isinstance(one, Put) and one.kind is RowKind.NOTICE for one in commit.writes):
-            self._noticed()
+        for one in commit.writes:
+            if isinstance(one, Put) and one.kind is RowKind.NOTICE:
+                self._noticed()
+                break
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""

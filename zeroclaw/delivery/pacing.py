@@ -376,6 +376,8 @@ def _without_late_calls(state: Pacing, at: float) -> Pacing:
 
 def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant what may be granted at this instant."""
+    if not (state.finals or state.drafts):
+        return state, ()  # usually after a call
     effects: list[Effect] = []
     for rank in _ranks(state):
         # Checked first: if the account is spent, the waiting callers need not be looked at.
@@ -407,7 +409,7 @@ def _wake_at(state: Pacing, at: float) -> float:
 
 
 def _ranks(state: Pacing) -> list[Rank]:
-    """Return the ranks that have waiting requests, in order; usually none after a call."""
+    """Return the ranks that have waiting requests, in order."""
     waits = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
     return [rank for rank, some in waits if some]
 

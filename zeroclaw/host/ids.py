@@ -8,6 +8,7 @@ from zeroclaw.clock import ULID_ALPHABET, Clock, made_at
 
 _PAIRS = tuple(one + two for one in ULID_ALPHABET for two in ULID_ALPHABET)
 _PAIR_BITS = 10
+_PAIR_MASK = 2**_PAIR_BITS - 1
 _SHIFTS = range(12 * _PAIR_BITS, -1, -_PAIR_BITS)
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
@@ -59,8 +60,8 @@ class SystemIds:
 
 def _encoded(number: int) -> str:
     # The standard base32 has another alphabet, and takes three times as long.
-    parts = map(number.__rshift__, _SHIFTS)
-    return "".join([_PAIRS[part & 0b11111_11111] for part in parts])
+    parts = map(_PAIR_MASK.__and__, map(number.__rshift__, _SHIFTS))
+    return "".join(map(_PAIRS.__getitem__, parts))
 
 
 def _decoded(ulid: str) -> int:

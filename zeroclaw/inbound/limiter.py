@@ -24,7 +24,7 @@ import hashlib
 import itertools
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from weakref import WeakValueDictionary
 
@@ -157,12 +157,12 @@ class RateLimiter(Struct, eq=False):
             conversation=self.conversations.key_of(envelope.address, principal),
             known=known,
         )
-        async with AsyncExitStack() as held:
-            if passage.lane is not None and not passage.known:
-                for name in (f"#{principal.id}", passage.conversation):
-                    # The stack keeps the locks alive: the dictionary is weak.
-                    lock = self._locks.setdefault(name, asyncio.Lock())
-                    await held.enter_async_context(lock)
+        # The variables keep the locks alive: the dictionary is weak.
+        theirs = chats = nullcontext()
+        if passage.lane is not None and not passage.known:
+            theirs = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
+            chats = self._locks.setdefault(passage.conversation, asyncio.Lock())
+        async with theirs, chats:
             yield passage
             if passage.committed is None:
                 return

@@ -156,10 +156,12 @@ class OffTheRecord:
         seen: set[bytes] = set()
         while True:
             found = await read()
+            if not self._held:
+                return tuple(found)  # nearly always
             references = {one.body for one in found if one.body.startswith(_REFERENCE)}
             lost = references - self._held.keys()
             if not references:
-                return tuple(found)  # nearly always; a lookup per row of a long page is slow
+                return tuple(found)  # a lookup per row of a long page is slow
             if lost <= seen:
                 return tuple(map(self._with_body, found))
             seen |= lost
@@ -218,19 +220,16 @@ class OffTheRecord:
                 left = self._leaves(write)
                 key, body = self._stored(kind, key), self._keep(held, kept, left)
                 return replace(write, key=key, body=body, conversation=whose)
-            case Append(log=LogKind.JOURNAL, stream=stream, body=body) if self._is_off(stream):
+            case Append(log=LogKind.JOURNAL, stream=stream, body=body) if is_off_the_record(stream):
                 whose = ConversationId(stream)
                 held = _Held(conversation=whose, body=body)
                 return replace(write, body=self._keep(held, kept))
-            case PutBlob() if scope is not None and self._is_off(scope):
+            case PutBlob() if scope is not None and is_off_the_record(scope):
                 return None
             case Delete(kind=RowKind.RESULT, key=key) | Expect(kind=RowKind.RESULT, key=key):
                 return replace(write, key=self._stored(RowKind.RESULT, key))
             case _:
                 return write
-
-    def _is_off(self, conversation: str) -> bool:
-        return is_off_the_record(conversation)
 
     def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
         """Return the off-the-record conversation that a row belongs to, None for none.
@@ -239,7 +238,7 @@ class OffTheRecord:
         operators or a reply to an approver. It stays that way whoever writes it next.
         """
         for found in (put.conversation, scope):
-            if found is not None and self._is_off(found):
+            if found is not None and is_off_the_record(found):
                 return found
         reference = self._newest.get((put.kind, put.key))
         return None if reference is None else self._held[reference].conversation
@@ -252,7 +251,7 @@ class OffTheRecord:
     def _stored(self, kind: RowKind, key: str) -> str:
         """Return a row's key in the store; hides the digest of the text in the key of a result."""
         here, _, name = key.partition("/")
-        if kind is not RowKind.RESULT or not self._is_off(here) or name.startswith(_ALIAS):
+        if kind is not RowKind.RESULT or not is_off_the_record(here) or name.startswith(_ALIAS):
             return key
         alias = hashlib.blake2s(name.encode(), key=self._salt).hexdigest()
         return f"{here}/{_ALIAS}{alias}"

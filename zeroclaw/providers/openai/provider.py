@@ -333,13 +333,11 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Read what follows `[DONE]`, so that the connection can be reused."""
-        left_s = DRAIN_S
         try:
-            while left_s > 0:
-                chunk, left_s = await self._next(chunks, left_s)
-                if chunk is None:
-                    return
-        except StreamBroken:
+            async with asyncio.timeout(DRAIN_S):
+                async for _ in chunks:
+                    pass
+        except (TimeoutError, HttpFailed):
             self.context.log("connection_not_kept", endpoint=self._name)
 
 
