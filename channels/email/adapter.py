@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import format_datetime
@@ -186,26 +186,30 @@ class EmailChannel:
 
     async def _decoded(self, fetched: Fetched) -> Taken | Passed:
         """Decode a mail, comparing it with what the bot said in its thread if necessary."""
+        event = await self._read(fetched)
+        if isinstance(event, Taken) and event.may_quote:
+            known = await self._context.transcript(event.envelope.address, "")
+            said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
+            event = await self._read(fetched, said)
+        return event
+
+    async def _read(self, fetched: Fetched, said: Sequence[str] = ()) -> Taken | Passed:
+        """Decode a mail, which may repeat what the bot said; one that can't be read is passed over."""
         me = await self._me_with_key()
 
-        def again() -> Taken | Passed:
-            said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
+        def read() -> Taken | Passed:
             # A mail program may quote either part of a mail.
             return decode.decoded(fetched, me, [*said, *filter(None, map(render.unlike, said))])
 
         try:
-            if decode.is_quick(fetched.raw):
-                event = decode.decoded(fetched, me)
-            else:  # a mail that is slow to read must not block the event loop
-                event = await asyncio.to_thread(decode.decoded, fetched, me)
-            if isinstance(event, Taken) and event.may_quote:
-                known = await self._context.transcript(event.envelope.address, "")
-                event = await asyncio.to_thread(again)
+            if not said and decode.is_quick(fetched.raw):
+                return read()
+            # A mail that is slow to read must not block the event loop.
+            return await asyncio.to_thread(read)
         except UNREADABLE as error:
             kind = type(error).__name__
             self._context.log("mail_not_read", kind=kind, uid=fetched.uid, level="warning")
-            event = Passed(why="it can't be read")
-        return event
+            return Passed(why="it can't be read")
 
     async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
         """Mark a mail as seen on the server, and send its sender a short answer if there is one."""

@@ -2,7 +2,12 @@
 
 import pytest
 
+from channels.email.adapter import EmailChannel
+from tests.contract.email_harness import email_context
+from tests.fakes.manual_clock import ManualClock
+from tests.unit.channels.email.letters import ME, fetched, reply
 from tests.unit.channels.email.odd_mails import ODD, told
+from zeroclaw import Address, TranscriptItem, replace
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -10,3 +15,17 @@ def test_an_odd_mail_comes_to_what_it_must(name: str) -> None:
     """The reason stands beside each; see the corpus."""
     odd = ODD[name]
     assert told(odd.raw) == odd.comes_to, odd.why
+
+
+async def test_a_fault_of_ours_takes_no_mail_for_an_odd_one() -> None:
+    """Such a mail stays unread for good, so only what reads it may say that it can't be read."""
+
+    async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
+        message = "a fault of the store"
+        raise ValueError(message)
+
+    context = email_context(ME.settings, ManualClock(), positions={})
+    channel = EmailChannel(replace(context, transcript=transcript))
+    mail = fetched(reply("It costs three euros, and the shop opens at nine."))
+    with pytest.raises(ValueError, match="of the store"):
+        await channel._decoded(mail)  # pyright: ignore[reportPrivateUsage]  without any server
