@@ -415,7 +415,7 @@ class DiscordChannel:
             error = f"`{self.name}` has no file `{attachment.reference}`"
             raise ChannelRejected(error)
         found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
-        for one in objects(found, "attachments"):
+        for one in decode.files_of(found):
             if snowflake(one, "id") == file:
                 return await self._rest.http.download(text(one, "url"), max_bytes=max_bytes)
         error = f"`{self.name}`: the file is no longer there"

@@ -7,7 +7,7 @@ Fields are those of API v10 (docs.discord.com, "Message", "Interactions" and "Ga
 """
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -238,8 +238,25 @@ def _words(event: Json, me: Me) -> str:
             rest = said.lstrip()[call.end() :].lstrip(" ,:\n")
             said = rest or said
         said = _MENTION.sub(lambda one: f"@{names[one[1]]}" if one[1] in names else one[0], said)
-    stickers = (plain_name(text(one, "name")) for one in objects(event, "sticker_items"))
-    return "\n".join(filter(None, (said, *(f"[sticker {name}]" for name in stickers))))
+    return "\n".join(filter(None, (said, *_things(event))))
+
+
+def _things(event: Json) -> Iterator[str]:
+    """Describe the stickers and the poll of a message."""
+    for one in objects(event, "sticker_items"):
+        yield f"[sticker {plain_name(text(one, 'name'))}]"
+    if poll := inner(event, "poll"):
+        options = (inner(one, "poll_media") for one in objects(poll, "answers"))
+        named = "; ".join(plain_name(text(one, "text")) for one in options)
+        yield f"[poll: {plain_name(text(inner(poll, 'question'), 'text'))} Options: {named}]"
+
+
+def _of_others(event: Json) -> str:
+    """Return what a message of somebody else says; those of other bots may be embeds alone."""
+    embeds = objects(event, "embeds")
+    shown = (text(one, key) for one in embeds for key in ("title", "description"))
+    words = text(event, "content") or "\n".join(filter(None, shown))
+    return "\n".join(filter(None, (words, *_things(event))))
 
 
 def own_role(server: Json, me: Me) -> frozenset[str]:
@@ -267,7 +284,7 @@ def _forwarded(event: Json) -> str:
     """Return the forwarded text of a message, empty if it forwards none."""
     if whole(inner(event, "message_reference"), "type") != _FORWARD:
         return ""
-    parts = [text(inner(one, "message"), "content") for one in objects(event, "message_snapshots")]
+    parts = [_of_others(inner(one, "message")) for one in objects(event, "message_snapshots")]
     return "\n".join(["[forwarded message]", *filter(None, parts)])
 
 
@@ -275,17 +292,23 @@ def _quoted(event: Json, me: Me) -> str:
     answered = inner(event, "referenced_message")
     author = inner(answered, "author")
     name = "" if snowflake(author, "id") == me.id else name_of(author)
-    return quoted(text(answered, "content"), name)
+    return quoted(_of_others(answered), name)
 
 
 def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:
     """Return a message's files; refers to them by ids, since their URLs expire after a day."""
-    files = [(snowflake(one, "id"), one) for one in objects(event, "attachments")]
+    files = [(snowflake(one, "id"), one) for one in files_of(event)]
     return tuple(
         attached(one, f"{channel}/{number}/{id_}", name="filename", kind="content_type")
         for id_, one in files
         if id_
     )
+
+
+def files_of(message: Json) -> Sequence[Json]:
+    """Return the files of a message, and of the messages that it forwards."""
+    passed_on = (inner(one, "message") for one in objects(message, "message_snapshots"))
+    return [file for one in (message, *passed_on) for file in objects(one, "attachments")]
 
 
 # --- interactions --------------------------------------------------------------------------------

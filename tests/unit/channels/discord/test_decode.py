@@ -154,6 +154,34 @@ def test_a_slash_and_a_word_is_a_command_unless_it_was_passed_on() -> None:
     assert envelope(passed_on).alone
 
 
+def test_what_is_forwarded_is_whole() -> None:
+    """Files and stickers go with it, and bots write embeds."""
+    file = {"id": "5", "filename": "a.txt", "content_type": "text/plain", "size": 3}
+    embeds = [{"title": "Build 7", "description": "failed"}, {"title": 7}]
+    parts: list[Json] = [
+        {"message": {"content": "", "embeds": embeds}},
+        {
+            "message": {
+                "content": "look",
+                "attachments": [file],
+                "sticker_items": [{"name": "wave"}],
+            }
+        },
+    ]
+    event = message(content="", message_reference={"type": 1}, message_snapshots=parts)
+    words = "[forwarded message]\nBuild 7\nfailed\nlook\n[sticker wave]"
+    assert said(event) == Said(text=words, own="")
+    assert [one.reference for one in envelope(event).attachments] == ["10/1/5"]
+    answered = message(referenced_message={"author": BOT, "content": "", "embeds": embeds})
+    assert "> Build 7\n> failed" in said(answered).text
+
+
+def test_a_poll_is_its_question_and_its_options() -> None:
+    options = [{"poll_media": {"text": "yes"}}, {"poll_media": {"text": "no]"}}, {}]
+    event = message(content="", poll={"question": {"text": "Lunch?"}, "answers": options})
+    assert said(event).text == "[poll: Lunch? Options: yes; no); ]"
+
+
 def test_what_is_answered_is_quoted_shortly() -> None:
     event = message(type=19, referenced_message={"author": ANN, "content": "y" * 2000})
     assert said(event).text == (
