@@ -1,5 +1,8 @@
 """What goes out: once, to nobody's harm, and what is told of a call that fails."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import pytest
 from simcord.backend.models import Message
 
@@ -38,68 +41,68 @@ def server(rig: Rig, channel: int) -> Address:
     return Address(channel="discord", account=str(rig.discord.bot), chat=str(channel))
 
 
+@asynccontextmanager
+async def speaking(**settings: object) -> AsyncGenerator[tuple[Rig, int, Channel, Address]]:
+    """A bot, and a channel of a server that it may write in."""
+    async with rigged() as rig, rig.bot(SETTINGS.model_copy(update=settings)) as channel:
+        general = rig.discord.channel("general")
+        yield rig, general, channel, server(rig, general)
+
+
 def last(rig: Rig, channel: int) -> Message:
     return rig.discord.from_bot(channel)[-1]
 
 
 async def test_a_text_pings_nobody_and_shows_no_previews() -> None:
     """Whatever a model writes or a page makes it write; in edits, captions and cards as well."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
         words = f"@everyone @here <@{ann.id}> <@&1> https://a.example"
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            ref = await channel.send(to, text(channel, words))
-            sent = last(rig, general)
-            assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
-            await channel.edit(ref, text(channel, f"{words} more"))
-            sent = last(rig, general)
-            assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
-            card = replace(CARD, asked_by=words)
-            await channel.ask(to, card)
-            assert last(rig, general).ping_user_ids == []
+        ref = await channel.send(to, text(channel, words))
+        sent = last(rig, general)
+        assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
+        await channel.edit(ref, text(channel, f"{words} more"))
+        sent = last(rig, general)
+        assert (sent.ping_user_ids, sent.mention_everyone, sent.flags & 4) == ([], False, 4)
+        card = replace(CARD, asked_by=words)
+        await channel.ask(to, card)
+        assert last(rig, general).ping_user_ids == []
 
 
 async def test_link_previews_are_shown_where_they_are_wanted() -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot(SETTINGS.model_copy(update={"link_previews": True})) as channel:
-            await channel.send(server(rig, general), text(channel, "https://a.example"))
-            assert last(rig, general).flags & 4 == 0
+    async with speaking(link_previews=True) as (rig, general, channel, to):
+        await channel.send(to, text(channel, "https://a.example"))
+        assert last(rig, general).flags & 4 == 0
 
 
 async def test_in_a_server_an_answer_shows_what_it_answers_and_in_a_direct_chat_it_need_not() -> (
     None
 ):
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
         asked = ann.says(general, "hello")
-        async with rig.bot() as channel:
-            answer = replace(text(channel, "hi"), reply_to=str(asked.id))
-            await channel.send(server(rig, general), answer)
-            reference = last(rig, general).reference
-            assert reference is not None
-            assert reference["message_id"] == str(asked.id)
-            assert last(rig, general).ping_user_ids == []
-            direct = channel.direct_address(str(ann.id))
-            assert direct is not None
-            await channel.send(direct, replace(answer, reply_to="5"))
-            assert last(rig, ann.direct).reference is None
+        answer = replace(text(channel, "hi"), reply_to=str(asked.id))
+        await channel.send(to, answer)
+        reference = last(rig, general).reference
+        assert reference is not None
+        assert reference["message_id"] == str(asked.id)
+        assert last(rig, general).ping_user_ids == []
+        direct = channel.direct_address(str(ann.id))
+        assert direct is not None
+        await channel.send(direct, replace(answer, reply_to="5"))
+        assert last(rig, ann.direct).reference is None
 
 
 async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> None:
     """The nonce is enforced. Another text under the same key is another message."""
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            rig.discord.will(Fault(method="POST", path=SEND, carried_out=True))
-            with pytest.raises(DeliveryUnknown):
-                await channel.send(to, text(channel, "hello"))
+    async with speaking() as (rig, general, channel, to):
+        rig.discord.will(Fault(method="POST", path=SEND, carried_out=True))
+        with pytest.raises(DeliveryUnknown):
             await channel.send(to, text(channel, "hello"))
-            assert len(rig.discord.from_bot(general)) == 1
-            await channel.send(to, text(channel, "bye"))
-            assert len(rig.discord.from_bot(general)) == 2
+        await channel.send(to, text(channel, "hello"))
+        assert len(rig.discord.from_bot(general)) == 1
+        await channel.send(to, text(channel, "bye"))
+        assert len(rig.discord.from_bot(general)) == 2
 
 
 @pytest.mark.parametrize(
@@ -122,15 +125,13 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
     fault: Fault, kind: type[Exception]
 ) -> None:
     """The library would wait and try again by itself; here the pacing and the outbox decide."""
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            rig.discord.will(fault)
-            with pytest.raises(kind) as raised:
-                await channel.send(server(rig, general), text(channel, "hello"))
-            assert rig.discord.token not in repr(raised.value)
-            assert rig.discord.from_bot(general) == []
-            await channel.send(server(rig, general), text(channel, "hello"))
+    async with speaking() as (rig, general, channel, to):
+        rig.discord.will(fault)
+        with pytest.raises(kind) as raised:
+            await channel.send(to, text(channel, "hello"))
+        assert rig.discord.token not in repr(raised.value)
+        assert rig.discord.from_bot(general) == []
+        await channel.send(to, text(channel, "hello"))
     posts = [path for method, path in rig.discord.calls if method == "POST"]
     assert len(posts) == 2
 
@@ -157,14 +158,12 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
     ids=["global", "of the proxy"],
 )
 async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            rig.discord.will(fault)
-            with pytest.raises(RateLimited) as raised:
-                await channel.send(server(rig, general), text(channel, "hello"))
-            assert raised.value.retry_after_s == 7.25
-            assert rig.discord.from_bot(general) == []
+    async with speaking() as (rig, general, channel, to):
+        rig.discord.will(fault)
+        with pytest.raises(RateLimited) as raised:
+            await channel.send(to, text(channel, "hello"))
+        assert raised.value.retry_after_s == 7.25
+        assert rig.discord.from_bot(general) == []
 
 
 async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -> None:
@@ -188,25 +187,22 @@ async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -
 
 
 async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            ref = await channel.send(server(rig, general), text(channel, "hello"))
-            await channel.delete(ref)
-            await channel.delete(ref)
-            with pytest.raises(ChannelRejected) as raised:
-                await channel.edit(ref, text(channel, "bye"))
-            assert raised.value.gone
+    async with speaking() as (_, _, channel, to):
+        ref = await channel.send(to, text(channel, "hello"))
+        await channel.delete(ref)
+        await channel.delete(ref)
+        with pytest.raises(ChannelRejected) as raised:
+            await channel.edit(ref, text(channel, "bye"))
+        assert raised.value.gone
 
 
 async def test_a_message_of_somebody_else_is_not_edited() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
         theirs = ann.says(general, "hello")
-        async with rig.bot() as channel:
-            ref = MessageRef(address=server(rig, general), message=str(theirs.id))
-            with pytest.raises(ChannelRejected):
-                await channel.edit(ref, text(channel, "bye"))
+        ref = MessageRef(address=to, message=str(theirs.id))
+        with pytest.raises(ChannelRejected):
+            await channel.edit(ref, text(channel, "bye"))
         assert theirs.content == "hello"
 
 
@@ -246,56 +242,48 @@ async def test_a_place_that_is_none_of_discords_is_refused_before_any_call() -> 
 
 
 async def test_a_file_and_a_long_card_are_found_again_and_settled() -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
+    async with speaking() as (rig, general, channel, to):
         calls = tuple(replace(one, arguments="x" * 1500) for one in CARD.calls)
         card = replace(CARD, calls=calls)
         file = OutgoingFile(name='a"b.txt', media_type="text/plain", content=b"abc", key="f")
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            mark = channel.mark(to)
-            sent = await channel.send_file(to, file)
-            asked = await channel.ask(to, card)
-            assert (await looked(channel, to, file, mark)).ref == sent
-            assert (await looked(channel, to, card, mark)).ref == asked
-            other = replace(file, content=b"abcd")
-            assert (await looked(channel, to, other, mark)).ref is None
-            assert (await looked(channel, to, text(channel, ""), mark)).ref is None
-            await channel.settle(asked, Outcome(card=card, endings=()))
-            assert last(rig, general).attachments[0]["filename"] == "calls.txt"
+        mark = channel.mark(to)
+        sent = await channel.send_file(to, file)
+        asked = await channel.ask(to, card)
+        assert (await looked(channel, to, file, mark)).ref == sent
+        assert (await looked(channel, to, card, mark)).ref == asked
+        other = replace(file, content=b"abcd")
+        assert (await looked(channel, to, other, mark)).ref is None
+        assert (await looked(channel, to, text(channel, ""), mark)).ref is None
+        await channel.settle(asked, Outcome(card=card, endings=()))
+        assert last(rig, general).attachments[0]["filename"] == "calls.txt"
 
 
 async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            mark = channel.mark(to)
-            for number in range(220):
-                ann.says(general, f"message {number}")
-            ref = await channel.send(to, text(channel, "hello"))
-            assert (await looked(channel, to, text(channel, "hello"), mark)).ref == ref
-            monkeypatch.setattr(lookup, "MOST_PAGES", 2)
-            with pytest.raises(DeliveryUnknown):
-                await looked(channel, to, text(channel, "hello"), mark)
-            with pytest.raises(DeliveryUnknown):
-                await looked(channel, to, text(channel, "hello"), "")
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
+        mark = channel.mark(to)
+        for number in range(220):
+            ann.says(general, f"message {number}")
+        ref = await channel.send(to, text(channel, "hello"))
+        assert (await looked(channel, to, text(channel, "hello"), mark)).ref == ref
+        monkeypatch.setattr(lookup, "MOST_PAGES", 2)
+        with pytest.raises(DeliveryUnknown):
+            await looked(channel, to, text(channel, "hello"), mark)
+        with pytest.raises(DeliveryUnknown):
+            await looked(channel, to, text(channel, "hello"), "")
 
 
 async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answer() -> None:
     """What a process that died had sent has fewer words; one that is known is left (P1, P6)."""
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            known = await channel.send(to, text(channel, "known"))
-            draft = await channel.send(to, text(channel, "hel", "k2"))
-            whole, apart = text(channel, "hello", "k3"), frozenset({known.message})
-            seen = await looked(channel, to, whole, "1", apart=apart)
-            assert seen.ref == draft
-            assert [one.content for one in rig.discord.from_bot(general)] == ["known", "hello"]
+    async with speaking() as (rig, general, channel, to):
+        known = await channel.send(to, text(channel, "known"))
+        draft = await channel.send(to, text(channel, "hel", "k2"))
+        whole, apart = text(channel, "hello", "k3"), frozenset({known.message})
+        seen = await looked(channel, to, whole, "1", apart=apart)
+        assert seen.ref == draft
+        assert [one.content for one in rig.discord.from_bot(general)] == ["known", "hello"]
 
 
 @pytest.mark.parametrize(
@@ -305,58 +293,49 @@ async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answe
 async def test_a_draft_that_can_not_be_changed_says_what_to_do(
     status: int, code: int, kind: type[Exception]
 ) -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            to = server(rig, general)
-            await channel.send(to, text(channel, "hel"))
-            body = {"code": code, "message": "no"}
-            rig.discord.will(Fault(method="PATCH", path="/messages/", status=status, body=body))
-            with pytest.raises(kind):
-                await looked(channel, to, text(channel, "hello", "k2"), "1")
+    async with speaking() as (rig, _, channel, to):
+        await channel.send(to, text(channel, "hel"))
+        body = {"code": code, "message": "no"}
+        rig.discord.will(Fault(method="PATCH", path="/messages/", status=status, body=body))
+        with pytest.raises(kind):
+            await looked(channel, to, text(channel, "hello", "k2"), "1")
 
 
 async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing_else() -> None:
     """A question of `/ask` stands in the chat as ours, and is no message of the outbox."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
         long = tuple(replace(one, approval=ApprovalId("x" * 99)) for one in CARD.calls)
-        async with rig.bot() as channel:
-            asked = ann.uses(general, "ask", question="what?")
-            await asked.answered()
-            to = server(rig, general)
-            assert (await looked(channel, to, text(channel, "hello"), "1")).ref is None
-            await channel.send(to, text(channel, "hello"))
-            card = replace(CARD, calls=long)
-            assert (await looked(channel, to, card, "1")).ref is None
-            ref = await channel.ask(to, card)
-            assert (await looked(channel, to, card, "1")).ref == ref
+        asked = ann.uses(general, "ask", question="what?")
+        await asked.answered()
+        assert (await looked(channel, to, text(channel, "hello"), "1")).ref is None
+        await channel.send(to, text(channel, "hello"))
+        card = replace(CARD, calls=long)
+        assert (await looked(channel, to, card, "1")).ref is None
+        ref = await channel.ask(to, card)
+        assert (await looked(channel, to, card, "1")).ref == ref
 
 
 async def test_a_history_that_fails_says_whether_to_look_again() -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot() as channel:
-            to, sought = server(rig, general), text(channel, "hello")
-            rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
-            with pytest.raises(ChannelUnavailable):
-                await looked(channel, to, sought, "1")
-            body = {"code": 50001, "message": "Missing Access"}
-            rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
-            with pytest.raises(DeliveryUnknown):
-                await looked(channel, to, sought, "1")
-            body = {"code": 10003, "message": "Unknown Channel"}
-            rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
-            assert (await looked(channel, to, sought, "1")).ref is None
+    async with speaking() as (rig, _, channel, to):
+        sought = text(channel, "hello")
+        rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
+        with pytest.raises(ChannelUnavailable):
+            await looked(channel, to, sought, "1")
+        body = {"code": 50001, "message": "Missing Access"}
+        rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
+        with pytest.raises(DeliveryUnknown):
+            await looked(channel, to, sought, "1")
+        body = {"code": 10003, "message": "Unknown Channel"}
+        rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
+        assert (await looked(channel, to, sought, "1")).ref is None
 
 
 async def test_who_is_told_to_hold_or_resend_looks_for_nothing() -> None:
-    async with rigged() as rig:
-        general = rig.discord.channel("general")
-        async with rig.bot(SETTINGS.model_copy(update={"uncertain": "hold"})) as channel:
-            assert not channel.capabilities.may_repeat
-            with pytest.raises(NotSupported):
-                channel.mark(server(rig, general))
+    async with speaking(uncertain="hold") as (_, _, channel, to):
+        assert not channel.capabilities.may_repeat
+        with pytest.raises(NotSupported):
+            channel.mark(to)
 
 
 async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> None:

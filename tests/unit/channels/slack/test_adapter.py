@@ -15,7 +15,7 @@ from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check
 from channels.slack.decode import MOST_THREADS
-from channels.slack.emulator.server import APP, BOT, Fault, Json, SlackServer
+from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, receiving
 from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
@@ -78,6 +78,16 @@ async def stage(
     channel = SlackChannel(replace(context, transcript=transcript))
     async with receiving(channel, admit):
         yield Stage(slack=slack, channel=channel, clock=clock)
+
+
+@asynccontextmanager
+async def with_ann() -> AsyncGenerator[tuple[SlackServer, Stage, Person, Address]]:
+    """A workspace of Ann and the bot, and where the bot writes to her."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        to = here.channel.direct_address(ann.id)
+        assert to is not None
+        yield slack, here, ann, to
 
 
 def said(desk: Desk) -> list[object]:
@@ -385,10 +395,7 @@ async def _shown_to_whoever_opens(admission: Admission, prompts: tuple[str, ...]
 )
 async def test_each_refusal_says_who_acts_next(fault: Fault, error: type[Exception]) -> None:
     """And holds nothing of what was sent."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, _, to):
         slack.will("chat.postMessage", fault)
         with pytest.raises(error) as raised:
             await here.channel.send(to, here.message("a secret recipe"))
@@ -399,10 +406,7 @@ async def test_each_refusal_says_who_acts_next(fault: Fault, error: type[Excepti
 
 
 async def test_a_server_that_is_not_there_got_nothing() -> None:
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, _, to):
         gone = SlackChannel(slack_context(slack, ManualClock()))
     with pytest.raises(ChannelUnavailable):
         await gone.send(to, here.message("hello"))
@@ -524,10 +528,7 @@ async def test_a_file_that_could_not_be_handed_over_shows_nothing(
     method: str, fault: Fault, error: type[Exception]
 ) -> None:
     """So it may be sent again, and then stands once."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         slack.will(method, fault)
         with pytest.raises(error):
             await here.channel.send_file(to, FILE)
@@ -539,10 +540,7 @@ async def test_a_file_that_could_not_be_handed_over_shows_nothing(
 
 async def test_a_file_whose_caption_changes_stays() -> None:
     """The note that it may be a repeat is taken off again where it is none."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         ref = await here.channel.send_file(to, FILE)
         said = Rendered(body="*now*", plain="*now*")
         await here.channel.edit(ref, Outgoing(rendered=said, key="f1", plain=True))
@@ -553,10 +551,7 @@ async def test_a_file_whose_caption_changes_stays() -> None:
 @pytest.mark.parametrize("looks", [1, MOST_LOOKS + 1])
 async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None:
     """Or after a while: what it does not look into is shown as a link."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         slack.unread = looks
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(here.channel.send_file(to, FILE))
@@ -569,9 +564,7 @@ async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None
 
 async def test_a_file_whose_answer_was_lost_is_found() -> None:
     """By its key, which its message carries (P1)."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        to = here.channel.direct_address((await slack.person()).id)
-        assert to is not None
+    async with with_ann() as (slack, here, _, to):
         mark = here.channel.mark(to)
         slack.will("chat.postMessage", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
@@ -584,9 +577,7 @@ async def test_a_file_whose_answer_was_lost_is_found() -> None:
 
 async def test_a_scope_that_the_app_lacks_is_named() -> None:
     """The operator reads what to add to the app (P10)."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        to = here.channel.direct_address((await slack.person()).id)
-        assert to is not None
+    async with with_ann() as (slack, here, _, to):
         said = {"ok": False, "error": "missing_scope", "needed": "files:write"}
         slack.will("files.getUploadURLExternal", Fault(body=said))
         with pytest.raises(ChannelRejected, match="missing_scope, the app needs the scope files:w"):
@@ -596,10 +587,7 @@ async def test_a_scope_that_the_app_lacks_is_named() -> None:
 async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
     """The link to the file is; what the model wrote stands letter by letter."""
     said = "see https://evil.example/?secret <!channel> *bold*"
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         await here.channel.send_file(to, replace(FILE, caption=said))
         (shown,) = await slack.from_bot(ann.direct)
         (sent,) = slack.standing[ann.direct].values()
@@ -612,10 +600,7 @@ async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
 @pytest.mark.parametrize("is_read", [True, False])
 async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> None:
     """P5. Its end is shown beside the file; or alone, where the bot may not read what it wrote."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000),))
         ref = await here.channel.ask(to, long)
         (card,) = await slack.from_bot(ann.direct)
@@ -634,10 +619,7 @@ async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> 
 
 async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_read() -> None:
     """P5: a button stands beside all of what it approves."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000), call(2)))
         ref = await here.channel.ask(to, long)
         fault = Fault(body={"ok": False, "error": "missing_scope"})
@@ -652,10 +634,7 @@ async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_rea
 
 async def test_a_name_after_an_at_is_made_no_mention() -> None:
     """Slack is told to look for none, when a text is sent and when it is edited."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        ann = await slack.person()
-        to = here.channel.direct_address(ann.id)
-        assert to is not None
+    async with with_ann() as (slack, here, ann, to):
         ref = await here.channel.send(to, here.message("@channel @here @everyone"))
         await here.channel.edit(ref, here.message("@channel"))
         calls = [json.loads(one) for one in slack.ever[ann.direct]]

@@ -1,6 +1,5 @@
 """Slack's posts to the public listener: signed ones are stored before they are answered, others are not."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from tests.contract.slack_events_harness import CALLED, called_context
 from tests.contract.slack_harness import SETTINGS
 from tests.contract.telegram_webhook_harness import public_listener
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw import Admission, Admit, Envelope, Said, SecretReference, replace
+from zeroclaw import Admit, Said, SecretReference, replace
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 TOKEN = SecretReference(env="X")
@@ -173,28 +172,6 @@ async def test_a_post_that_is_repeated_is_known() -> None:
             signed = {**here.slack.signed(here.event()), **headers}
             assert await here.posts(here.event(), headers=signed) == (200, "")
         assert [one.body for one in desk.stored] == [Said(text="hello")]
-
-
-@pytest.mark.slow
-@pytest.mark.needs("emulate")
-async def test_slack_is_answered_when_its_event_is_stored_and_not_before() -> None:
-    """P1."""
-    desk = Desk()
-    may_store = asyncio.Event()
-    begun = asyncio.Event()
-
-    async def admit(envelope: Envelope) -> Admission:
-        begun.set()
-        await may_store.wait()
-        return await desk.admit(envelope)
-
-    async with stage(admit) as here, asyncio.TaskGroup() as group:
-        answer = group.create_task(here.posts(here.event()))
-        await begun.wait()
-        await here.slack.up("auth.test", BOT)  # lets an answer come, were there one
-        assert not answer.done()
-        may_store.set()
-        assert await answer == (200, "")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A growing answer on Slack: a stream where Slack lets it be one, and edits of a message elsewhere."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -29,10 +30,22 @@ def draft(here: Stage, text: str, key: str = "k1") -> Outgoing:
     return replace(here.message(text, key), draft=True)
 
 
-async def asked(slack: SlackServer, desk: Desk, ann: Person, team: str) -> Address:
+async def asks(slack: SlackServer, desk: Desk, ann: Person, team: str) -> Address:
     """Where an answer stands to what Ann asks in a channel."""
     await (await ann.says("@zeroclaw go", channel=team)).confirmed.wait()
     return desk.stored[-1].address
+
+
+@asynccontextmanager
+async def asked(
+    settings: Mapping[str, object] | None = None,
+) -> AsyncGenerator[tuple[SlackServer, Stage, str, Address]]:
+    """A channel in which Ann has asked something, and where its answer stands."""
+    desk, wanted = Desk(), SETTINGS.model_copy(update=settings)
+    async with SlackServer() as slack, stage(slack, desk.admit, settings=wanted) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        yield slack, here, team, await asks(slack, desk, ann, team)
 
 
 def written(slack: SlackServer) -> list[str]:
@@ -45,11 +58,7 @@ def texts(slack: SlackServer, place: str) -> list[str]:
 
 
 async def test_an_answer_grows_as_a_stream_and_ends_as_it_is_with_its_key() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "Hel"))
         await here.channel.edit(ref, draft(here, "Hello, <!channel>"))
         await here.channel.edit(ref, draft(here, "Hello, <!channel>"))
@@ -67,11 +76,7 @@ async def test_an_answer_grows_as_a_stream_and_ends_as_it_is_with_its_key() -> N
 
 
 async def test_a_text_that_is_another_one_ends_the_stream_and_is_an_edit() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
         await here.channel.edit(ref, draft(here, "two"))
         await here.channel.edit(ref, draft(here, "two and three"))
@@ -82,11 +87,8 @@ async def test_a_text_that_is_another_one_ends_the_stream_and_is_an_edit() -> No
 
 async def test_a_plain_end_of_a_stream_is_shown_letter_by_letter() -> None:
     """What the last look at a text found goes out without its markup."""
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        ref = await here.channel.send(await asked(slack, desk, ann, team), draft(here, "one"))
+    async with asked() as (slack, here, team, place):
+        ref = await here.channel.send(place, draft(here, "one"))
         await here.channel.edit(ref, replace(here.message("one `t`"), plain=True))
         (shown,) = slack.standing[team].values()
         assert [one["type"] for one in shown["blocks"]] == ["rich_text"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
@@ -95,11 +97,8 @@ async def test_a_plain_end_of_a_stream_is_shown_letter_by_letter() -> None:
 @pytest.mark.parametrize("wait_s", [IDLE_S, LIFE_S])
 async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
     """Slack marks as failed what it ends by itself: after half a minute of silence, or five minutes."""
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        ref = await here.channel.send(await asked(slack, desk, ann, team), draft(here, "."))
+    async with asked() as (slack, here, team, place):
+        ref = await here.channel.send(place, draft(here, "."))
         text = "."
         for _ in range(int((wait_s - 1) // (IDLE_S - 1)) if wait_s > IDLE_S else 0):
             await here.clock.advance(IDLE_S - 1)
@@ -114,11 +113,7 @@ async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
 
 
 async def test_a_stream_that_slack_has_ended_goes_on_as_edits() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
         slack.ends_streams()
         await here.channel.edit(ref, draft(here, "one two"))
@@ -137,11 +132,7 @@ async def test_a_stream_that_slack_has_ended_goes_on_as_edits() -> None:
     ],
 )
 async def test_where_a_workspace_lets_nothing_be_streamed_a_message_grows(fault: Fault) -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         slack.will("chat.startStream", fault)
         ref = await here.channel.send(place, draft(here, "one"))
         await here.channel.edit(ref, draft(here, "one two"))
@@ -165,12 +156,8 @@ async def test_a_thread_that_takes_no_stream_takes_none_from_the_others() -> Non
 
 
 async def test_streams_stand_in_threads_and_for_somebody_alone() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
-        direct = here.channel.direct_address(ann.id)
+    async with asked() as (slack, here, _, place):
+        direct = here.channel.direct_address((await slack.person()).id)
         assert direct is not None
         await here.channel.send(direct, draft(here, "no thread"))
         await here.channel.send(replace(place, thread="1700000000.000009"), draft(here, "for whom"))
@@ -179,22 +166,13 @@ async def test_streams_stand_in_threads_and_for_somebody_alone() -> None:
 
 
 async def test_whoever_wants_edits_has_no_streams() -> None:
-    desk = Desk()
-    settings = SETTINGS.model_copy(update={"drafts": "edited"})
-    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        await here.channel.send(await asked(slack, desk, ann, team), draft(here, "one"))
+    async with asked({"drafts": "edited"}) as (slack, here, _, place):
+        await here.channel.send(place, draft(here, "one"))
         assert written(slack) == ["chat.postMessage"]
 
 
 async def test_more_than_slack_lets_begin_in_a_minute_are_messages() -> None:
-    desk = Desk()
-    settings = SETTINGS.model_copy(update={"limits": "published"})
-    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked({"limits": "published"}) as (slack, here, _, place):
         for number in range(MOST_STARTS + 1):
             await here.channel.send(place, draft(here, "one", f"k{number}"))
         assert written(slack) == [*[STREAMS[0]] * MOST_STARTS, "chat.postMessage"]
@@ -226,7 +204,7 @@ async def test_a_stream_that_a_kill_left_open_is_ended_before_it_is_changed(
         ann = await slack.person()
         team = await slack.channel(ann)
         async with stage(slack, desk.admit) as before:
-            place = await asked(slack, desk, ann, team)
+            place = await asks(slack, desk, ann, team)
             ref = await before.channel.send(place, draft(before, "one"))
             open_ones = dict(slack.streams)
         slack.streams.update(open_ones)  # a kill ends nothing
@@ -241,18 +219,14 @@ async def test_streams_are_ended_when_the_bot_leaves() -> None:
         ann = await slack.person()
         team = await slack.channel(ann)
         async with stage(slack, desk.admit) as here:
-            await here.channel.send(await asked(slack, desk, ann, team), draft(here, "one"))
+            await here.channel.send(await asks(slack, desk, ann, team), draft(here, "one"))
             await here.channel.aclose()
         assert not slack.streams
 
 
 async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() -> None:
     """A stream carries no key before it ends; nothing else of the bot's in a thread is without one."""
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         mark = here.channel.mark(place)
         slack.will("chat.startStream", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
@@ -267,11 +241,8 @@ async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() 
 
 @pytest.mark.parametrize("method", ["chat.appendStream", "chat.stopStream"])
 async def test_what_of_a_stream_may_have_arrived_is_written_anew(method: str) -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        ref = await here.channel.send(await asked(slack, desk, ann, team), draft(here, "one"))
+    async with asked() as (slack, here, team, place):
+        ref = await here.channel.send(place, draft(here, "one"))
         slack.will(method, Fault(is_lost=True))
         grown = here.message("one two")
         with pytest.raises(DeliveryUnknown):
@@ -285,11 +256,7 @@ WORKS = ToolProgress(key="1", tool="shell", state="running")
 
 async def test_what_a_tool_does_stands_in_the_answer_while_it_grows() -> None:
     """A task is told of once, ends as its call does, and takes no word from the text."""
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
         for state in ("running", "running", "failed"):
             await here.channel.typing(place, (replace(WORKS, state=state),))
@@ -301,11 +268,7 @@ async def test_what_a_tool_does_stands_in_the_answer_while_it_grows() -> None:
 
 async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
     """Nobody is left with a tool that seems to run after the answer has ended."""
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, _, place):
         ref = await here.channel.send(place, draft(here, "one"))
         for _ in range(int(2 * IDLE_S / STILL_S)):
             await here.channel.typing(place, (WORKS,))
@@ -316,11 +279,7 @@ async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
 
 
 async def test_a_task_that_is_refused_takes_nothing_from_the_answer() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
         slack.will("chat.appendStream", Fault(body={"ok": False, "error": "invalid_chunks"}))
         with pytest.raises(ChannelRejected):
@@ -332,12 +291,7 @@ async def test_a_task_that_is_refused_takes_nothing_from_the_answer() -> None:
 
 
 async def test_where_nothing_is_streamed_tools_are_named_beside_the_answer() -> None:
-    desk = Desk()
-    settings = SETTINGS.model_copy(update={"drafts": "edited"})
-    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings) as here:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        place = await asked(slack, desk, ann, team)
+    async with asked({"drafts": "edited"}) as (slack, here, team, place):
         at = (team, str(place.thread))
         await here.channel.send(place, draft(here, "one"))
         await here.channel.typing(place, (WORKS, replace(WORKS, key="2", tool="fetch")))

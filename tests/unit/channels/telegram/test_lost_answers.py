@@ -1,16 +1,29 @@
 """A message whose answer was lost is found where it stands, or known not to, or said to be unknown."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from channels.telegram import lookup
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
+from channels.telegram.emulator.account import Chat
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD, NONE, looked, outgoing_file
-from tests.unit.channels.telegram.losing import begun, lost, unknown
-from tests.unit.channels.telegram.stage import stage
-from zeroclaw import ChannelUnavailable, DeliveryUnknown, MessageRef, NotSupported, RateLimited
+from tests.unit.channels.telegram.stage import Stage, stage
+from zeroclaw import (
+    Address,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    LookupResult,
+    MessageRef,
+    NotSupported,
+    Outgoing,
+    RateLimited,
+    Rendered,
+    replace,
+)
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
@@ -19,9 +32,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("fault", [BadGateway(carried_out=True), Lose(carried_out=True)], ids=repr)
 async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
     """Others wrote meanwhile elsewhere; what people see is not changed (P1)."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = on.channel.mark(here)
         on.telegram.skip_ids(2)
         on.telegram.will("sendMessage", fault)
@@ -35,9 +46,7 @@ async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
 
 async def test_another_process_finds_it_by_the_mark() -> None:
     """It knows nothing but what was stored (P1)."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = await lost(on, here)
         again = on.restarted()
         assert again.channel.mark(here) == ""
@@ -49,9 +58,7 @@ async def test_another_process_finds_it_by_the_mark() -> None:
 
 @pytest.mark.parametrize("fault", [BadGateway(), Lose(carried_out=False)], ids=repr)
 async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) -> None:
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = on.channel.mark(here)
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
@@ -63,9 +70,7 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
 
 
 async def test_a_lost_card_is_found_with_its_buttons() -> None:
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = on.channel.mark(here)
         on.telegram.will("sendMessage", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
@@ -81,9 +86,7 @@ async def test_a_lost_card_is_found_with_its_buttons() -> None:
 
 async def test_a_lost_file_is_found_by_its_caption() -> None:
     """Texts up there are passed by."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = on.channel.mark(here)
         file = outgoing_file()
         on.telegram.will("sendDocument", Lose(carried_out=True))
@@ -98,9 +101,7 @@ async def test_a_lost_file_is_found_by_its_caption() -> None:
 @pytest.mark.parametrize("first", ["text", "file"])
 async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
     """Where the look for one has passed the other, that one is still to be looked for (P1)."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         file, text = outgoing_file(), on.outgoing("hello")
         mark = await lost(on, here)
         on.telegram.will("sendDocument", Lose(carried_out=True))
@@ -129,9 +130,7 @@ async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
 
 async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
     """Even with the same words, and though this process did not send it."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
+    async with begun() as (on, chat, here):
         mark = on.channel.mark(here)
         await on.channel.send(here, on.outgoing("hello"))
         known = str(chat.from_bot[-1].id)
@@ -200,8 +199,7 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
 
 async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
     """They use up the numbers that private chats share, and are known."""
-    async with stage() as on:
-        ann = on.place(await begun(on))
+    async with begun() as (on, _, ann):
         bob = on.place(on.telegram.person("Bob").id)
         hang = Hang(carried_out=True)
         on.telegram.will("sendMessage", hang, chat=on.telegram.account.chats[int(ann.chat)])
@@ -243,22 +241,172 @@ async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_n
     fault: TooMany | BadGateway | Lose | Refuse, kind: type[Exception]
 ) -> None:
     """It changes nothing the second time."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        mark = await lost(on, on.place(chat.id))
+    async with begun() as (on, _, here):
+        mark = await lost(on, here)
         on.telegram.will("editMessageText", fault)
         with pytest.raises(kind) as caught:
-            await looked(on.channel, on.place(chat.id), on.outgoing("hello"), mark)
+            await looked(on.channel, here, on.outgoing("hello"), mark)
         assert type(caught.value) is kind
 
 
 @pytest.mark.parametrize("uncertain", ["resend", "hold"])
 async def test_looking_can_be_switched_off(uncertain: str) -> None:
-    async with stage(uncertain=uncertain) as on:
-        here = on.place(await begun(on))
+    async with begun(uncertain=uncertain) as (on, _, here):
         assert not on.channel.capabilities.can_lookup
         assert on.channel.capabilities.may_repeat is (uncertain == "resend")
         with pytest.raises(NotSupported):
             on.channel.mark(here)
         with pytest.raises(NotSupported):
             await on.channel.lookup(here, on.outgoing("hello"), since="1/1/0", apart=NONE)
+
+
+# --- how far it is looked for, and what is found when it was sent again ---------------------------
+
+
+async def test_sent_again_its_number_tells_how_far_to_look() -> None:
+    """Numbers ran further than anybody looked, and the first one is found after all (P1)."""
+    async with begun() as (on, _, here):
+        mark = on.channel.mark(here)
+        on.telegram.skip_ids(lookup.LOOK_AHEAD + 2)
+        await lost(on, here)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        assert seen.ref is None
+        new = await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        assert seen.ref is not None
+        assert int(seen.ref.message) == int(new.message) - 1
+
+
+async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
+    """It takes no call to know that."""
+    async with begun() as (on, _, here):
+        seen = await looked(on.channel, here, on.outgoing("hello"), on.channel.mark(here))
+        calls = len(on.telegram.called("editMessageText"))
+        new = await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        assert seen.ref is None
+        assert len(on.telegram.called("editMessageText")) == calls
+
+
+@pytest.mark.parametrize("caption", ["the *sums*", ""])
+async def test_what_stands_with_a_file_that_was_sent_again_can_be_cleared(caption: str) -> None:
+    """As a text that stands alone after all, it no longer says that it may be a repeat (P1)."""
+    async with begun() as (on, chat, _):
+        again = replace(outgoing_file(), caption="the *sums*\n\n(possible repeat)")
+        ref = await on.channel.send_file(on.place(chat.id), again)
+        plain = Rendered(body=caption, plain=caption)
+        await on.channel.edit(ref, Outgoing(rendered=plain, key=again.key, plain=True))
+        assert chat.from_bot[-1].text == caption
+        assert "document" in chat.from_bot[-1].media
+
+
+async def test_what_others_write_unheard_leads_further() -> None:
+    """In a group where the bot hears only what is meant for it, the numbers run all the same."""
+    async with stage(groups="mentioned") as on:
+        ann = on.telegram.person("Ann")
+        team = on.telegram.supergroup("Team", ann)
+        here = on.place(team.id)
+        await on.channel.send(here, on.outgoing("first"))
+        mark = on.channel.mark(here)
+        for number in range(lookup.LOOK_AHEAD + 3):
+            ann.says(f"unheard {number}", chat=team)
+        await lost(on, here)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        assert seen.ref is not None
+        assert seen.ref.message == str(team.from_bot[-1].id)
+
+
+async def test_where_too_much_lies_between_it_stays_unknown() -> None:
+    """Each look is a call, and the account has others to make, so none is made that is no use."""
+    async with begun() as (on, _, ann):
+        on.telegram.skip_ids(lookup.MOST_LOOKS)
+        mark = await lost(on, ann)
+        new = await on.channel.send(ann, on.outgoing("hello"))
+        with pytest.raises(DeliveryUnknown):
+            await looked(on.channel, ann, on.outgoing("hello"), mark, before=new.message)
+        assert on.telegram.called("editMessageText") == []
+
+
+async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() -> None:
+    """It hardly stands far from where others wrote first (P1)."""
+    async with begun() as (on, _, ann):
+        on.telegram.skip_ids(lookup.MOST_LOOKS)
+        mark = await lost(on, ann)
+        await on.channel.send(on.place(on.telegram.person("Bob").id), on.outgoing("hi"))
+        with pytest.raises(DeliveryUnknown):
+            await looked(on.channel, ann, on.outgoing("hello"), mark)
+        assert len(on.telegram.called("editMessageText")) == lookup.MOST_LOOKS
+
+
+async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sent_again() -> None:
+    """Numbers that were not given yet when they were looked at are looked at again (P1)."""
+    async with begun() as (on, _, here):
+        mark = on.channel.mark(here)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        await lost(on, here)  # carried out only now
+        new = await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        assert seen.ref is not None
+        assert int(seen.ref.message) == int(new.message) - 1
+
+
+async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> None:
+    """By a process that knows no more; others wrote in between (P1)."""
+    async with begun() as (on, chat, here):
+        bob = on.place(on.telegram.person("Bob").id)
+        mark = on.channel.mark(here)
+        for number in range(3 * lookup.LOOK_AHEAD):
+            await on.channel.send(bob, on.outgoing(str(number)))
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        await lost(on, here)
+        again = on.restarted()
+        seen = await looked(again.channel, here, on.outgoing("hello"), seen.since)
+        await again.channel.aclose()
+        assert seen.ref is not None
+        assert seen.ref.message == str(chat.from_bot[-1].id)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) -> None:
+    """A busy account's would run ahead of the looks, and the chat would wait for all of them (P9)."""
+    async with begun() as (on, _, ann):
+        bob = on.place(on.telegram.person("Bob").id)
+        mark = on.channel.mark(ann)
+        on.telegram.will("sendMessage", Lose(carried_out=False))
+        await unknown(on, ann)
+        by = on.restarted() if is_new else on
+        seen = LookupResult(since=mark, is_over=False)
+        while not seen.is_over:
+            for number in range(2):
+                await by.channel.send(bob, by.outgoing(str(number)))
+            seen = await by.channel.lookup(
+                ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
+            )
+        assert seen.ref is None
+        assert len(on.telegram.called("editMessageText")) <= lookup.LOOK_AHEAD
+        if is_new:
+            await by.channel.aclose()
+
+
+@asynccontextmanager
+async def begun(**settings: object) -> AsyncGenerator[tuple[Stage, Chat, Address]]:
+    """Ann's chat, which begins with a message of the bot, so that a number is known."""
+    async with stage(**settings) as on:
+        ann = on.telegram.person("Ann")
+        here = on.place(ann.id)
+        await on.channel.send(here, on.outgoing("first"))
+        yield on, ann.chat, here
+
+
+async def lost(on: Stage, to: Address, text: str = "hello") -> str:
+    """Send a message whose answer is lost; return the mark of before."""
+    mark = on.channel.mark(to)
+    on.telegram.will("sendMessage", Lose(carried_out=True))
+    with pytest.raises(DeliveryUnknown):
+        await on.channel.send(to, on.outgoing(text))
+    return mark
+
+
+async def unknown(on: Stage, place: Address) -> None:
+    with pytest.raises(DeliveryUnknown):
+        await on.channel.send(place, on.outgoing("hello"))

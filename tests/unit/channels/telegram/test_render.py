@@ -1,4 +1,4 @@
-"""Markdown becomes text and entities that Telegram always takes."""
+"""Markdown becomes text and entities that Telegram always takes, rich where it holds a table."""
 
 import re
 from itertools import pairwise
@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels._remote.limits import cut, units
-from channels.telegram import render
+from channels.telegram import render, rich
+from channels.telegram.contents import ALBUM_S, FULL, FULL_S, HALF, HALF_S, NEARLY_FULL
+from channels.telegram.emulator.rich_html import Tag, parse
 from channels.telegram.render import MOST_BLOCKS, markdown, measure
+from channels.telegram.rich import MOST_CELLS, without_huge
 from channels.telegram.styled import Mark, Styled, from_body
+from tests.unit.channels.telegram.updates import BOT, message, new, taken
+from zeroclaw import Command, Continues
 
 MARKUP = st.lists(
     st.sampled_from(
@@ -131,3 +136,254 @@ def test_a_text_of_nothing_but_blocks_stays_as_it_was_written(
     monkeypatch.setattr(render, "_parsed", None)
     text = block * (MOST_BLOCKS + 1)
     assert markdown(text).plain == text.strip()
+
+
+# --- a text with a table has a rich form, of which nothing hostile is left ------------------------
+
+TABLE = "| a | b |\n|--|--|\n| 1 | 2 |\n"
+RICH = st.lists(
+    st.sampled_from(
+        (
+            *("a", "b c", "\n", "\n\n", "*", "**", "_", "`", "```", "```math\n", "||", "<", ">"),
+            *("> ", "> > ", "[x]", "(https://e.x)", "(javascript:x)", "(tg://user?id=7)", "- "),
+            *("1. ", "# ", TABLE, "\n\n" + TABLE, "|", "$", "\\", "&lt;", "&#x202e;", "\ud83d"),
+            *("</table>", "<script>", "![i](https://e.x/i.png)", "![](tg://emoji?id=5)", "~~"),
+            *("[^1]", "[^1]: ", "\x00", "\u202e", "\ue000", "    ", "- [ ] ", '"', "'", "\r\n"),
+        )
+    ),
+    max_size=40,
+).map("".join)
+
+
+def form(text: str) -> str:
+    return from_body(markdown(text, richly=True).body).rich
+
+
+def tags(tag: Tag) -> list[Tag]:
+    return [one for inner in tag.tags for one in (inner, *tags(inner))]
+
+
+@pytest.mark.slow
+@given(RICH)
+def test_of_any_text_the_rich_form_can_be_read_and_holds_only_what_is_listed(text: str) -> None:
+    """Or there is none; the other forms stay what they are. S2-06."""
+    text = f"{TABLE}\n{text}"
+    found = form(text)
+    for tag in tags(parse(found)):
+        assert tag.name in rich.TAGS
+        assert {*tag.attributes} <= {"href", "bordered", "start", "align", "class"}
+        assert tag.attributes.get("href", "https://").startswith(("http://", "https://"))
+    assert not {*"\x00\u202e\ud83d"} & {*found}
+    assert markdown(text).plain == markdown(text, richly=True).plain
+    assert from_body(markdown(text).body).rich == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        (
+            "a\n\n| x | **y** |\n|:-|-:|\n| 1 | `<b>` |",
+            '<p>a</p><table bordered><tr><th align="left">x</th><th align="right"><b>y</b></th></tr>'
+            '<tr><td align="left">1</td><td align="right"><code>&lt;b&gt;</code></td></tr></table>',
+        ),
+        (
+            "|x|\n|-|\n[p](tg://user?id=7)",
+            "<table bordered><tr><th>x</th></tr><tr><td>p</td></tr></table>",
+        ),
+        (
+            '|x|\n|-|\n\n![i](https://e.x/i"g) ![j](file:///etc/passwd)',
+            "<table bordered><tr><th>x</th></tr></table>"
+            '<p><a href="https://e.x/i&quot;g">🖼 i</a> j</p>',
+        ),
+        (
+            "|x|\n|-|\n\n[![i](https://e.x/i.png)](https://e.x)",
+            '<table bordered><tr><th>x</th></tr></table><p><a href="https://e.x">🖼 i</a></p>',
+        ),
+        (
+            '|x|\n|-|\n\n3. a\n   - b\n\n```py\nx < 1\n```\n\n``` a"b\ny\n```\n\n---\n',
+            '<table bordered><tr><th>x</th></tr></table><ol start="3"><li>a<ul><li>b</li></ul></li>'
+            '</ol><pre><code class="language-py">x &lt; 1</code></pre><pre>y</pre><hr/>',
+        ),
+        (
+            "|x|\n|-|\n\n```math\n\\sqrt{x}\n```\n\n$x$ costs $5",
+            "<table bordered><tr><th>x</th></tr></table><pre>\\sqrt{x}</pre><p>$x$ costs $5</p>",
+        ),
+    ],
+)
+def test_a_table_is_one_and_the_rest_goes_with_it(text: str, html: str) -> None:
+    assert form(text) == html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "**bold**, [l](https://e.x)\n\n- a\n  - b\n\n# Head",
+        "a | b\n--\nc",
+        "```\n| a |\n|---|\n```",
+        "1. ---|---",
+        "a\n|-|",
+        "- [ ] to do\n\n$$x^2$$",
+    ],
+)
+def test_what_entities_can_show_has_no_other_form(text: str) -> None:
+    """Every app shows it, and lets people copy it."""
+    assert form(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|a" * 21 + "|\n" + "|-" * 21 + "|",
+        "| a |\n|---|\n" + "| b |\n" * 500,
+        "> " * 20 + "a\n\n" + TABLE,
+        "| a |\n|---|\n| " + "<" * 9000 + " |",
+    ],
+    ids=["columns", "blocks", "levels", "bytes"],
+)
+def test_what_telegram_would_refuse_is_not_tried(text: str) -> None:
+    assert rich.may_need(text)
+    assert form(text) == ""
+
+
+@pytest.mark.parametrize("most", ["|a" * 20 + "|\n" + "|-" * 20 + "|", TABLE + "| b |\n" * 490])
+def test_as_much_as_telegram_takes_is_tried(most: str) -> None:
+    parse(form(most))
+
+
+@pytest.mark.parametrize("formula", [f"${NESTED}$", f"$$\n{NESTED}\n$$", f"```math\n{NESTED}\n```"])
+def test_a_formula_beside_a_table_is_shown_as_it_was_written(formula: str) -> None:
+    """No library and no app is made to work it out (P9)."""
+    found = form(f"{TABLE}\n{formula}\n")
+    assert NESTED in found
+    assert "math" not in found
+
+
+def test_tags_that_are_not_closed_are() -> None:
+    """Were the library ever to forget one."""
+    letting = rich.Letting(str)
+    letting.feed("<table><tr><td><b>a</i></table><p>x")
+    letting.close()
+    assert letting.written() == "<table bordered><tr><td><b>a</b></td></tr></table><p>x</p>"
+
+
+# --- no table takes seconds to draw ---------------------------------------------------------------
+
+RULE = "|-|-|"
+MANY_COLUMNS = "\n".join(("|a" * 600, "|-" * 600, *["||"] * 400))
+LONG_CELL = "\n".join(("|a|b|", RULE, f"|{'ä' * 3000}|b|", *["|c|d|"] * 800))
+MANY_TABLES = "\n\n".join(["\n".join(("|a" * 30, "|-" * 30, *["|b|"] * 30))] * 20)
+
+
+@pytest.mark.parametrize("text", [MANY_COLUMNS, LONG_CELL], ids=["columns", "long cell"])
+@pytest.mark.parametrize("before", ["", "> "])
+def test_a_table_that_would_be_millions_of_signs_is_shown_as_it_was_written(
+    text: str, before: str
+) -> None:
+    """The library fills each row up to the widest one, for ten seconds of 4,000 signs (P9)."""
+    written = "\n".join(f"{before}{line}" for line in text.split("\n"))
+    found = from_body(markdown(written, richly=True).body)
+    assert found.text.replace("\n\n", "\n") == text
+    assert found.rich == ""
+
+
+def test_of_many_tables_those_are_drawn_that_are_not_too_much_together() -> None:
+    shown = markdown(MANY_TABLES).plain
+    assert 0 < shown.count("-+-") // 29 <= MOST_CELLS // (31 * 32)
+    assert shown.count("|-|-") > 0
+    assert len(shown) <= 4 * len(MANY_TABLES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"|a|b|\n{RULE}\n" + "| some words | more of them |\n" * 150,
+        f"|a|b|\n{RULE}\n|{'c' * 1000}|d|",
+        "\n".join(["|" + "cell|" * 20, "|" + "-|" * 20, *["|" + "cell|" * 20] * 60]),
+    ],
+    ids=["long", "wide", "columns"],
+)
+def test_a_table_that_people_write_is_one(text: str) -> None:
+    assert without_huge(text, "!") == text
+
+
+def test_only_its_rule_is_changed_and_what_stands_apart_stays() -> None:
+    small = f"|a|b|\n{RULE}\n|c|d|"
+    found = without_huge(f"{small}\n\n{LONG_CELL}\n\n{small}", "!")
+    assert found.startswith(f"{small}\n\n|a|b|\n!-!-!\n|ä")
+    assert found.endswith(small)
+    assert found.count("!") == RULE.count("|")
+
+
+# --- which messages very likely go on in the next one ---------------------------------------------
+
+PHOTO = {"photo": [{"file_id": "f", "width": 9, "height": 9}]}
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ("hello", None),
+        ("x" * HALF, None),
+        ("x" * (HALF + 1), Continues(within_s=HALF_S, room=HALF - 1)),
+        ("x" * NEARLY_FULL, Continues(within_s=HALF_S, room=300)),
+        ("x" * (NEARLY_FULL + 1), Continues(within_s=FULL_S, room=299)),
+        ("x" * FULL, Continues(within_s=FULL_S)),
+        # Telegram counts UTF-16 units, of which an emoji has two.
+        ("\N{GRINNING FACE}" * (HALF // 2), None),
+        ("\N{GRINNING FACE}" * (FULL // 2), Continues(within_s=FULL_S)),
+        # More than Telegram takes, as another server may.
+        ("x" * (FULL + 5), Continues(within_s=FULL_S)),
+    ],
+)
+def test_only_a_long_text_goes_on(said: str, more: Continues | None) -> None:
+    """The fuller it is the longer is waited; all others wait for nothing."""
+    assert taken(new(text=said)).continues == more
+
+
+def test_a_picture_of_an_album_goes_on() -> None:
+    """Whoever wrote under it, or passes it on."""
+    album = taken(new(media_group_id="7", caption="two", **PHOTO))
+    assert album.continues == Continues(within_s=ALBUM_S, group="7")
+    origin = {"sender_user_name": "Eve"}
+    passed_on = taken(new(media_group_id="7", forward_origin=origin, **PHOTO))
+    assert passed_on.continues == Continues(
+        within_s=ALBUM_S, group="7", lead="[forwarded from Eve]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"forward_origin": {"sender_user_name": "Eve"}, "text": "x" * FULL},
+        {"via_bot": BOT, "text": "x" * FULL},
+    ],
+)
+def test_what_its_sender_did_not_write_stands_alone(fields: dict[str, object]) -> None:
+    """It neither goes on nor is it the rest of something."""
+    envelope = taken(new(**fields))
+    assert envelope.continues is None
+    assert envelope.alone
+    assert not taken(new(text="hello")).alone
+
+
+def test_a_caption_does_not_go_on() -> None:
+    assert taken(new(caption="x" * FULL, **PHOTO)).continues is None
+
+
+def test_what_reads_like_a_command_may_be_cut_from_a_text() -> None:
+    """It is told as it was written, and how it goes on."""
+    said = "/Users are\nmany " + "x" * 4000
+    command = taken(new(text=said))
+    assert command.body == Command(name="users", rest=said[len("/Users ") :])
+    assert command.verbatim == said
+    assert command.continues is not None
+    assert taken(new(text="hello")).verbatim == ""
+
+
+def test_what_is_answered_is_told_with_it() -> None:
+    """Each piece of an answer says so, and it is read once."""
+    answered = message(message_id=2, text="why?", **{"from": BOT})
+    envelope = taken(new(text="x" * FULL, reply_to_message=answered))
+    assert envelope.continues is not None
+    assert envelope.continues.lead == "[in reply to what you wrote:]\n> why?\n\n"

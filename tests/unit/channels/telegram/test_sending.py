@@ -4,15 +4,14 @@ import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
 from channels.telegram.errors import MethodUnknown, TokenRefused
-from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import APPROVED, CARD, DENIED
-from tests.unit.channels.telegram.stage import stage
+from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
-    Attachment,
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
+    NotSupported,
     Outcome,
     RateLimited,
     ZeroclawError,
@@ -55,15 +54,6 @@ async def test_each_way_that_a_send_can_fail_is_told_apart(
     assert on.telegram.token not in str(caught.value)
 
 
-async def test_what_the_platform_asks_to_wait_is_passed_on_to_the_letter() -> None:
-    async with stage() as on:
-        ann = on.telegram.person("Ann")
-        on.telegram.will("sendMessage", TooMany(retry_after_s=7))
-        with pytest.raises(RateLimited) as caught:
-            await on.channel.send(on.place(ann.id), on.outgoing("hello"))
-    assert caught.value.retry_after_s == 7.0
-
-
 async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_mark() -> None:
     """A row may be older than the channel's kind; the outbox takes what a send refuses (P1)."""
     async with stage() as on:
@@ -80,16 +70,6 @@ async def test_where_nobody_answers_nothing_arrived() -> None:
         await on.telegram.down()
         with pytest.raises(ChannelUnavailable):
             await on.channel.send(on.place(ann.id), on.outgoing("hello"))
-
-
-async def test_markup_that_is_refused_is_told_as_that() -> None:
-    """Then plain text may do."""
-    async with stage() as on:
-        ann = on.telegram.person("Ann")
-        on.telegram.will("sendMessage", BadMarkup())
-        with pytest.raises(ChannelRejected) as caught:
-            await on.channel.send(on.place(ann.id), on.outgoing("*hello*"))
-    assert (caught.value.markup, caught.value.gone) == (True, False)
 
 
 async def test_an_edit_of_a_message_that_is_gone_says_so() -> None:
@@ -174,22 +154,6 @@ async def test_links_are_not_looked_behind_unless_it_is_asked_for(
 # --- files ---------------------------------------------------------------------------------------
 
 
-async def test_a_file_is_fetched_within_its_bound() -> None:
-    desk = Desk()
-    async with stage() as on:
-        ann = on.telegram.person("Ann")
-        async with receiving(on.channel, desk.admit):
-            await on.telegram.confirmed(ann.sends("document", b"12345", name="a.txt"))
-            (envelope,) = desk.stored
-            (attachment,) = envelope.attachments
-            assert await on.channel.fetch(attachment, max_bytes=5) == b"12345"
-            with pytest.raises(ChannelRejected, match="larger than 4 bytes"):
-                await on.channel.fetch(attachment, max_bytes=4)
-            foreign = Attachment(reference="x", name="x", media_type="x")
-            with pytest.raises(ChannelRejected):
-                await on.channel.fetch(foreign, max_bytes=5)
-
-
 # --- whose it is ---------------------------------------------------------------------------------
 
 
@@ -202,3 +166,65 @@ async def test_what_is_no_chat_is_refused_here(chat: str) -> None:
         with pytest.raises(ChannelRejected):
             await on.channel.delete(MessageRef(address=on.place(1), message="x"))
         assert on.channel.direct_address("@ann") is None
+
+
+# --- Telegram's own drafts ------------------------------------------------------------------------
+
+METHOD = "sendMessageDraft"
+
+
+def drafts(on: Stage) -> list[object]:
+    """The numbers of the drafts that were shown, in order."""
+    return [call.parameters.number("draft_id") for call in on.telegram.called(METHOD)]
+
+
+async def test_the_same_key_has_the_same_number_in_every_process() -> None:
+    """So a restart goes on in the draft of before, and the next message has another."""
+    async with stage() as on:
+        place = on.place(on.telegram.person("Ann").id)
+        await on.channel.preview(place, on.outgoing("one"))
+        again = on.restarted()
+        await again.channel.preview(place, again.outgoing("one two"))
+        await again.channel.preview(place, replace(again.outgoing("next"), key="k2"))
+        await again.channel.aclose()
+        [first, second, other] = drafts(on)
+        assert first == second != other
+        assert 0 not in (first, other)
+
+
+async def test_it_is_shown_in_its_topic() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        topic = on.telegram.topic(ann.chat, "aside")
+        place = replace(on.place(ann.id), thread=str(topic.id))
+        await on.channel.preview(place, on.outgoing("*one*"))
+        assert ann.chat.drafts[topic.id].texts == ("one",)
+        assert 0 not in ann.chat.drafts
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Refuse(code=404, description="Not Found: method not found"), NotSupported),
+        (Refuse(code=400, description="Bad Request: TEXTDRAFT_PEER_INVALID"), ChannelRejected),
+        (BadMarkup(), ChannelRejected),
+        (TooMany(retry_after_s=3), RateLimited),
+    ],
+    ids=repr,
+)
+async def test_a_refusal_says_what_to_do_next(
+    fault: Refuse | BadMarkup | TooMany, expected: type[ZeroclawError]
+) -> None:
+    """Only a method that is not there means that there are no previews at all."""
+    async with stage() as on:
+        on.telegram.will(METHOD, fault)
+        with pytest.raises(expected):
+            await on.channel.preview(on.place(on.telegram.person("Ann").id), on.outgoing("one"))
+
+
+async def test_where_it_is_not_wished_nothing_is_called() -> None:
+    """`drafts = "edited"`."""
+    async with stage(drafts="edited") as on:
+        with pytest.raises(NotSupported):
+            await on.channel.preview(on.place(on.telegram.person("Ann").id), on.outgoing("one"))
+        assert on.telegram.called(METHOD) == []

@@ -1,25 +1,32 @@
-"""What Telegram posts: who may, in which order, what it is told; and whether it still does."""
+"""What Telegram posts: who may, in which order, what it is told; and where it may post."""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import ValidationError
 
 from channels._remote.fields import Json
+from channels.telegram import TelegramSettings, is_public
 from channels.telegram.account import Account
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.emulator import Emulator, Refuse
 from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Intake
-from channels.telegram.webhook import FIRST_LOOK_S, LOOK_S, Webhook, deliveries, secret
-from tests.contract.channel_suite import Desk
+from channels.telegram.webhook import FIRST_LOOK_S, LOOK_S, Webhook, check, deliveries, secret
+from tests.contract.channel_suite import Desk, receiving
 from tests.contract.loopback_harness import NoMount
-from tests.contract.telegram_harness import SETTINGS
+from tests.contract.telegram_harness import SETTINGS, telegram_context
+from tests.contract.telegram_webhook_harness import called_context, public_listener
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, new
-from zeroclaw import ChannelUnavailable, Hook, HookAnswer, Said
+from zeroclaw import Channel, ChannelUnavailable, Hook, HookAnswer, Said, SecretReference
+from zeroclaw.host.public_listener import PublicListener
 
 URL = "https://bot.example.org/telegram"
 TOKEN = "42:token"
@@ -333,3 +340,139 @@ def test_where_updates_go_and_what_became_of_them_is_said() -> None:
         "a webhook is set, and is removed when the daemon starts"
     ]
     assert deliveries(SETTINGS, info("")) == []
+
+
+# --- from Telegram to the adapter -----------------------------------------------------------------
+
+REFERENCE = SecretReference(env="TOKEN")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    telegram: Emulator
+    clock: ManualClock
+    listener: PublicListener
+    channel: Channel
+
+
+@asynccontextmanager
+async def stage() -> AsyncGenerator[Stage]:
+    clock = ManualClock()
+    async with public_listener() as listener, Emulator(clock=clock) as telegram:
+        channel = TelegramChannel(called_context(listener, telegram, clock))
+        try:
+            yield Stage(telegram=telegram, clock=clock, listener=listener, channel=channel)
+        finally:
+            await channel.aclose()
+
+
+# --- inward --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_an_address_that_telegram_refuses_is_told_and_tried_again() -> None:
+    """One line: what is wrong, where, and what Telegram said; a name may be known later (P10)."""
+    async with stage() as on:
+        bad = "Bad Request: bad webhook: Failed to resolve host: Name or service not known"
+        on.telegram.will("setWebhook", Refuse(code=400, description=bad))
+        with pytest.raises(ExceptionGroup) as caught:
+            await on.channel.receive(Desk().admit, lambda: None)
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ChannelUnavailable)
+    assert "Telegram does not call `webhook_url`, `http://127.0.0.1" in str(error)
+    assert "failed to resolve host" in str(error)
+
+
+@pytest.mark.slow
+async def test_from_fetching_to_being_called_and_back_nothing_is_lost() -> None:
+    desk = Desk()
+    async with public_listener() as listener, Emulator(clock=ManualClock()) as telegram:
+        ann, clock = telegram.person("Ann"), ManualClock()
+        contexts = (
+            telegram_context(telegram, clock),
+            called_context(listener, telegram, clock),
+            telegram_context(telegram, clock),
+        )
+        for number, context in enumerate(contexts):
+            telegram.hold()
+            away = ann.says(f"away {number}")
+            async with receiving(TelegramChannel(context), desk.admit):
+                telegram.release()
+                await telegram.confirmed(away, ann.says(f"here {number}"))
+    said = [one.body.text for one in desk.stored if isinstance(one.body, Said)]
+    assert said == ["away 0", "here 0", "away 1", "here 1", "away 2", "here 2"]
+
+
+@pytest.mark.slow
+async def test_a_check_tells_where_telegram_calls() -> None:
+    async with Emulator(clock=ManualClock()) as telegram:
+        own = {"api_base_url": telegram.url, "receive": "webhook", "webhook_url": URL}
+        line = await check(SETTINGS.model_copy(update=own), {"token": telegram.token})
+    assert line.endswith(f"; Telegram calls {URL}, once the daemon starts")
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def called_at(url: str, **more: str) -> TelegramSettings:
+    given = {"token": REFERENCE, "receive": "webhook", "webhook_url": url, **more}
+    return TelegramSettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        URL,
+        "https://bot.example.org:8443/a/b-c_d.e~f",
+        "https://8.8.8.8:443/telegram",
+        "https://bot.example.org:88/t",
+    ],
+)
+def test_an_address_that_telegram_can_call_is_taken(url: str) -> None:
+    settings = called_at(url)
+    assert settings.webhook_url == url
+    assert is_public(settings)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("", "needs the key `webhook_url`"),
+        ("bot.example.org", "an address with a path"),
+        ("https://bot.example.org", "an address with a path"),
+        ("https://bot.example.org/", "an address with a path"),
+        ("https://bot.example.org/a?b=c", "an address with a path"),
+        ("https://me:secret@bot.example.org/a", "an address with a path"),
+        ("https://bot.example.org/ä", "an address with a path"),
+        ("http://bot.example.org/a", "needs https"),
+        ("ftp://bot.example.org/a", "needs https"),
+        ("http://127.0.0.1/a", "needs https"),
+        ("https://192.168.1.5/a", "can't reach `192.168.1.5`"),
+        ("https://bot.lan/a", "can't reach `bot.lan`"),
+        ("https://bot.example.org:8420/a", "443, 80, 88 and 8443, not 8420"),
+    ],
+)
+def test_an_address_that_telegram_can_not_call_is_a_fault(url: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        called_at(url)
+
+
+def test_a_server_of_ones_own_may_call_in_ones_own_network() -> None:
+    """Any port, and plain HTTP where nobody else reads it (P8)."""
+    own = {"api_base_url": "http://127.0.0.1:8081"}
+    assert called_at("http://127.0.0.1:8420/a", **own).webhook_url
+    assert called_at("https://bot.lan:8420/a", **own).webhook_url
+    with pytest.raises(ValidationError, match="needs https"):
+        called_at("http://bot.example.org/a", **own)
+
+
+def test_who_fetches_needs_no_public_listener() -> None:
+    assert not is_public(SETTINGS)
+    kept = TelegramSettings(token=REFERENCE, receive="polling", webhook_url=URL)
+    assert not is_public(kept)
+
+
+def test_an_address_that_nothing_would_use_is_a_fault() -> None:
+    """Whoever forgets `receive` would wait for calls that nobody asked Telegram for (P10)."""
+    with pytest.raises(ValidationError, match='is used with receive = "webhook" only'):
+        TelegramSettings(token=REFERENCE, webhook_url=URL)

@@ -1,49 +1,23 @@
 """What stands in the chat, as the page is sent it, and what a snapshot already has."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._local.render import Event, Gone, Typing, file, is_news, person, told
+from channels._local.render import Event, Gone, Typing, file, is_news, told
 from channels.web import render
 from channels.web.render import frame
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import (
-    ApprovalId,
-    Card,
-    CardCall,
-    CardWords,
-    Ending,
-    Outcome,
-    OutgoingFile,
-    SentFile,
-    TranscriptItem,
-)
+from tests.unit.channels.local.test_local import ASKED, CALL, CARD, DRAFT, FINAL, MINE
+from zeroclaw import CardWords, Ending, Outcome, OutgoingFile, SentFile, TranscriptItem
 from zeroclaw.sse import SseState, feed
 from zeroclaw.value import replace
 
-CALL = CardCall(
-    approval=ApprovalId("a"),
-    number=3,
-    tool="shell",
-    summary="runs",
-    arguments="command: ls",
-    why="policy",
-    hash8="00112233",
-)
-CARD = Card(key="c", asked_by="me", calls=(CALL,), deadline_at=EPOCH + timedelta(minutes=1))
-OPEN = Outcome(card=CARD, endings=())
 ENDED = Outcome(
     card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
 )
-
-FINAL = TranscriptItem(kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
-DRAFT = replace(FINAL, draft=True)
-ASKED = TranscriptItem(kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
-MINE = person("p", "hi", EPOCH)
 
 
 @given(st.text())

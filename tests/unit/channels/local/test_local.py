@@ -1,0 +1,227 @@
+"""What the chats of this machine share: what is done there, what stands there, and who is told."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from channels._local import decode
+from channels._local.decode import Received, Refused
+from channels._local.feed import MOST_READERS, MOST_WAITING, Feed, Numbered
+from channels._local.render import (
+    Event,
+    Gone,
+    Typing,
+    bot,
+    id_of,
+    is_news,
+    person,
+    slot,
+    standing,
+    told,
+)
+from tests.fakes.manual_clock import EPOCH
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    Command,
+    Ending,
+    Envelope,
+    Outcome,
+    Outgoing,
+    Rendered,
+    Said,
+    TranscriptItem,
+)
+from zeroclaw.value import replace
+
+CALL = CardCall(
+    approval=ApprovalId("a"),
+    number=3,
+    tool="shell",
+    summary="runs",
+    arguments="command: ls",
+    why="policy",
+    hash8="00112233",
+)
+CARD = Card(key="c", asked_by="me", calls=(CALL,), deadline_at=EPOCH + timedelta(minutes=1))
+OPEN = Outcome(card=CARD, endings=())
+ENDED = Outcome(
+    card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
+)
+FINAL = TranscriptItem(kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
+DRAFT = replace(FINAL, draft=True)
+ASKED = TranscriptItem(kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
+MINE = person("p", "hi", EPOCH)
+
+
+def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
+    """The final text is stored before its draft is closed."""
+    ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
+    draft = replace(ended, text="hello", draft=True)
+    assert standing([ended, draft]) == {"m": ended}
+    assert standing([draft, ended]) == {"m": ended}
+
+
+@pytest.mark.parametrize(
+    ("known", "event", "news"),
+    [
+        (FINAL, FINAL, False),
+        (FINAL, replace(FINAL, text="changed"), True),
+        (FINAL, replace(DRAFT, text="hello"), False),
+        (FINAL, replace(FINAL, ref="other"), True),
+        (FINAL, Gone(id="m"), True),
+        (FINAL, Typing(), True),
+        (DRAFT, FINAL, True),
+        (DRAFT, replace(DRAFT, text="hello"), False),
+        (DRAFT, DRAFT, False),
+        (DRAFT, replace(DRAFT, text="hello there you"), True),
+        (ASKED, ASKED, False),
+        (ASKED, replace(ASKED, outcome=ENDED), True),
+        (replace(ASKED, outcome=ENDED), ASKED, False),
+        (replace(ASKED, outcome=ENDED), replace(ASKED, outcome=ENDED), False),
+        (MINE, replace(MINE, at=EPOCH + timedelta(seconds=1)), False),
+    ],
+)
+def test_only_what_a_snapshot_lacks_is_news(
+    known: TranscriptItem, event: Event, *, news: bool
+) -> None:
+    assert is_news(event, {id_of(known): known}) is news
+
+
+def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
+    outgoing = Outgoing(rendered=Rendered(body="*a*", plain="a"), key="m", plain=True)
+    assert bot("m", outgoing, EPOCH).text == "a"
+
+
+def test_what_is_stored_has_the_ids_of_live_events() -> None:
+    """So that a client that saw a message knows it in the snapshot of its next connection."""
+    bare = TranscriptItem(cursor="c", kind="person", key="", ref="", text="hi", at=EPOCH)
+    mine = TranscriptItem(cursor="c", kind="person", key="", ref="m1", text="hi", at=EPOCH)
+    sent = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="hi", at=EPOCH)
+    unsent = TranscriptItem(cursor="c", kind="note", key="k1", ref="", text="hi", at=EPOCH)
+    lone = TranscriptItem(cursor="c", kind="note", key="", ref="", text="hi", at=EPOCH)
+    assert [id_of(item) for item in (bare, mine, sent, unsent, lone)] == [
+        "person/c",
+        id_of(person("m1", "hi", EPOCH)),
+        "k1",
+        "k1",
+        "c",
+    ]
+
+
+def test_a_note_of_the_daemon_reads_as_the_bots() -> None:
+    assert told(replace(FINAL, kind="note")) == told(FINAL)
+
+
+def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
+    assert slot(FINAL) == slot(Gone(id="m"))
+    assert slot(Received(id="k1")) == slot(Refused(id="k1", why=""))
+    assert len({slot(FINAL), slot(Received(id="k1")), slot(Typing())}) == 3
+
+
+# --- live events reach every open page ------------------------------------------------------------
+
+
+def item(name: str, text: str = "x") -> TranscriptItem:
+    return TranscriptItem(kind="bot", key=name, ref=name, text=text, at=EPOCH)
+
+
+async def test_every_page_gets_every_event_in_order() -> None:
+    feed = Feed()
+    with feed.subscribe() as one, feed.subscribe() as two:
+        feed.publish(item("a"))
+        feed.publish(Gone(id="b"))
+        feed.publish(Typing())
+        expected = (
+            Numbered(event=item("a"), number=1),
+            Numbered(event=Gone(id="b"), number=2),
+            Numbered(event=Typing(), number=3),
+        )
+        assert await one.take() == expected
+        assert await two.take() == expected
+
+
+async def test_a_page_that_reads_slowly_gets_the_newest_of_each_message() -> None:
+    feed = Feed()
+    with feed.subscribe() as page:
+        for number in range(1000):
+            feed.publish(item("draft", str(number)))
+        assert await page.take() == (Numbered(event=item("draft", "999"), number=1000),)
+
+
+async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None:
+    """It comes back to a fresh snapshot; nothing waits for it (P9)."""
+    feed = Feed()
+    with feed.subscribe() as dead, feed.subscribe() as alive:
+        for number in range(MOST_WAITING + 1):
+            feed.publish(item(str(number)))
+            assert await alive.take() == (Numbered(event=item(str(number)), number=number + 1),)
+        assert await dead.take() is None
+
+
+async def test_a_ping_wakes_a_page_for_nothing() -> None:
+    feed = Feed()
+    with feed.subscribe() as page:
+        feed.ping()
+        assert await page.take() == ()
+
+
+async def test_a_closed_feed_ends_every_page_that_is_open_or_comes() -> None:
+    feed = Feed()
+    with feed.subscribe() as early:
+        feed.close()
+        feed.close()
+        assert await early.take() is None
+        feed.publish(item("a"))
+        assert not feed.has_room()
+    with feed.subscribe() as late:
+        assert await late.take() is None
+
+
+async def test_only_so_many_pages_are_served() -> None:
+    feed = Feed()
+    pages = [feed.subscribe() for _ in range(MOST_READERS)]
+    for page in pages:
+        page.__enter__()
+    assert not feed.has_room()
+    pages[0].__exit__(None, None, None)
+    assert feed.has_room()
+
+
+async def test_a_cancelled_wait_loses_no_event() -> None:
+    feed = Feed()
+    with feed.subscribe() as page:
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(page.take())
+            await asyncio.sleep(0)
+            waiting.cancel()
+        feed.publish(item("a"))
+        assert await page.take() == (Numbered(event=item("a"), number=1),)
+
+
+# --- what a person does at a local chat -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("/stop", Command(name="stop")),
+        ("  /Stop  ", Command(name="stop")),
+        ("/deny 2 because  of that", Command(name="deny", rest="2 because  of that")),
+        ('/tool shell {"a":\n "/b"}', Command(name="tool", rest='shell {"a":\n "/b"}')),
+        ("/tool\nshell {}", Command(name="tool", rest="shell {}")),
+        ("hello", Said(text="hello")),
+        ("see /stop", Said(text="see /stop")),
+        ("/usr/bin/env", Said(text="/usr/bin/env")),
+        ("/ stop", Said(text="/ stop")),
+        (" /Deny 1  because no\n", Command(name="deny", rest="1  because no")),
+        ("/", Said(text="/")),
+        ("//comment", Said(text="//comment")),
+    ],
+)
+def test_a_slash_and_a_word_is_a_command(text: str, read: Said | Command) -> None:
+    event = decode.envelope("web", "web", decode.Message(id="12345678", text=text))
+    assert isinstance(event, Envelope)
+    assert event.body == read

@@ -1,0 +1,264 @@
+"""What the platforms share: events in order, connections made anew, limits, addresses for secrets."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
+
+import pytest
+
+from channels._remote import lanes
+from channels._remote.http import Http
+from channels._remote.intake import ShortAnswers, admitted
+from channels._remote.kept import Ended, keep_connected
+from channels._remote.lanes import AGAIN_S, Lanes
+from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
+from channels._remote.settings import is_safe
+from tests.contract.loopback_harness import no_log
+from tests.fakes.house_parts import Facts
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Accepted,
+    Address,
+    Admission,
+    ChannelUnavailable,
+    Envelope,
+    RateLimited,
+    Said,
+    Sender,
+    ZeroclawError,
+)
+
+
+class Rig:
+    """Takes what it is shown; `history` is what stands in a chat."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.log = Facts()
+        self.taken: list[str] = []
+        self.history: defaultdict[str, list[str]] = defaultdict(list)
+        self.reads: list[str] = []
+        self.fault: Exception | None = None
+        self.refused: set[str] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.lanes = Lanes(take=self.take, read=self.read, clock=self.clock, log=self.log)
+
+    async def take(self, event: str) -> bool:
+        if event in self.refused:
+            return False
+        self.taken.append(event)
+        return True
+
+    async def read(self, chat: str) -> Sequence[str]:
+        self.reads.append(chat)
+        await self.gate.wait()
+        if self.fault is not None:
+            raise self.fault
+        return tuple(self.history[chat])
+
+
+async def test_what_was_missed_comes_before_what_waits() -> None:
+    rig = Rig()
+    rig.history["a"] = ["a1", "a2"]
+    rig.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        rig.lanes.catch_up(group, "a")
+        rig.lanes.put(group, "a", "a3")
+        rig.lanes.put(group, "b", "b1")
+        await rig.clock.settle()
+        assert rig.taken == ["b1"]
+        rig.gate.set()
+    assert rig.taken == ["b1", "a1", "a2", "a3"]
+
+
+async def test_what_could_not_be_stored_holds_up_its_chat_alone() -> None:
+    """And is shown again until it could (P1, P2, P9)."""
+    rig = Rig()
+    rig.refused = {"a1"}
+    async with asyncio.TaskGroup() as group:
+        for event in ("a1", "a2"):
+            rig.lanes.put(group, "a", event)
+        rig.lanes.put(group, "b", "b1")
+        await rig.clock.advance(3 * AGAIN_S)
+        assert rig.taken == ["b1"]
+        rig.refused.clear()
+        await rig.clock.advance(AGAIN_S)
+    assert rig.taken == ["b1", "a1", "a2"]
+
+
+async def test_a_lane_that_is_full_forgets_and_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So memory is bounded, and nothing is lost (P9)."""
+    monkeypatch.setattr(lanes, "MOST_WAITING", 3)
+    rig = Rig()
+    rig.refused = {"a0"}
+    async with asyncio.TaskGroup() as group:
+        for number in range(7):
+            rig.lanes.put(group, "a", f"a{number}")
+            await rig.clock.settle()
+        rig.history["a"] = [f"a{number}" for number in range(1, 7)]
+        rig.refused.clear()
+        await rig.clock.advance(AGAIN_S)
+    assert list(dict.fromkeys(rig.taken)) == [f"a{number}" for number in range(7)]
+
+
+async def test_a_history_that_fails_is_read_again_with_growing_waits_or_as_long_as_is_asked() -> (
+    None
+):
+    rig = Rig()
+    rig.history["a"] = ["a1"]
+    rig.fault = ChannelUnavailable("away")
+    async with asyncio.TaskGroup() as group:
+        rig.lanes.catch_up(group, "a")
+        await rig.clock.settle()
+        assert rig.clock.sleeping() == (1,)
+        await rig.clock.advance(1)
+        assert rig.clock.sleeping() == (2,)
+        rig.fault = RateLimited("too many", retry_after_s=50)
+        await rig.clock.advance(2)
+        assert rig.clock.sleeping() == (50,)
+        rig.fault = None
+        await rig.clock.advance(50)
+    assert rig.taken == ["a1"]
+
+
+async def test_few_histories_are_read_at_once() -> None:
+    """What is sent shares the platform's limits with them."""
+    rig = Rig()
+    rig.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        for chat in "abcde":
+            rig.lanes.catch_up(group, chat)
+        await rig.clock.settle()
+        assert rig.reads == ["a", "b"]
+        rig.gate.set()
+    assert sorted(rig.reads) == list("abcde")
+
+
+# --- what could not be stored comes again ---------------------------------------------------------
+
+ANN = Address(channel="chat", account="1", chat="77", direct=True)
+HELLO = Envelope(
+    address=ANN, sender=Sender(id="77", verified=True), dedup=("1",), body=Said(text="hello")
+)
+
+
+async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
+    log, faults = Facts(), [ZeroclawError("the disk is full")]
+
+    async def admit(envelope: Envelope) -> Admission:
+        assert envelope == HELLO
+        if faults:
+            raise faults.pop()
+        return Accepted()
+
+    assert await admitted(admit, HELLO, log) is None
+    assert await admitted(admit, HELLO, log) == Accepted()
+    why = {"why": "the disk is full", "level": "warning"}
+    assert log.seen == [("event_not_admitted", why)]
+
+
+async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told() -> None:
+    log, given, free = Facts(), list[int](), asyncio.Event()
+    answers = ShortAnswers(log, "toast_lost", most=2)
+
+    async def give() -> None:
+        given.append(len(given))
+        await free.wait()
+        message = "`chat` is away"
+        raise ChannelUnavailable(message)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            answers.begin(group, give)
+            await asyncio.sleep(0)
+        assert given == [0, 1]
+        free.set()
+    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * 2
+    async with asyncio.TaskGroup() as group:
+        answers.begin(group, give)
+    assert given == [0, 1, 2]
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> None:
+    """One that stood is made anew at once, and the waits begin anew."""
+    clock, http = ManualClock(), Http("chat", "Chat")
+    ends = [Ended(why="lost", was_up=True), *[Ended(why="no")] * 2, Ended(why="lost", was_up=True)]
+    at: list[float] = []
+
+    async def hear() -> Ended:
+        at.append(clock.monotonic())
+        if ends:
+            return ends.pop(0)
+        raise ChannelUnavailable("`chat`: it is away")
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
+        for _ in range(40):
+            await clock.advance(0.5)
+        assert str(await keeping) == "`chat`: the gateway can't be heard: it is away"
+    assert at == [0, 0, 0, 1, 1, 1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("error", [RateLimited("later", retry_after_s=60), None])
+async def test_a_long_wait_and_a_channel_that_is_closed_end_it(error: RateLimited | None) -> None:
+    clock, http = ManualClock(), Http("chat", "Chat")
+
+    async def hear() -> Ended:
+        if error is not None:
+            raise error
+        await http.aclose()
+        return Ended(why="closed", was_up=True)
+
+    raised = await _error_of(keep_connected(hear, http, clock, no_log))
+    assert raised is error or "closed" in str(raised)
+
+
+async def _error_of(work: Coroutine[object, object, None]) -> ChannelUnavailable:
+    with pytest.raises(ChannelUnavailable) as raised:
+        await work
+    return raised.value
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stated", "waited_s"),
+    [
+        (0.3, 0.3),
+        ("7", 7),
+        ("soon", UNSTATED_WAIT_S),
+        (None, UNSTATED_WAIT_S),
+        (-1, UNSTATED_WAIT_S),
+        ("nan", UNSTATED_WAIT_S),
+        (1e9, LONGEST_WAIT_S),
+        ("inf", LONGEST_WAIT_S),
+        (10**400, UNSTATED_WAIT_S),
+    ],
+)
+def test_a_wait_is_what_is_said_within_a_day(stated: object, waited_s: float) -> None:
+    assert wait_s(stated) == waited_s
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "safe"),
+    [
+        ("https://example.org/x", True),
+        ("http://127.0.0.1:8081", True),
+        ("http://bot-api:8081", True),
+        ("http://example.org", False),
+        ("ftp://example.org", False),
+        ("https:///x", False),
+        ("https://[", False),
+        ("", False),
+    ],
+)
+def test_a_secret_goes_by_tls_or_to_a_machine_near_by(url: str, *, safe: bool) -> None:
+    assert is_safe(url) is safe
