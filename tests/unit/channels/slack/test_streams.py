@@ -147,7 +147,7 @@ async def test_a_thread_that_takes_no_stream_takes_none_from_the_others() -> Non
     async with SlackServer() as slack, stage(slack, desk.admit) as here:
         ann = await slack.person()
         team = await slack.channel(ann)
-        refused, place = await asked(slack, desk, ann, team), await asked(slack, desk, ann, team)
+        refused, place = await asks(slack, desk, ann, team), await asks(slack, desk, ann, team)
         slack.will("chat.startStream", Fault(body={"ok": False, "error": "thread_not_found"}))
         await here.channel.send(refused, draft(here, "one"))
         await here.channel.send(refused, draft(here, "two", "k2"))
