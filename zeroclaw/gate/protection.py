@@ -50,7 +50,7 @@ def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Pr
         if not reason and below(resource) not in resources and closed.is_in(path):
             reason = "holds files of the daemon itself"
         if reason:
-            return f"`{_one_line(resource)}` {reason}"
+            return f"`{' '.join(resource.split())}` {reason}"
     return ""
 
 
@@ -117,7 +117,3 @@ def _holds_secrets(path: str) -> bool:
     if path in _SECRET_PATHS or path.startswith(_SECRET_FOLDERS):
         return True
     return any(map(names_secrets, path.split("/")))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

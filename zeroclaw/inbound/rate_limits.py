@@ -67,32 +67,21 @@ def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
     Commands that are answered at once, and answers that change nothing, are only limited per
     person. Each lane is counted separately, so that a flood of one does not block another.
     """
-    all_, settings = config.limits, config.channels.get(channel)
+    settings = config.channels.get(channel)
     rate = settings.rate if settings else RateSettings()
+    # The keys of both have the same names.
+    limits = config.limits.model_copy(update=rate.model_dump(exclude_none=True))
     own: set[Which] = set()
     if rate.person_per_minute is not None or rate.person_burst is not None:
         own.add("person")
     if rate.daily_messages is not None:
         own.add("day")
-    person = Rate(
-        per_minute=_or(rate.person_per_minute, all_.person_per_minute),
-        burst=_or(rate.person_burst, all_.person_burst),
-    )
+    person = Rate(per_minute=limits.person_per_minute, burst=limits.person_burst)
     if lane != "messages":
         return Limits(person=person, lane=lane, own=frozenset(own))
-    return Limits(
-        person=person,
-        conversation=Rate(
-            per_minute=_or(rate.conversation_per_minute, all_.conversation_per_minute),
-            burst=_or(rate.conversation_burst, all_.conversation_burst),
-        ),
-        daily=_or(rate.daily_messages, all_.daily_messages),
-        own=frozenset(own),
-    )
-
-
-def _or(own: int | None, all_: int) -> int:
-    return all_ if own is None else own
+    several = Rate(per_minute=limits.conversation_per_minute, burst=limits.conversation_burst)
+    daily = limits.daily_messages
+    return Limits(person=person, conversation=several, daily=daily, own=frozenset(own))
 
 
 # --- counters ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -183,53 +184,43 @@ class StoreReads:
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Read one row, see `Rows.get`."""
-        return await self._reader.read_fast(
-            lambda connection: statements.get(connection, kind, key)
-        )
+        return await self._reader.read_fast(partial(statements.get, kind=kind, key=key))
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Read the rows that match, see `Rows.select`."""
-        return await self._reader.read_fast(lambda connection: statements.select(connection, query))
+        return await self._reader.read_fast(partial(statements.select, query=query))
 
     async def count(self, query: Query) -> int:
         """Count the rows that match, see `Rows.count`."""
-        return await self._reader.read_fast(lambda connection: statements.count(connection, query))
+        return await self._reader.read_fast(partial(statements.count, query=query))
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         """Read a log, see `Logs.read`."""
-        few = limit <= READS_IN_A_ROW
-        return await (self._reader.read_fast if few else self._reader.read)(
-            lambda connection: statements.read_log(
-                connection, log, stream, after=after, limit=limit
-            )
+        run = self._reader.read_fast if limit <= READS_IN_A_ROW else self._reader.read
+        return await run(
+            partial(statements.read_log, log=log, stream=stream, after=after, limit=limit)
         )
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         """Read the newest entry, see `Logs.last`."""
-        return await self._reader.read_fast(
-            lambda connection: statements.last_entry(connection, log, stream)
-        )
+        return await self._reader.read_fast(partial(statements.last_entry, log=log, stream=stream))
 
     async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Read the names of a log's streams, see `Logs.streams`."""
-        return await self._read(
-            lambda connection: statements.streams(connection, log, last=last, before=before)
-        )
+        return await self._read(partial(statements.streams, log=log, last=last, before=before))
 
     async def blob(self, digest: str) -> bytes | None:
         """Read a blob, see `Blobs.blob`."""
-        return await self._read(lambda connection: statements.blob(connection, digest))
+        return await self._read(partial(statements.blob, digest=digest))
 
     async def blobs(
         self, *, put_before: datetime, after: str = "", limit: int = 1000
     ) -> tuple[str, ...]:
         """Read the digests of older blobs, see `Blobs.blobs`."""
         return await self._read(
-            lambda connection: statements.blobs(
-                connection, put_before=put_before, after=after, limit=limit
-            )
+            partial(statements.blobs, put_before=put_before, after=after, limit=limit)
         )
 
     async def used_bytes(self) -> int:

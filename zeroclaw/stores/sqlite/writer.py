@@ -251,7 +251,8 @@ class Writer:
             is_undone = is_alone and isinstance(answers[0][1], StoreRefused)
             if not is_undone and any(_holds(job, (Claim,)) for job in jobs):
                 # Only commits that add claims pay for purging them.
-                purge_claims(connection, now_us=max(_handed_in_us(job) for job in jobs))
+                now_us = max(job.now_us for job in jobs if isinstance(job, CommitJob))
+                purge_claims(connection, now_us=now_us)
             connection.execute("ROLLBACK" if is_undone else "COMMIT")
         except sqlite3.Error as error:
             if connection.in_transaction:
@@ -286,10 +287,6 @@ class Writer:
         except StoreRefused as refusal:
             return refusal
         return None
-
-
-def _handed_in_us(job: Job) -> int:
-    return job.now_us if isinstance(job, CommitJob) else 0
 
 
 # Tuples, because a union would be rebuilt at each check, on every commit.
