@@ -266,6 +266,21 @@ def first_of(error: E | BaseExceptionGroup[E]) -> E:
     return error
 
 
+@contextmanager
+def ungrouped() -> Generator[None]:
+    """Raise the first error in place of a group that holds errors of ours alone.
+
+    `except*` can't: if it raises, Python 3.11.2, which is Debian 12's, makes a group of that again.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        ours, others = group.split(ZeroclawError)
+        if ours is None or others is not None:
+            raise
+        raise first_of(ours) from None
+
+
 def meant(name: str, names: Iterable[str]) -> str:
     """Return "; did you mean `x`?" for the most similar of `names`, or an empty string."""
     from difflib import get_close_matches

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from zeroclaw.errors import Refused, ungrouped
+
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONTRACTS = [contract["name"] for contract in PYPROJECT["tool"]["importlinter"]["contracts"]]
@@ -139,6 +141,33 @@ def test_every_shipped_module_imports_absolutely_and_without_tricks() -> None:
         if path != here and tricks.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def test_no_group_is_made_of_an_error_that_is_told_in_one_line() -> None:
+    """Python 3.11.2, Debian 12's, makes one of what `except*` raises; `errors.ungrouped` does not."""
+    found = [
+        f"{relative(path)}:{one.lineno}"
+        for path in PRODUCT
+        for tried in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(tried, ast.TryStar)
+        for handler in tried.handlers
+        for one in ast.walk(handler)
+        if isinstance(one, ast.Raise) and one.exc is not None
+    ]
+    assert found == []
+
+
+def test_an_error_of_ours_is_raised_in_place_of_its_group() -> None:
+    """A group that holds anything else stays whole."""
+    ours = Refused("no")
+    with pytest.raises(Refused) as raised, ungrouped():
+        raise BaseExceptionGroup("", [BaseExceptionGroup("", [ours])])
+    assert raised.value is ours
+    for more in (ValueError(), KeyboardInterrupt()):
+        with pytest.raises(BaseExceptionGroup), ungrouped():
+            raise BaseExceptionGroup("", [ours, more])
+    with pytest.raises(BaseExceptionGroup), ungrouped():
+        raise BaseExceptionGroup("", [ValueError()])
 
 
 def tracked_files() -> list[Path]:

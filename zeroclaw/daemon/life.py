@@ -22,7 +22,7 @@ from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.services import Services
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError, first_of
+from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ungrouped
 from zeroclaw.foreign import call_now
 from zeroclaw.host.answers import (
     Errors,
@@ -138,14 +138,13 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         foundation = await open_foundation(start, openers, stack)
         await _clean_up(foundation)
         await loading
-        try:
-            async with asyncio.TaskGroup() as group:
-                daemon = Daemon(foundation, hooks, group)
-                group.create_task(daemon.live(), name="daemon")
-        except* Stopped:
-            pass
-        except* ZeroclawError as errors:
-            raise first_of(errors) from None
+        with ungrouped():
+            try:
+                async with asyncio.TaskGroup() as group:
+                    daemon = Daemon(foundation, hooks, group)
+                    group.create_task(daemon.live(), name="daemon")
+            except* Stopped:
+                pass
 
 
 class Daemon:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, first_of, refused_as
+from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, refused_as, ungrouped
 
 LOG = "chat.log"
 END_S = 30.0
@@ -64,12 +64,11 @@ async def with_own_daemon(
         # It writes nothing before it is ready, and little then, which fits into the pipe.
         if process.stdout is None or not await process.stdout.readline():
             raise DidNotStart(await _last_word(process, place / LOG, is_kept=is_kept))
-        async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_watch(process, place / LOG, is_kept=is_kept))
-            await sitting()
-            watching.cancel()
-    except* ZeroclawError as errors:
-        raise first_of(errors) from None
+        with ungrouped():
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(_watch(process, place / LOG, is_kept=is_kept))
+                await sitting()
+                watching.cancel()
     finally:
         await _end(process)
 

@@ -18,7 +18,7 @@ from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
 from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
-from zeroclaw.errors import Refused, ZeroclawError, first_of
+from zeroclaw.errors import Refused, ZeroclawError, ungrouped
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.value import Struct, field
@@ -74,7 +74,7 @@ class Session(Struct, kw_only=True):
             NoTerminal: The daemon has no terminal channel.
             Unanswered: A script ended with a card open.
         """
-        try:
+        with ungrouped():
             async with asyncio.TaskGroup() as group:
                 linked = group.create_task(self.link.run(self._heard, self._lost))
                 await self._live.wait()
@@ -87,8 +87,6 @@ class Session(Struct, kw_only=True):
                 else:
                     await self._listen(events)
                 linked.cancel()
-        except* ZeroclawError as errors:
-            raise first_of(errors) from None
 
     async def _listen(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
