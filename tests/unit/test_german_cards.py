@@ -222,7 +222,7 @@ def test_every_card_says_what_for_a_time_lets_run(
     """In the words of what runs, beside the button that lets it, or in the card's file (P5)."""
     card = card_of([replace(ONE, arguments=arguments)], PLACE)
     said = renderer(Outcome(card=card, endings=())).replace("`", "")
-    assert "Eine Zeit lang erlaubt: jede URL auf x für 1 Stunde" in said
+    assert "„Eine Zeit lang“ erlaubt jede URL auf x für 1 Stunde" in said
 
 
 def test_a_question_of_an_earlier_release_is_shown_as_it_was_stored() -> None:

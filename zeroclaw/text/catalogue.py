@@ -12,23 +12,23 @@ from zeroclaw.text.language import Sentence
 # --- how much people may write -------------------------------------------------------------------
 
 WRITES_TOO_FAST = Sentence(
-    en="That was a lot at once; I take {rate} messages a minute from one person. I did not take "
-    "this one, nor will I take any before {wait} have passed. Then write again.",
+    en="That was a lot at once: I take {rate} messages a minute from one person. I did not take "
+    "this one, and I take no others for {wait}. After that, write again.",
     de="Das war viel auf einmal; ich nehme {rate} Nachrichten pro Minute von einer Person an. Diese "
     "habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
 )
 CHAT_TOO_FAST = Sentence(
-    en="This chat writes faster than I can answer; I take {rate} messages a minute here. I did not "
-    "take this one, nor will I take any before {wait} have passed.",
-    de="In diesem Chat wird schneller geschrieben, als ich antworten kann; ich nehme hier {rate} "
+    en="This chat writes faster than I can answer: I take {rate} messages a minute here. I did not "
+    "take this one, and I take no others for {wait}.",
+    de="In diesem Chat wird schneller geschrieben, als ich antworten kann: ich nehme hier {rate} "
     "Nachrichten pro Minute an. Diese habe ich nicht angenommen, und in den nächsten {wait} nehme ich "
     "keine an.",
 )
 DAY_IS_FULL = Sentence(
     en="For today that is all that I can take from one person: {most} messages. I did not take "
-    "this one. The day ends at 00:00 UTC, in {wait}; then I am glad to go on.",
+    "this one. The day ends at 00:00 UTC, in {wait}; after that, write again.",
     de="Für heute ist das alles, was ich von einer Person annehmen kann: {most} Nachrichten. Diese "
-    "habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; danach gern wieder.",
+    "habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; schreib danach noch einmal.",
 )
 
 TOO_OLD = Sentence(
@@ -215,8 +215,8 @@ MODEL_IS_BUSY = Sentence(
     de="das Modell ist überlastet und hat nicht geantwortet; versuch es später mit `/retry`",
 )
 MODEL_IS_AWAY = Sentence(
-    en="the model can't be reached; the operators are told why, send `/retry` in a while",
-    de="das Modell ist nicht erreichbar; seine Operatoren erfahren, warum, versuch es später mit "
+    en="the model can't be reached, and the operators are told why; send `/retry` in a while",
+    de="das Modell ist nicht erreichbar, und die Operatoren erfahren den Grund; versuch es später mit "
     "`/retry`",
 )
 MODEL_REFUSED_THE_KEY = Sentence(
@@ -229,7 +229,7 @@ MODEL_CANNOT_ANSWER = Sentence(
 CONTEXT_IS_MISSING = Sentence(
     en="the model was not asked, because something that it has to be told is missing; the "
     "operators know",
-    de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; der Betreiber weiß davon",
+    de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; die Operatoren wissen davon",
 )
 CONTEXT_FAILED = Sentence(
     en="the context provider `{name}` failed: {why}",
@@ -238,13 +238,14 @@ CONTEXT_FAILED = Sentence(
 # Names no path: the reader may be anyone who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
     en="the model can't answer: something is wrong on the bot's machine; the operators are told what",
-    de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; seine Operatoren "
+    de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; die Operatoren "
     "erfahren, was",
 )
 MODEL_FAILED_OFF_THE_RECORD = Sentence(
-    en="the model can't answer, and why stays off the record; `zeroclaw models test` tries it",
-    de="das Modell kann nicht antworten, und warum, wird nicht aufgezeichnet; `zeroclaw models test` "
-    "probiert es aus",
+    en="the model can't answer, and the reason is not recorded; an operator can try it with "
+    "`zeroclaw models test`",
+    de="das Modell kann nicht antworten, und der Grund wird nicht aufgezeichnet; ein Operator kann es "
+    "mit `zeroclaw models test` ausprobieren",
 )
 MODEL_HAS_A_FAULT = Sentence(
     en="the model can't answer: a fault in its provider ({why})",
@@ -390,8 +391,10 @@ CHANNEL_KEEPS_FAILING = Sentence(
     de="`{channel}` fällt immer wieder aus: {why}. Ich versuche es weiter.",
 )
 EVENT_GIVEN_UP = Sentence(
-    en="A message on `{channel}` made me fail again and again ({why}). I let it go.",
-    de="Eine Nachricht auf `{channel}` hat immer wieder etwas in mir zerbrochen ({why}). Ich lasse sie aus.",
+    en="I could not process a message on `{channel}`, although I tried again and again ({why}). I "
+    "skip it.",
+    de="Eine Nachricht auf `{channel}` konnte ich auch nach mehreren Versuchen nicht verarbeiten "
+    "({why}). Ich überspringe sie.",
 )
 DISK_NEARLY_FULL = Sentence(
     en="The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
@@ -516,7 +519,7 @@ SAY_WHICH_CALL = Sentence(
 )
 ONLY_NUMBERS_APPROVE = Sentence(
     en="Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`.",
-    de="Nichts wurde genehmigt: Schreib nach `/approve` nur Zahlen, zum Beispiel `/approve 1 3`.",
+    de="Nichts wurde freigegeben: schreib nach `/approve` nur Zahlen, zum Beispiel `/approve 1 3`.",
 )
 WAITING_FOR_WHOM = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
 NOTHING_WAITS = Sentence(en="Nothing waits for an answer.", de="Nichts wartet auf eine Antwort.")
@@ -541,7 +544,7 @@ NEW_CONVERSATION = Sentence(
     de="Ein neues Gespräch; das alte bleibt erhalten.",
 )
 OFF_THE_RECORD = Sentence(
-    en="Off the record from now on: I keep what is said here in memory alone, and forget it at "
+    en="Off the record from now on: I keep what is said here only in memory, and forget it at "
     "`/otr off` or when I am restarted. I can't write, run or remember anything meanwhile. This chat "
     "itself, the model's provider and whoever is asked for an approval still see it.",
     de="Ab jetzt ohne Aufzeichnung: was hier gesagt wird, steht nur in meinem Arbeitsspeicher, und ich "
@@ -573,8 +576,8 @@ OFF_THE_RECORD_IS_GONE = Sentence(
     "einmal, was ich noch beantworten soll. Es bleibt ohne Aufzeichnung.",
 )
 ASKED_OFF_THE_RECORD = Sentence(
-    en="it was asked off the record, and what it was is gone with a restart",
-    de="es wurde ohne Aufzeichnung gefragt, und was es war, ist mit einem Neustart weg",
+    en="it was asked off the record, and a restart deleted what it was",
+    de="es wurde ohne Aufzeichnung gefragt, und ein Neustart hat gelöscht, worum es ging",
 )
 UNRECORDED_MAY_HAVE_RUN = Sentence(
     en="`{tool}` was called off the record in `{where}` when I was cut off, and may have run. I did "
@@ -611,8 +614,8 @@ TOO_MANY_WAIT = Sentence(
 )
 
 WORDS_BEHIND_A_COMMAND = Sentence(
-    en="{reply} I took the command alone: send what you wrote behind it as a message.",
-    de="{reply} Ich habe nur den Befehl genommen: schick, was dahinter stand, als Nachricht.",
+    en="{reply} I used only the command: send the text after it as a message of its own.",
+    de="{reply} Ich habe nur den Befehl ausgeführt: schick den Text dahinter als eigene Nachricht.",
 )
 NO_FILES_WITH_A_COMMAND = Sentence(
     en="I take no files with a command; send them with a message.",
@@ -638,7 +641,7 @@ DOES_OTR = Sentence(
     de="ohne Aufzeichnung reden: nichts davon wird gespeichert; `/otr off` beendet und vergisst es",
 )
 DOES_QUEUE = Sentence(
-    en="what messages do that come while I answer; `/queue` explains",
+    en="what happens to messages that come while I answer; `/queue` explains it",
     de="was mit Nachrichten geschieht, die kommen, während ich antworte; `/queue` erklärt es",
 )
 DOES_STATUS = Sentence(
@@ -671,7 +674,8 @@ DOES_GRANTS = Sentence(
     de="was ohne Nachfrage läuft, wie lange und durch wen",
 )
 DOES_REVOKE = Sentence(
-    en="let these ask again, at once", de="bei diesen ab sofort wieder nachfragen"
+    en="end these grants, so that such calls ask again",
+    de="diese Freigaben beenden, damit wieder nachgefragt wird",
 )
 DOES_TOOL = Sentence(en="call a tool yourself", de="selbst ein Werkzeug aufrufen")
 DOES_HALT = Sentence(en="stop everything, until /resume", de="alles anhalten, bis /resume")
@@ -685,8 +689,8 @@ DOES_FORGET = Sentence(
     de="löschen, was du diesem Bot gesagt hast; fragt noch einmal nach",
 )
 DOES_LANGUAGE = Sentence(
-    en="what language my own sentences are in; `/language` lists them",
-    de="in welcher Sprache ich selbst spreche; `/language` zeigt die Auswahl",
+    en="choose the language of my own sentences; `/language` lists them",
+    de="wählen, in welcher Sprache ich selbst spreche; `/language` zeigt die Auswahl",
 )
 DOES_WHOAMI = Sentence(en="who you are to this bot", de="wer du für diesen Bot bist")
 
@@ -700,8 +704,8 @@ TYPED_BEHIND_A_COMMAND = Sentence(
 # What happens to messages that arrive while an answer is being written, for `/queue`.
 
 QUEUE_CHOICES = Sentence(
-    en="While I answer, what you write here can do one of these:",
-    de="Was ich mit dem tun kann, was du hier schreibst, während ich antworte:",
+    en="What can happen to messages that you write here while I answer:",
+    de="Was mit Nachrichten geschehen kann, die du hier schreibst, während ich antworte:",
 )
 QUEUE_IS_NOW = Sentence(en=" (now)", de=" (jetzt)")
 QUEUE_CHOSEN = Sentence(en="From now on: {does}", de="Ab jetzt: {does}")
@@ -727,12 +731,13 @@ QUEUE_INTERRUPT = Sentence(
 STATUS = Sentence(
     en="- zeroclaw {version}, model {model}\n"
     "- channels: {channels}\n"
-    "- here {here} waiting; everywhere {waiting} waiting, {busy} at work, {pending} to approve\n"
+    "- messages: {here} waiting here, {waiting} waiting in all chats, {busy} being answered\n"
+    "- approvals: {pending} waiting\n"
     "- disk: {mebibytes} MiB{halted}",
     de="- zeroclaw {version}, Modell {model}\n"
     "- Kanäle: {channels}\n"
-    "- hier wartend: {here}; überall wartend: {waiting}, in Arbeit: {busy}, freizugeben: "
-    "{pending}\n"
+    "- Nachrichten: hier warten {here}, in allen Chats {waiting}; in Arbeit sind {busy}\n"
+    "- Freigaben: {pending} offen\n"
     "- Festplatte: {mebibytes} MiB{halted}",
 )
 STATUS_HALTED = Sentence(
@@ -829,8 +834,8 @@ FORGOTTEN_OTHER = Sentence(
 # --- /grants and /revoke -------------------------------------------------------------------------
 
 NOTHING_GRANTED = Sentence(
-    en="Nothing is granted: every call that needs an answer asks for it.",
-    de="Nichts ist vorab freigegeben: jeder Aufruf, der eine Antwort braucht, fragt nach.",
+    en="Nothing is granted: every call that needs approval asks for it.",
+    de="Nichts ist vorab freigegeben: jeder Aufruf, der eine Freigabe braucht, fragt nach.",
 )
 GRANT_LINE = Sentence(
     en="`{tool}`: {scope}{hash}, until {until}, by {who}",
@@ -919,12 +924,12 @@ PAIR_USAGE = Sentence(
     "eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
 )
 PAIR_LIST_IN_PRIVATE = Sentence(
-    en="Who waits and who was let in is told in private; write `/pair` to me there.",
-    de="Wer wartet und wer aufgenommen wurde, steht nur im privaten Chat; dort hilft `/pair`.",
+    en="Who waits and who was let in is told in private only; write `/pair` to me there.",
+    de="Wer wartet und wer aufgenommen wurde, sage ich nur im privaten Chat; schreib mir dort `/pair`.",
 )
 PAIR_NO_SUCH_CODE = Sentence(en="nobody has the code `{code}`", de="niemand hat den Code `{code}`")
 PAIR_NOBODY_WAITS_SO = Sentence(
-    en="nobody called `{name}` waits; `pair list` shows who does",
+    en="nobody called `{name}` is waiting; `pair list` shows who is",
     de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
 )
 PAIR_NOBODY_IS_CALLED_SO = Sentence(
@@ -942,20 +947,20 @@ PAIR_REVOKED = Sentence(
     de="ausgeschlossen: `{name}`; was für diese Person lief, wird abgebrochen",
 )
 PAIR_NOTHING_TO_APPROVE = Sentence(
-    en="`{name}` neither waits nor is revoked; `pair list` shows who is",
+    en="`{name}` is neither waiting nor revoked; `pair list` shows who is",
     de="`{name}` wartet nicht und ist nicht ausgeschlossen; `pair list` zeigt, wer es ist",
 )
 PAIR_LET_IN_AGAIN = Sentence(
     en="approved: `{name}` is let in again", de="freigegeben: `{name}` ist wieder dabei"
 )
 PAIR_NOBODY = Sentence(
-    en="Nobody waits, and nobody was let in or revoked.",
+    en="Nobody is waiting, and nobody was let in or revoked.",
     de="Niemand wartet, und niemand wurde aufgenommen oder ausgeschlossen.",
 )
 PAIR_ADMITTED = Sentence(
     en="{name}{roles}: admitted by {who}, {at}", de="{name}{roles}: aufgenommen von {who}, {at}"
 )
-PAIR_PUT_OUT = Sentence(
+PAIR_ENTRY_REVOKED = Sentence(
     en="{name}{roles}: revoked by {who}, {at}", de="{name}{roles}: ausgeschlossen von {who}, {at}"
 )
 
@@ -1013,13 +1018,13 @@ WOULD_READ_ATTACHMENT = Sentence(en="read attachment {id}", de="Anhang {id} lese
 
 CARD_HEAD = Sentence(en="{who} asks; answer until {at}", de="{who} fragt; Antwort bis {at}")
 CARD_IN_FILE = Sentence(en="The whole of it is in the file.", de="Das Ganze steht in der Datei.")
-CARD_SCOPE = Sentence(en="For a time would allow: {scope}", de="Eine Zeit lang erlaubt: {scope}")
+CARD_SCOPE = Sentence(en="“For a time” allows {scope}", de="„Eine Zeit lang“ erlaubt {scope}")
 CARD_HIDES = Sentence(
-    en="{count} secrets are not shown; where each stands the arguments say {references}",
-    de="{count} Geheimnisse sind nicht gezeigt; wo eines steht, sagen die Argumente {references}",
+    en="{count} secrets are not shown; in their place the arguments have {references}",
+    de="{count} Geheimnisse werden nicht gezeigt; in den Argumenten steht dafür {references}",
     one=Sentence(
-        en="one secret is not shown; where it stands the arguments say {references}",
-        de="ein Geheimnis ist nicht gezeigt; wo es steht, sagen die Argumente {references}",
+        en="one secret is not shown; in its place the arguments have {references}",
+        de="ein Geheimnis wird nicht gezeigt; in den Argumenten steht dafür {references}",
     ),
 )
 CARD_TITLE = Sentence(

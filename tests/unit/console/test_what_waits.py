@@ -33,7 +33,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
     assert f"7 shell run echo {HOSTILE}" in card.words
     assert "supervised.effects asks" in card.words
-    assert "For a time would allow: exactly this call for 1 hour" in card.words
+    assert "“For a time” allows exactly this call for 1 hour" in card.words
     assert "01234567" in card.words
     assert "asked byann (\"Ann script alert('x') /script\")" in card.text
     assert card.links() == {"chat/ann": f"/console/conversations/{HERE}"}

@@ -55,7 +55,10 @@ async def test_status_tells_how_the_daemon_is(world: World) -> None:
         lines = house.texts()[-1].splitlines()
         assert lines[0] == "- zeroclaw 1, model scripted"
         assert lines[1] == "- channels: `chat` up"
-        assert lines[2] == "- here 0 waiting; everywhere 0 waiting, 1 at work, 1 to approve"
+        assert lines[2:4] == [
+            "- messages: 0 waiting here, 0 waiting in all chats, 1 being answered",
+            "- approvals: 1 waiting",
+        ]
         await house.say("/halt")
         await house.say("/status")
         assert "- halted by Ada; `/resume` goes on" in house.texts()[-1]
@@ -69,7 +72,8 @@ async def test_status_counts_all_that_waits(world: World) -> None:
         row = (await house.rows(RowKind.INBOX, "queued"))[0]
         await put_a_page_before(world.store, item_put(INBOX.of(row), "queued"))
         await house.say("/status")
-        waits = f"- here {PAGE + 1} waiting; everywhere {PAGE + 1} waiting, 1 at work, 0 to approve"
+        count = PAGE + 1
+        waits = f"- messages: {count} waiting here, {count} waiting in all chats, 1 being answered"
         assert waits in house.texts()[-1]
 
 
@@ -105,7 +109,7 @@ async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
     async with world.running() as house:
         await house.say(f"{command} and then tell me a story")
         assert house.texts()[-1].endswith(
-            " I took the command alone: send what you wrote behind it as a message."
+            " I used only the command: send the text after it as a message of its own."
         )
         await house.say(f"{command} ")
         assert "alone: send" not in house.texts()[-1]
@@ -300,7 +304,9 @@ def test_what_a_statement_denies_is_not_listed() -> None:
 def test_what_a_command_does_is_said_in_each_language_without_markup() -> None:
     menu = menu_of("chat", assemble("full"), (), EPOCH)
     [queue] = [one for one in menu.everyone if one.name == "queue"]
-    assert queue.does["en"] == "what messages do that come while I answer; /queue explains"
+    assert (
+        queue.does["en"] == "what happens to messages that come while I answer; /queue explains it"
+    )
     assert all(set(one.does) == {"en", "de"} for one in menu.operators)
     assert set(menu.ask) == set(menu.typed) == {"en", "de"}
     assert all(0 < len(said) <= 256 for one in menu.operators for said in one.does.values())

@@ -16,16 +16,16 @@ from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
 FAST = (
-    "That was a lot at once; I take 6 messages a minute from one person. I did not take this one, "
-    "nor will I take any before 20 s have passed. Then write again."
+    "That was a lot at once: I take 6 messages a minute from one person. I did not take this one, "
+    "and I take no others for 20 s. After that, write again."
 )
 CROWDED = (
-    "This chat writes faster than I can answer; I take 6 messages a minute here. I did not take "
-    "this one, nor will I take any before 20 s have passed."
+    "This chat writes faster than I can answer: I take 6 messages a minute here. I did not take "
+    "this one, and I take no others for 20 s."
 )
 FULL = (
     "For today that is all that I can take from one person: 2 messages. I did not take this one. "
-    "The day ends at 00:00 UTC, in 12 h; then I am glad to go on."
+    "The day ends at 00:00 UTC, in 12 h; after that, write again."
 )
 TWO = LimitsSettings(person_per_minute=6, person_burst=2)
 

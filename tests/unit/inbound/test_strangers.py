@@ -344,13 +344,16 @@ NONSENSE = {
     "a wrong code": ("approve ABCD2345", "nobody has the code `ABCD2345`"),
     "nobody who waits": (
         "deny chat:eve",
-        "nobody called `chat:eve` waits; `pair list` shows who does",
+        "nobody called `chat:eve` is waiting; `pair list` shows who is",
     ),
     "nobody who was revoked": (
         "approve chat:eve",
-        "`chat:eve` neither waits nor is revoked; `pair list` shows who is",
+        "`chat:eve` is neither waiting nor revoked; `pair list` shows who is",
     ),
-    "nobody at all": ("approve `x`", "`x` neither waits nor is revoked; `pair list` shows who is"),
+    "nobody at all": (
+        "approve `x`",
+        "`x` is neither waiting nor revoked; `pair list` shows who is",
+    ),
     "no such person": ("revoke eve", f"nobody is called `eve`. {USAGE}"),
     "no such channel": ("revoke mail:eve", f"nobody is called `mail:eve`. {USAGE}"),
 }
@@ -375,7 +378,9 @@ async def test_only_operators_may_use_it(world: World) -> None:
 async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> None:
     """Without codes, because nobody keeps them (P4)."""
     async with world.running() as house:
-        assert (await console(house, ""))[0] == "Nobody waits, and nobody was let in or revoked."
+        assert (await console(house, ""))[
+            0
+        ] == "Nobody is waiting, and nobody was let in or revoked."
         await house.say("let me in", "mallory")
         await house.say("/pair approve chat:mallory")
         await house.say("me too", "trudy")

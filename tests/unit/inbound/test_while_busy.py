@@ -315,7 +315,7 @@ async def test_what_is_not_known_changes_nothing(world: World) -> None:
     """The list is told instead (P10)."""
     async with world.running() as house:
         await house.say("/queue never")
-        assert house.texts()[-1].startswith("While I answer")
+        assert house.texts()[-1].startswith("What can happen to messages")
         assert "(now)" in house.texts()[-1]
 
 

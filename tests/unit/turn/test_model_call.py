@@ -79,7 +79,7 @@ async def test_others_read_that_the_model_is_away_and_operators_why(world: World
     async with world.running() as house:
         await house.say("hello", "ben")
         assert house.texts("ben") == [
-            "_The model can't be reached; the operators are told why, send `/retry` in a while._"
+            "_The model can't be reached, and the operators are told why; send `/retry` in a while._"
         ]
         assert house.texts() == [
             "An answer to Ben in `chat` failed: the model can't answer: `h:9` can't be reached: "

@@ -145,7 +145,7 @@ async def listed(rows: Rows, now: datetime, language: Language) -> str:
 def _line(one: Known, language: Language) -> str:
     id_ = f"`{pairing.exact(one.id)}`"
     is_in = one.state == "admitted"
-    return (catalogue.PAIR_ADMITTED if is_in else catalogue.PAIR_PUT_OUT).to(
+    return (catalogue.PAIR_ADMITTED if is_in else catalogue.PAIR_ENTRY_REVOKED).to(
         language,
         name=labelled(id_, one.display),
         roles=f", {', '.join(one.roles)}" if one.roles else "",
