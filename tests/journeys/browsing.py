@@ -144,11 +144,12 @@ class Desk:
         return await self.until(found)
 
     async def somebody(
-        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False
+        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False, scale: float = 1
     ) -> BrowserContext:
         """Open a browser without cookies."""
         context = await self.browser.new_context(
             viewport={"width": size[0], "height": size[1]},
+            device_scale_factor=scale,
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
         )
@@ -156,9 +157,11 @@ class Desk:
         context.on("console", self._noted)
         return context
 
-    async def log_in(self, *, size: tuple[int, int] = (1100, 800), dark: bool = False) -> ChatPage:
+    async def log_in(
+        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False, scale: float = 1
+    ) -> ChatPage:
         """Open the daemon's link in a browser of its own, and wait for the conversation."""
-        page = await (await self.somebody(size=size, dark=dark)).new_page()
+        page = await (await self.somebody(size=size, dark=dark, scale=scale)).new_page()
         await page.goto(await self.link())
         return await self.opened(page)
 

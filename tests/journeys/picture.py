@@ -11,9 +11,11 @@ import os
 import re
 import tempfile
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
-from playwright.async_api import async_playwright, expect
+from PIL import Image
+from playwright.async_api import Page, ViewportSize, async_playwright, expect
 
 from tests.emulators.model_server import ModelServer
 from tests.journeys.browsing import ARGUMENTS, CHROMIUM, browsing
@@ -27,6 +29,17 @@ NOTES = (
     "A day of Unix time has 86,400 seconds, whatever the earth does.",
 )
 PLATFORMS = ("telegram", "discord", "slack", "email")
+SCALE = 1.5
+"""Device pixels per CSS pixel: crisp on most screens."""
+COLOURS = 256
+"""Enough for pages like ours, in half of the bytes."""
+
+
+async def picture(page: Page, name: str) -> None:
+    """Write a picture of a page under docs/."""
+    shot = await page.screenshot(animations="disabled")
+    image = Image.open(BytesIO(shot)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    image.save(DOCS / f"{name}.png", optimize=True)
 
 
 async def take(directory: Path) -> None:
@@ -36,7 +49,7 @@ async def take(directory: Path) -> None:
         directory: An empty one, for the daemon's data.
     """
     async with browsing(directory) as here:
-        page = await here.log_in(size=(920, 1010))
+        page = await here.log_in(size=(920, 1010), scale=SCALE)
         here.model.call(
             "shell", {"command": "date --utc --date=@0 +'%A, %-d %B %Y'"}, round=0, key="weekday"
         )
@@ -57,13 +70,13 @@ async def take(directory: Path) -> None:
         await page.say("Keep it in my notes.")
         await expect(page.button("Approve once")).to_be_visible()
         await expect(page.page.locator("#toast")).to_be_hidden()
-        await page.page.screenshot(path=DOCS / "conversation.png", animations="disabled")
+        await picture(page.page, "conversation")
         console = await page.page.context.new_page()
         await console.set_viewport_size({"width": 920, "height": 620})
         await console.goto(page.page.url.replace("/web/", "/console/approvals"))
         await expect(console.locator("#connection")).to_have_attribute("data-state", "connected")
         await expect(console.locator("#cards time")).to_contain_text("left")
-        await console.screenshot(path=DOCS / "console.png", animations="disabled")
+        await picture(console, "console")
 
 
 async def take_phones(directory: Path, platform: str) -> None:
@@ -95,7 +108,9 @@ async def take_phones(directory: Path, platform: str) -> None:
             address = PHONES.search((await process.stdout.readline()).decode())
             assert address is not None
             browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-            page = await browser.new_page(viewport={"width": 1080, "height": 860})
+            # So high that the first card, its ending and the second card are all to be seen.
+            size = ViewportSize(width=1080, height=1230)
+            page = await browser.new_page(viewport=size, device_scale_factor=SCALE)
             await page.goto(address[0])
             ann, olga = (page.locator(".phone").nth(number) for number in (0, 1))
             cards = olga.locator(".messages")
@@ -111,7 +126,7 @@ async def take_phones(directory: Path, platform: str) -> None:
                 await expect(cards).to_contain_text(note)
             if platform != "email":
                 await expect(ann.locator(".messages")).to_contain_text("days.txt")
-            await page.screenshot(path=DOCS / f"{platform}.png", animations="disabled")
+            await picture(page, platform)
             await browser.close()
         finally:
             process.terminate()

@@ -59,6 +59,7 @@ def command(
     try:
         emulate = _emulate_of(platform)
         own = find_config(config) if with_daemon else None
+        click.echo(f"opening {platform} on this machine…", err=True)
         asyncio.run(
             _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, own=own)
         )

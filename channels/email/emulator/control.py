@@ -14,6 +14,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime, parsedate_to_datetime
 
 from channels._remote.emulator.cast import Asked, Cast, Json, asked_of
+from channels._remote.emulator.markup import blocks
 from channels._remote.emulator.site import Unusable
 from channels.email.emulator import letters
 from channels.email.emulator.servers import Servers
@@ -70,17 +71,17 @@ class Control:
 
     def _message(self, whose: str, mail: EmailMessage) -> Json:
         is_bot = self._is_from_bot(mail)
-        subject = str(mail["subject"])
+        is_answer = is_bot and not letters.links(mail)
         return {
             "id": _id(mail),
             "chat": whose,
             "sender": self._bot if is_bot else whose,
-            "name": f"{self._bot if is_bot else self._names[whose]} · {subject[:80]}",
+            "name": f"{self._bot if is_bot else self._names[whose]} · {letters.shown_subject(mail)}",
             "bot": is_bot,
             "only": "",
             "date": parsedate_to_datetime(str(mail["date"])).timestamp(),
-            "text": letters.body(mail),
-            "rich": None,
+            "text": letters.shown(mail),
+            "rich": {"blocks": blocks(letters.markdown(mail))} if is_answer else None,
             "entities": [],
             "earlier": [],
             "rows": [[{"text": label, "callback_data": to}] for label, to in letters.buttons(mail)],

@@ -11,7 +11,9 @@ from channels.email.emulator.servers import DOMAIN, VOUCHED
 
 LONG_LINES = default.clone(max_line_length=990)  # mail programs leave long ids as they are
 _LINK = re.compile(r"mailto:\S+")
-_LABELLED = re.compile(r"(?m)^(.{1,80}): (mailto:\S+)$")
+_LABELLED = re.compile(r"(?m)^(.{1,80}): (mailto:\S+)(?:\n|\Z)")
+_CODE = re.compile(r" \[zc:\S*")  # ends a subject that a card's link writes
+_RECEIPTS = "\n-- \n"
 
 
 def mail_from(
@@ -54,6 +56,21 @@ def links(mail: EmailMessage) -> Sequence[str]:
 def buttons(mail: EmailMessage) -> Sequence[tuple[str, str]]:
     """Return the links of a card: the label, and the subject of the mail that it writes."""
     return [(label, _subject(link)) for label, link in _LABELLED.findall(body(mail))]
+
+
+def shown_subject(mail: EmailMessage) -> str:
+    """Return a subject without the approval's code, which only the bot reads."""
+    return _CODE.sub("", str(mail["subject"]))
+
+
+def shown(mail: EmailMessage) -> str:
+    """Return a text without the links that are shown as buttons; a press has only a subject."""
+    return _LABELLED.sub("", body(mail)) or shown_subject(mail)
+
+
+def markdown(mail: EmailMessage) -> str:
+    """Return an answer's text, with a rule above the receipts."""
+    return body(mail).replace(_RECEIPTS, "\n\n---\n\n")
 
 
 def _subject(link: str) -> str:

@@ -88,12 +88,15 @@ def install() -> None:
         return
     node = _node()
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+    quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
     done = subprocess.run(
-        [node, npm, "ci", "--prefix", HERE, *quiet], check=False, stdin=subprocess.DEVNULL
+        [node, npm, "ci", "--prefix", HERE, *quiet],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
     )
     if done.returncode or not EMULATE.is_file():
-        fault = "try: npm can't install `emulate`, the Slack of this machine; is there a network?"
+        fault = "try: npm can't install `emulate`, the Slack of this machine; it says above why"
         raise ConfigError((fault,))
 
 

@@ -206,7 +206,9 @@ function status(state) {
   document.title = document.querySelector("h1").textContent = `${state.platform}, emulated`;
   const line = document.getElementById("bot");
   line.dataset.state = state.polled ? "here" : "away";
-  line.textContent = state.polled ? `@${state.bot.username} is here` : "no bot asks for messages";
+  const { username } = state.bot;
+  const called = username.includes("@") ? username : `@${username}`; // a mail address has one
+  line.textContent = state.polled ? `${called} is here` : "no bot asks for messages";
   const counts = [`${state.calls} calls`];
   if (state.refused) counts.push(`${state.refused} too many`);
   if (state.waiting) counts.push(`${state.waiting} updates wait`);
