@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct, field
 
 E = TypeVar("E")
+T = TypeVar("T")
 
 MOST_WAITING, MOST_IN_ALL = 256, 10_000
 """Queued events of one lane, and of all lanes, including those in progress."""
@@ -34,6 +35,25 @@ Read = Callable[[str], Awaitable[Sequence[E]]]
 
 Raises `ChannelUnavailable` to be retried; returns nothing for a history that can't be read at all.
 """
+
+
+async def patiently(call: Callable[[], Awaitable[T]], clock: Clock, log: ChannelLog) -> T:
+    """Make one call of a reading that takes several, waiting as long as the platform asks for.
+
+    A reading that began again after each refusal would use up the same limit each time, and a long
+    history would never be read.
+
+    Raises:
+        RateLimited: The platform asks for more than `LONGEST_AGAIN_S`.
+    """
+    while True:
+        try:
+            return await call()
+        except RateLimited as error:
+            if error.retry_after_s > LONGEST_AGAIN_S:
+                raise
+            log("history_paused", wait_s=error.retry_after_s, level="debug")
+            await clock.sleep(max(error.retry_after_s, AGAIN_S))
 
 
 class _Lane(Struct, Generic[E], kw_only=True):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.intake import admitted
 from channels._remote.kept import keep_connected
-from channels._remote.lanes import Lanes
+from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
@@ -281,7 +282,10 @@ class DiscordChannel:
                 return ()
             while len(missed) < MOST_MISSED:
                 more = f"&before={before}" if before else ""
-                found = await self._rest.read(f"/channels/{channel}/messages?limit={PAGE}{more}")
+                path = f"/channels/{channel}/messages?limit={PAGE}{more}"
+                found = await patiently(
+                    partial(self._rest.read, path), self._context.clock, self._context.log
+                )
                 page = objects({"found": found}, "found")
                 newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
                 # Messages of a history lack the server's id. Decoding only checks that there is one.

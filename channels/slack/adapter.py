@@ -9,7 +9,7 @@ from hashlib import blake2b
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.intake import ShortAnswers, admitted
-from channels._remote.lanes import Lanes
+from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size, cut
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Identity, Streaming, messages_of
@@ -345,7 +345,8 @@ class SlackChannel:
         method = "conversations.replies" if thread else "conversations.history"
         cursor: str | None = ""
         while cursor is not None and len(found) < MOST_MISSED:
-            page = await self._calls.read(method, {**asked, "cursor": cursor or None})
+            read = partial(self._calls.read, method, {**asked, "cursor": cursor or None})
+            page = await patiently(read, self._context.clock, self._context.log)
             found += [one for one in messages_of(page) if order(text(one, "ts")) > order(after)]
             cursor = text(inner(page, "response_metadata"), "next_cursor") or None
         if cursor is not None:

@@ -310,6 +310,26 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     assert rig.log.count("history_cut") == 1
 
 
+async def test_a_long_history_is_read_to_its_end_however_often_discord_asks_to_wait() -> None:
+    """To begin again after each wait would use up the same limit each time."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+        for number in range(1, 251):
+            ann.says(ann.direct, f"message {number}")
+        spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2"}
+        rig.discord.limits.append(("GET", HISTORY, spent))
+        async with rig.bot():
+            await rig.log.until("history_paused", 1)
+            await rig.clock.advance(2)
+            await rig.log.until("history_paused", 2)
+            await rig.clock.advance(2)
+            await rig.desk.holds(251)
+    assert rig.said() == words(251)
+
+
 async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
     """Of that chat alone; a read that fails is made again (P2, P9)."""
     async with rigged() as rig:

@@ -3,14 +3,16 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
 
 import pytest
 
 from channels._remote import lanes
+from channels._remote.fields import moment, utc
 from channels._remote.http import Http
 from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.kept import Ended, keep_connected
-from channels._remote.lanes import AGAIN_S, Lanes
+from channels._remote.lanes import AGAIN_S, Lanes, patiently
 from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.settings import is_safe
 from tests.contract.loopback_harness import no_log
@@ -262,3 +264,54 @@ def test_a_wait_is_what_is_said_within_a_day(stated: object, waited_s: float) ->
 )
 def test_a_secret_goes_by_tls_or_to_a_machine_near_by(url: str, *, safe: bool) -> None:
     assert is_safe(url) is safe
+
+
+async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
+    """To begin again after each wait would use up the same limit each time."""
+    clock, waits = ManualClock(), [7.0, 0.0]
+
+    async def page() -> str:
+        if waits:
+            message = "too many calls"
+            raise RateLimited(message, retry_after_s=waits.pop())
+        return "page"
+
+    async with asyncio.TaskGroup() as group:
+        read = group.create_task(patiently(page, clock, Facts()))
+        await clock.advance(AGAIN_S)
+        assert clock.sleeping() == (7.0,)
+        await clock.advance(7)
+    assert read.result() == "page"
+    waits.append(lanes.LONGEST_AGAIN_S + 1)
+    with pytest.raises(RateLimited):
+        await patiently(page, clock, Facts())
+
+
+# --- times ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "at"),
+    [
+        ("2026-01-01T13:00:00+01:00", datetime(2026, 1, 1, 12, tzinfo=UTC)),
+        ("2026-01-01T12:00:00", datetime(2026, 1, 1, 12, tzinfo=UTC)),
+        ("0001-01-01T00:00:00+01:00", None),
+        ("9999-12-31T23:59:59-01:00", None),
+    ],
+)
+def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> None:
+    found = utc(datetime.fromisoformat(told))
+    assert (found, found and found.tzinfo) == (at, at and UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "at"),
+    [
+        (1, datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),
+        (0, None),
+        (999_999_999_999, None),
+        (None, None),
+    ],
+)
+def test_seconds_are_a_time_if_any_year_has_it(seconds: int | None, at: datetime | None) -> None:
+    assert moment(seconds) == at
