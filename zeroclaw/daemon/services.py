@@ -90,7 +90,6 @@ class Services:
         self.people = People(
             foundation.start.config, {part.name: part.manifest for part in checked.channels}
         )
-        self.operators = Operators(self.people, self.channels.channel_of, settings=settings)
         self._leases = Leases(store)
         self.live = Live(account_of=self.channels.shows_drafts, group=group)
         self._turn_log = EventLog("turn")
@@ -107,6 +106,9 @@ class Services:
             redact=checked.redactor.redact,
             log=EventLog("ingress"),
             announce=self.announce,
+        )
+        self.operators = Operators(
+            self.people, self.channels.channel_of, settings, context.may_approve
         )
         self.notices = Notices(context, self.operators, group, self.channels.news)
         self.reassembly = Reassembly(context)

@@ -12,7 +12,7 @@ commits: what must be durable is returned, and the caller writes it in the one c
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar, assert_never
@@ -138,8 +138,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
         settings: Deadlines and approvers.
-        approvers: Returns who is asked about this principal's call in this chat; empty when no
-            approver can be reached.
+        approvers: Returns who is asked about this principal's calls of these tools in this chat;
+            empty when no approver can be reached.
         approver_now: Returns who has an identity, `<channel>:<sender id>`, if they may answer
             requests about a tool now; else None.
         resolve_timeout_s: Seconds that a tool may take to say what it would touch.
@@ -153,7 +153,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     clock: Clock
     ids: Ids
     settings: CurrentConfig
-    approvers: Callable[[Principal, Address], tuple[Reader, ...]]
+    approvers: Callable[[Principal, Address, Collection[str]], tuple[Reader, ...]]
     approver_now: Callable[[str, str], Principal | None]
     resolve_timeout_s: float = 10.0
 
@@ -276,7 +276,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                     decision = replace(ruled.decision, effect="deny", why=shown.why)
                     ruled = Ruling(decision=decision, by="card", detail=shown.why)
                     verdict = self._ruled_out(case, ready.action, ruled, query)
-                elif not self.approvers(ready.action.principal, case.setting.context.address):
+                elif not self.approvers(
+                    ready.action.principal, case.setting.context.address, (ready.action.tool,)
+                ):
                     verdict = self._unreachable(case, ready.action, at)
                 else:
                     approval = self._approval(case, ready, frozen, query, ruled, shown=shown)

@@ -17,7 +17,7 @@ restart; each failed message is recorded all the same, and the next one is repor
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from zeroclaw.channel import Channel
@@ -42,31 +42,35 @@ class Operators(Struct, eq=False):
         people: Where they can be reached.
         channel_of: Returns a channel that can send, by name.
         settings: Who is asked now, and whether the requester of a call may approve it.
+        may_approve: Whether a person may answer requests about a tool now.
     """
 
     people: People
     channel_of: Callable[[str], Channel | None]
     settings: CurrentConfig
+    may_approve: Callable[[Principal, str], bool]
 
-    def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
-        """Return the best chats for a question; a group only if one is configured.
+    def approvers(
+        self, principal: Principal, here: Address, tools: Collection[str]
+    ) -> tuple[Reader, ...]:
+        """Return the best chats for a question about calls of these tools.
 
         An approver who asks in private answers in that same chat. Otherwise it is the configured
         chat, else the approvers on the channel that asked, else those anywhere, else the operator
         at this machine.
         """
         principal = self.people.by_now(principal)
-        own = {principal.id, *(f"role:{role}" for role in principal.roles)}
-        settings = self.settings.config.approvals
-        may_answer, approvers = settings.requester_may_answer, settings.approvers
-        if here.direct and may_answer and not own.isdisjoint(approvers):
+        may_answer = self.settings.config.approvals.requester_may_answer
+        if here.direct and may_answer and all(self.may_approve(principal, one) for one in tools):
             return (Reader(address=here, language=self.people.language_of(principal.id)),)
-        reached = self._who_may_answer(principal)
+        reached = self._who_may_answer(principal, tools)
         return self._routed(reached) or self._nearest(reached, here)
 
-    def each_approver(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
+    def each_approver(
+        self, principal: Principal, here: Address, tools: Collection[str]
+    ) -> tuple[Reader, ...]:
         """Return the chats for a question that the configured chat does not accept."""
-        return self._nearest(self._who_may_answer(principal), here)
+        return self._nearest(self._who_may_answer(principal, tools), here)
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: of all named people, else of this machine.
@@ -94,9 +98,14 @@ class Operators(Struct, eq=False):
             if one.address.channel == channel
         )[:1]
 
-    def _who_may_answer(self, principal: Principal) -> tuple[Reader, ...]:
+    def _who_may_answer(self, principal: Principal, tools: Collection[str]) -> tuple[Reader, ...]:
         settings = self.settings.config.approvals
-        contacts = self.people.contacts(settings.approvers)
+        contacts = tuple(
+            one
+            for one in self.people.contacts(settings.approvers)
+            if (person := self.people.identified(f"{one.channel}:{one.sender}")) is not None
+            and any(self.may_approve(person, tool) for tool in tools)
+        )
         if not settings.requester_may_answer:
             own = (principal.channel, principal.sender)
             contacts = tuple(

@@ -90,9 +90,10 @@ class OutboxHooks(Struct, eq=False):
         card = tuple(one for one, _ in found if isinstance(one, Approval))
         if all(one.state != "pending" for one in card):
             return ()
+        tools = {one.tool for one in card}
         readers = tuple(
             one
-            for one in self.notices.operators.each_approver(card[0].requester, item.address)
+            for one in self.notices.operators.each_approver(card[0].requester, item.address, tools)
             if all(not approvals.number_of(shown, one.address.key()) for shown in card)
         )
         numbered, counters = await self.requests.numbers.give(card, readers, here)

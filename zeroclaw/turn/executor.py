@@ -154,7 +154,8 @@ class EffectExecutor:
         writes: tuple[Write, ...] = gated.writes
         if gated.approvals:
             here = Reader(address=self._turn.address, language=self._turn.language)
-            chats = self._services.gate.approvers(self._opened.principal, here.address)
+            tools = {one.tool for one in gated.approvals}
+            chats = self._services.gate.approvers(self._opened.principal, here.address, tools)
             writes += await self._asks.put(gated.approvals, chats, here)
         spoken = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
         await self._tell(

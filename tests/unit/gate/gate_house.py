@@ -152,7 +152,7 @@ class House:
             clock=self.clock,
             ids=CountingIds(),
             settings=LiveConfig(Config(approvals=APPROVALS), ()),
-            approvers=lambda _principal, here: (Reader(address=here),),
+            approvers=lambda _principal, here, _tools: (Reader(address=here),),
             approver_now=lambda identity, _tool: self.approvers_now.get(identity),
             resolve_timeout_s=self.resolve_timeout_s,
         )

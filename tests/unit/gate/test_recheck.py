@@ -333,7 +333,7 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         clock=ManualClock(),
         ids=CountingIds(),
         settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
-        approvers=lambda _principal, here: (Reader(address=here),),
+        approvers=lambda _principal, here, _tools: (Reader(address=here),),
         approver_now=lambda _identity, _tool: None,
     )
 

@@ -226,7 +226,12 @@ def operators(
             ),
             (),
         ),
+        may_approve=lambda one, _tool: not names(one).isdisjoint(approvers),
     )
+
+
+def names(one: Principal) -> set[str]:
+    return {one.id, *(f"role:{role}" for role in one.roles)}
 
 
 def places(readers: tuple[Reader, ...]) -> list[str]:
@@ -243,6 +248,7 @@ def at(name: str, chat: str, *, direct: bool = True) -> Address:
     return Address(channel=name, account="bot", chat=chat, direct=direct)
 
 
+TOOLS = ("poke",)
 ALL = (channel("chat"), channel("mail"), channel("web"), channel("terminal"))
 
 
@@ -261,36 +267,42 @@ def test_a_question_is_put_where_an_approver_is_nearest(
     asked_by: tuple[str, str], here: Address, found: list[str]
 ) -> None:
     """In the very chat when it is an approver's own, else beside it, and never in a group (P5)."""
-    assert places(operators(*ALL).approvers(who(*asked_by), here)) == found
+    assert places(operators(*ALL).approvers(who(*asked_by), here, TOOLS)) == found
 
 
 def test_without_an_approver_near_all_others_are_asked() -> None:
     """Whoever sits at this machine comes last (P5)."""
     here = at("pager", "room", direct=False)
     ben = who("chat", "2")
-    assert places(operators(*ALL).approvers(ben, here)) == ["chat:1", "mail:ada@x"]
-    assert places(operators(*ALL[2:]).approvers(ben, here)) == ["web:operator"]
-    assert operators().approvers(ben, here) == ()
+    assert places(operators(*ALL).approvers(ben, here, TOOLS)) == ["chat:1", "mail:ada@x"]
+    assert places(operators(*ALL[2:]).approvers(ben, here, TOOLS)) == ["web:operator"]
+    assert operators().approvers(ben, here, TOOLS) == ()
 
 
 def test_a_requester_is_passed_over_on_every_channel() -> None:
     """One person with two ids does not approve their own call by the other one (P5)."""
     others = operators(*ALL, requester_may_answer=False)
-    assert places(others.approvers(who("mail", "ada@x"), at("mail", "ada@x"))) == ["web:operator"]
-    assert others.approvers(who("web", "operator"), at("web", "operator")) != ()
+    assert places(others.approvers(who("mail", "ada@x"), at("mail", "ada@x"), TOOLS)) == [
+        "web:operator"
+    ]
+    assert others.approvers(who("web", "operator"), at("web", "operator"), TOOLS) != ()
     alone = people_of(allowed=ALLOWED)
     nobody = operators(*ALL, requester_may_answer=False, people=alone)
-    assert nobody.approvers(who("web", "operator"), at("web", "operator")) == ()
+    assert nobody.approvers(who("web", "operator"), at("web", "operator"), TOOLS) == ()
 
 
 def test_approvers_are_whom_the_configuration_names() -> None:
     """By role, by name, or by a bare id of a channel (P5)."""
     here = at("pager", "1")
     ada = who("chat", "1")
-    assert places(operators(*ALL, approvers=("role:admin",)).approvers(ada, here)) == ["chat:2"]
-    assert places(operators(*ALL, approvers=("person:ben",)).approvers(ada, here)) == ["chat:2"]
+    assert places(operators(*ALL, approvers=("role:admin",)).approvers(ada, here, TOOLS)) == [
+        "chat:2"
+    ]
+    assert places(operators(*ALL, approvers=("person:ben",)).approvers(ada, here, TOOLS)) == [
+        "chat:2"
+    ]
     bare = operators(*ALL, approvers=("mail:eve@x", "chat:1", "nowhere:9"))
-    assert places(bare.approvers(ada, here)) == ["mail:eve@x"]
+    assert places(bare.approvers(ada, here, TOOLS)) == ["mail:eve@x"]
 
 
 def test_a_channel_that_reaches_nobody_is_passed_over() -> None:
@@ -380,16 +392,16 @@ def test_where_a_chat_is_configured_the_question_comes_there() -> None:
     group = Address(channel="chat", account="bot", chat="team", thread="7")
     principal = Principal(id="chat:2", channel="chat", sender="2", display="Ben", roles=frozenset())
     asked_in = here.address("2")
-    routed = operators(here, there, chat="chat:team/7").approvers(principal, asked_in)
+    routed = operators(here, there, chat="chat:team/7").approvers(principal, asked_in, TOOLS)
     assert routed == (Reader(address=group, language="en"),)
-    assert places(operators(there, chat="chat:team").approvers(principal, asked_in)) == [
+    assert places(operators(there, chat="chat:team").approvers(principal, asked_in, TOOLS)) == [
         "mail:ada@x"
     ]
     ada = Principal(
         id="person:ada", channel="chat", sender="1", display="Ada", roles=frozenset({"operator"})
     )
     own = replace(here.address("1"), direct=True)
-    assert places(operators(here, chat="chat:team").approvers(ada, own)) == ["chat:1"]
+    assert places(operators(here, chat="chat:team").approvers(ada, own, TOOLS)) == ["chat:1"]
 
 
 # --- `/language`: each person chooses for themselves, and the choice is kept ----------------------

@@ -148,6 +148,41 @@ async def test_a_revoked_operator_has_approved_nothing_that_has_not_started(worl
         assert world.poke.runs == [{"a": 2}]
 
 
+@pytest.mark.parametrize("asks", ["ada", "ben"])
+async def test_whoever_may_not_approve_a_tool_is_not_asked_about_it(
+    world: World, asks: str
+) -> None:
+    """A statement takes it from Ada; the operator who may approve it is asked, and she is not (P5)."""
+    taken: dict[str, object] = {
+        "id": "mine",
+        "effect": "deny",
+        "principals": ["person:ada"],
+        "actions": ["approve:poke"],
+    }
+    world.configure(people=(*PEOPLE, DORA), policy=PolicySettings(statement=(taken,)))
+    world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')))
+    async with world.running() as house:
+        await house.say("poke it", asks)
+        assert [one.tool for one in house.card("cleo").calls] == ["burn", "poke"]
+        assert await house.press(who="ada", at="cleo", call=1) == "only an operator may answer this"
+        assert await house.press(who="cleo", call=1) == "approved: `poke`"
+
+
+async def test_where_nobody_may_approve_a_tool_the_model_is_told_so(world: World) -> None:
+    """At once, instead of a card that nobody can answer (P5)."""
+    taken: dict[str, object] = {
+        "id": "mine",
+        "effect": "deny",
+        "principals": ["anyone"],
+        "actions": ["approve:poke"],
+    }
+    world.configure(policy=PolicySettings(statement=(taken,)))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert "no operator can be reached from here" in world.model.asked()[-1]
+
+
 async def test_whoever_is_no_operator_any_more_is_not_asked_as_one(world: World) -> None:
     """The operator of now is, though the other one's own turn is still at work (P5)."""
     world.look.hold = asyncio.Event()

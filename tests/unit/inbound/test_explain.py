@@ -153,7 +153,7 @@ async def through_the_gate(
         clock=CLOCK,
         ids=CountingIds(),
         settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
-        approvers=lambda _principal, here: (Reader(address=here),),
+        approvers=lambda _principal, here, _tools: (Reader(address=here),),
         approver_now=lambda _identity, _tool: None,
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])
