@@ -15,8 +15,8 @@ from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
 
 NO_FILE = (
-    "this zeroclaw was started without a configuration file, so there is none to read; "
-    "`zeroclaw init` writes one for the next start"
+    "this zeroclaw was started without a configuration file, so there is none to read again; "
+    "restart it to read one that was written since, or write one with `zeroclaw init`"
 )
 
 

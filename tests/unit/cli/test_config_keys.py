@@ -377,3 +377,12 @@ async def test_it_is_said_whether_a_reload_is_enough(
     assert stopped in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
     async with listening(tmp_path):
         assert runs in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
+
+
+async def test_a_daemon_without_a_file_has_none_to_read_again(tmp_path: Path) -> None:
+    """It would refuse the reload: only the next start reads the first file."""
+    async with listening(tmp_path):
+        said = await asyncio.to_thread(
+            when_it_holds, "", BEFORE.replace("supervised", "full"), tmp_path
+        )
+    assert said == "zeroclaw is running; it applies when that is started again"

@@ -145,6 +145,7 @@ def when_it_holds(before: str, after: str, place: Path) -> str:
         return "nothing changes by that"
     if not asyncio.run(is_running(place)):
         return "it applies when zeroclaw is started"
-    if all(map(is_live, keys)):
+    # A daemon that was started without a file, or with an empty one, may have none to read again.
+    if before and all(map(is_live, keys)):
         return "zeroclaw is running; `zeroclaw reload` puts it in force"
     return "zeroclaw is running; it applies when that is started again"
