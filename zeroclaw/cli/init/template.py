@@ -1,4 +1,4 @@
-"""Writes a new configuration from answers, with a comment on every line."""
+"""Writes a new configuration from answers, with comments."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
