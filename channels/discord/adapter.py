@@ -282,11 +282,8 @@ class DiscordChannel:
                 return ()
             while len(missed) < MOST_MISSED:
                 more = f"&before={before}" if before else ""
-                path = f"/channels/{channel}/messages?limit={PAGE}{more}"
-                found = await patiently(
-                    partial(self._rest.read, path), self._context.clock, self._context.log
-                )
-                page = objects({"found": found}, "found")
+                read = partial(self._rest.messages, channel, f"limit={PAGE}{more}")
+                page = await patiently(read, self._context.clock, self._context.log)
                 newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
                 # Messages of a history lack the server's id. Decoding only checks that there is one.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}

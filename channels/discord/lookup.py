@@ -71,15 +71,14 @@ async def look(
         message = f"`{to.channel}`: it is not known where to look"
         raise DeliveryUnknown(message)
     try:
-        found = await rest.read(f"/channels/{channel}/messages?limit={PAGE}&after={mark}")
+        page = await rest.messages(channel, f"limit={PAGE}&after={mark}")
     except NotThere as error:
         # The chat does not exist, so neither does the message; sending there is refused as well.
         log("lookup_refused", why=str(error))
-        found = None
+        page = ()
     except ChannelRejected as error:
         message = f"`{to.channel}`: it can't be looked for: {error}"
         raise DeliveryUnknown(message) from error
-    page = objects({"found": found}, "found")
     last = int(before) if is_snowflake(before) else None
     seen = sorted(
         (one for one in page if last is None or int(snowflake(one, "id") or 0) < last),

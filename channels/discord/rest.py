@@ -7,17 +7,24 @@ and a call could arrive twice unnoticed.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
-from channels._remote.fields import Json, as_object, number, parsed, text, whole
+from channels._remote.fields import Json, as_object, number, objects, parsed, text, whole
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels._remote.settings import is_near
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
-from zeroclaw import ChannelRejected, ChannelUnavailable, Clock, RateLimited, Recent
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnavailable,
+    Clock,
+    DeliveryUnknown,
+    RateLimited,
+    Recent,
+)
 
 MOST_ROUTES = 10_000
 """Routes whose used-up limit is remembered; the oldest are dropped."""
@@ -104,12 +111,26 @@ class Rest:
             self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= FIRST_FAILURE:
             raise refused(self.name, answer.status, answer.content, answer.headers)
-        return parsed(answer.content)
+        found = parsed(answer.content)
+        if found is None and answer.content:
+            raise DeliveryUnknown(self._unreadable)
+        return found
 
     async def read(self, path: str) -> object:
         """Make one GET call; a lost one raises `ChannelUnavailable`, since it is safe to repeat."""
         with repeatable():
             return await self.call("GET", path)
+
+    async def messages(self, channel: str, query: str) -> Sequence[Json]:
+        """Read one page of a channel's history."""
+        told: Json = {"found": await self.read(f"/channels/{channel}/messages?{query}")}
+        if not isinstance(told["found"], list):
+            raise ChannelUnavailable(self._unreadable)
+        return objects(told, "found")
+
+    @property
+    def _unreadable(self) -> str:
+        return f"`{self.name}`: an answer that can't be read"
 
     async def me(self) -> Json:
         """Return the bot's user.

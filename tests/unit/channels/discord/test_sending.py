@@ -322,6 +322,10 @@ async def test_a_history_that_fails_says_whether_to_look_again() -> None:
         rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
         with pytest.raises(ChannelUnavailable):
             await looked(channel, to, sought, "1")
+        for odd in (b"<html>Welcome</html>", {"messages": []}):
+            rig.discord.will(Fault(method="GET", path=SEND, status=200, body=odd))
+            with pytest.raises(ChannelUnavailable, match="can't be read"):
+                await looked(channel, to, sought, "1")
         body = {"code": 50001, "message": "Missing Access"}
         rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
         with pytest.raises(DeliveryUnknown):
@@ -329,6 +333,15 @@ async def test_a_history_that_fails_says_whether_to_look_again() -> None:
         body = {"code": 10003, "message": "Unknown Channel"}
         rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
         assert (await looked(channel, to, sought, "1")).ref is None
+
+
+async def test_a_page_in_place_of_discords_answer_is_no_success() -> None:
+    """Something before Discord may answer for it, and nobody knows what became of the call."""
+    async with speaking() as (rig, _, channel, to):
+        ref = await channel.send(to, text(channel, "hel"))
+        rig.discord.will(Fault(method="PATCH", path="", status=200, body=b"<html>Welcome</html>"))
+        with pytest.raises(DeliveryUnknown):
+            await channel.edit(ref, text(channel, "hello"))
 
 
 async def test_who_is_told_to_hold_or_resend_looks_for_nothing() -> None:
