@@ -1,4 +1,4 @@
-"""Counts what the product does between two turns of the event loop, in steps that no machine changes.
+"""Counts the steps of the product, at all or between two turns of the loop; no machine changes them.
 
 A step is a call on the loop's thread that product code makes, or one of its own functions that
 begins or goes on. What a thread of the pool does is not counted, nor what tests and fakes do.
@@ -6,7 +6,7 @@ begins or goes on. What a thread of the pool does is not counted, nor what tests
 
 import asyncio
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -59,3 +59,19 @@ def loop_steps(monkeypatch: pytest.MonkeyPatch) -> Generator[LoopSteps]:
     with monkeypatch.context() as patched:
         patched.setattr(asyncio.Handle, "_run", counted)
         yield steps
+
+
+def calls_made(work: Callable[[], object]) -> int:
+    """How many calls a piece of work makes on this thread, in all that it comes to."""
+    made = 0
+
+    def count(_frame: FrameType, event: str, _about: object) -> None:
+        nonlocal made
+        made += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return made

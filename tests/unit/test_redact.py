@@ -3,7 +3,6 @@
 import base64
 import json
 import string
-import sys
 import unicodedata
 from html import escape
 from urllib.parse import quote, quote_plus
@@ -13,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.fakes.disguises import LISTED
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.redact import (
     LONGEST_VALUE,
     LONGEST_WORD,
@@ -362,18 +362,7 @@ def test_no_text_takes_long(text: str) -> None:
     ],
 )
 def test_a_word_costs_few_steps(text: str, most: int) -> None:
-    steps = 0
-
-    def count(_frame: object, event: str, _about: object) -> None:
-        nonlocal steps
-        steps += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        REDACTOR.redact(text)
-    finally:
-        sys.setprofile(None)
-    assert steps <= most * len(text.split())
+    assert calls_made(lambda: REDACTOR.redact(text)) <= most * len(text.split())
 
 
 def test_nothing_to_look_for_is_fine() -> None:

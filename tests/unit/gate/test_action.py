@@ -1,7 +1,6 @@
 """An action is one frozen call with one canonical text and one hash."""
 
 import json
-import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import cast
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.gate.action import (
@@ -255,18 +255,8 @@ def test_a_kept_call_reads_back_however_long_it_is() -> None:
 
 def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> None:
     """Rows are read on the event loop, and whoever made the model write them waits for nothing."""
-    row, steps = to_put(freeze(action({"a": [["b"]] * 10_000}))).body, 0
-
-    def count(_frame: object, event: str, _about: object) -> None:
-        nonlocal steps
-        steps += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        ACTIONS.codec.decode(row)
-    finally:
-        sys.setprofile(None)
-    assert steps < 500
+    row = to_put(freeze(action({"a": [["b"]] * 10_000}))).body
+    assert calls_made(lambda: ACTIONS.codec.decode(row)) < 500
 
 
 @pytest.mark.parametrize(

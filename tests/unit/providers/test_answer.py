@@ -1,13 +1,13 @@
 """How the chunks of many dialects, and the bytes of a 200, become one typed stream."""
 
 import json
-import sys
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.errors import (
     ContextOverflow,
     ProviderOverloaded,
@@ -174,22 +174,12 @@ def test_a_name_that_is_repeated_for_ever_is_broken() -> None:
 )
 def test_a_fragment_costs_few_steps_however_much_came_before(name: str, one: Fields) -> None:
     """A hostile endpoint sends a hundred thousand in one event (P9)."""
-    assembly, steps = Assembly(), 0
+    assembly = Assembly()
     calls = [{"index": 0, "id": f"{n}", "function": {"name": "f"}} for n in range(MOST_CALLS)]
     assembly.take(delta(tool_calls=calls))
     assembly.take(delta(reasoning_details=[{"index": n, "type": "a"} for n in range(1_000)]))
     chunk: Fields = {"choices": [{"delta": {name: [one] * 100}}]}
-
-    def count(_frame: object, event: str, _about: object) -> None:
-        nonlocal steps
-        steps += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        assembly.take(chunk)
-    finally:
-        sys.setprofile(None)
-    assert steps <= 40 * 100
+    assert calls_made(lambda: assembly.take(chunk)) <= 40 * 100
 
 
 def test_arguments_that_an_endpoint_parsed_are_written_again() -> None:

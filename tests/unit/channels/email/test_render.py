@@ -1,6 +1,5 @@
 """What the bot says becomes a mail that says the same, and nothing that it must not."""
 
-import sys
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from channels.email import render
 from channels.email.decode import NO_PARENT, Parent
 from channels.email.render import Words
+from tests.fakes.loop_steps import calls_made
 from tests.unit.channels.email.letters import ME, me_with
 from zeroclaw import (
     ApprovalId,
@@ -148,18 +148,7 @@ def test_what_is_rendered_on_the_event_loop_takes_few_steps(piece: str) -> None:
     text = (piece * 4_096)[:4_096]
     while is_much(text):
         text = text[: -max(1, len(piece))]
-    steps = 0
-
-    def count(_frame: object, event: str, _about: object) -> None:
-        nonlocal steps
-        steps += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        render.markdown(text)
-    finally:
-        sys.setprofile(None)
-    assert steps <= 65_000
+    assert calls_made(lambda: render.markdown(text)) <= 65_000
 
 
 def test_receipts_stand_below_a_line_that_no_text_has() -> None:
