@@ -131,6 +131,7 @@ class Writer:
         # Unbounded here: the store limits how many jobs are queued.
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._taken: list[Job] = []
+        self._inode = 0
         self._before_closing: Callable[[], None] | None = None
         self._thread = Thread(target=self._run, name="zeroclaw-store-writer", daemon=True)
 
@@ -195,6 +196,7 @@ class Writer:
             return
         try:
             fences = Fences(files.epoch)
+            self._inode = self._path.stat().st_ino
             self._tell(lambda: None if self.opened.done() else self.opened.set_result(files))
             while self._take():
                 self._work(files.connection, fences)
@@ -243,6 +245,9 @@ class Writer:
     ) -> list[tuple[Job, _Answer]]:
         if not any(isinstance(job, CommitJob) for job in jobs):
             return [(job, self._serve(connection, fences, job)) for job in jobs]
+        if self._is_gone():
+            message = f"`{self._path}` was removed or replaced while zeroclaw ran; start it again"
+            return [(job, StoreUnusable(message)) for job in jobs]
         is_alone = len(jobs) == 1
         serve = self._serve if is_alone else self._serve_among_others
         try:
@@ -266,6 +271,15 @@ class Writer:
                 ]
             return [(job, unusable(error, self._path)) for job in jobs]
         return answers
+
+    def _is_gone(self) -> bool:
+        """Whether the file lost its name: SQLite would write to it all the same, for nothing."""
+        try:
+            return self._path.stat().st_ino != self._inode
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:  # it can't be looked at just now, and SQLite has it open
+            return False
 
     def _serve_among_others(
         self, connection: sqlite3.Connection, fences: Fences, job: Job

@@ -177,6 +177,18 @@ async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path:
     assert damage(tmp_path) == "ok"
 
 
+@pytest.mark.parametrize("fate", ["removed", "replaced"])
+async def test_nothing_is_committed_to_a_file_that_is_no_more(tmp_path: Path, fate: str) -> None:
+    """P1: SQLite goes on writing to what has no name, and all of it is lost at the end."""
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(counter("a")))
+        await asyncio.to_thread((tmp_path / FILE_NAME).unlink)
+        if fate == "replaced":
+            await asyncio.to_thread((tmp_path / FILE_NAME).touch)
+        with pytest.raises(StoreUnusable, match="was removed or replaced while zeroclaw ran"):
+            await store.commit(chore(counter("b")))
+
+
 async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
     """Somebody who looks into the file with another tool and holds it is named as the cause."""
     gate = Gate(tmp_path)
