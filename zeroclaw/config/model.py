@@ -6,13 +6,22 @@ Each kind of channel has a settings model of its own, which its manifest names.
 import re
 from collections import Counter
 from ipaddress import ip_address, ip_network
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from zeroclaw.config.references import SecretReference
+from zeroclaw.json_fields import is_object
 from zeroclaw.resource import resource_form
 from zeroclaw.text.language import Language
 
@@ -65,6 +74,10 @@ _PLACE = re.compile(r"[^:\s]+:[^:/\s]+(/[^:/\s]+)?")
 _HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.?")
 
 
+_NUMBERS = frozenset[object]({int, float})
+_NO_NUMBER = PydanticCustomError("no_number", "should be a number, not true or false")
+
+
 class Settings(BaseModel):
     """A table of the configuration: frozen; unknown keys are faults."""
 
@@ -72,6 +85,20 @@ class Settings(BaseModel):
     # of this module's start time. So defaults that are tables use `model_construct`, which needs no
     # validator.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_number_is_true_or_false(cls, table: object) -> object:
+        """Refuse them: pydantic takes `true` for 1, and chats would be kept for one day."""
+        given = table if is_object(table) else {}
+        if wrong := [
+            InitErrorDetails(type=_NO_NUMBER, loc=(key,), input=value)
+            for key, value in given.items()
+            if isinstance(value, bool) and key in cls.model_fields
+            if _NUMBERS & {kind := cls.model_fields[key].annotation, *get_args(kind)}
+        ]:
+            raise ValidationError.from_exception_data(cls.__name__, wrong)
+        return table
 
 
 def endpoint_url(url: str) -> str:

@@ -88,6 +88,21 @@ resources = ["file:{tmp_path}/circle/x"]
     assert all(line.startswith(("zeroclaw: ", f"{config}: ", "data in ")) for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("retention", "messages_days"),
+        ("approvals", "timeout_s"),
+        ("provider", "context_tokens"),
+        ("channels.web.rate", "person_burst"),
+    ],
+)
+def test_a_yes_is_no_number(table: str, key: str) -> None:
+    """Else it would be a 1, and all chats but those of a day be deleted (P10)."""
+    (fault,) = faults_in(f"[{table}]\n{key} = true", environment={})
+    assert fault == f"{table}.{key}: should be a number, not true or false"
+
+
 def test_a_secret_that_is_not_there_is_a_fault() -> None:
     """Found before the daemon is started, and its value is told nowhere (P8)."""
     text = (
