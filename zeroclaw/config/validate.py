@@ -133,7 +133,9 @@ def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
     said = _SENTENCES.get(kind, "")
     if about and kind != "value_error":
         return f"{said and f'{said}; '}allowed are {about}"
-    if said := _FORMS.get(fault.get("ctx", {}).get("pattern", ""), said):
+    if pattern := fault.get("ctx", {}).get("pattern"):
+        said = _FORMS.get(pattern, "has a character that can't stand there")
+    if said:
         return said
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]

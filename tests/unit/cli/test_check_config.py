@@ -103,6 +103,13 @@ def test_a_yes_is_no_number(table: str, key: str) -> None:
     assert fault == f"{table}.{key}: should be a number, not true or false"
 
 
+def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
+    """P10: nobody reads a regular expression."""
+    text = '[channels.email]\naddress = "b@x.org"\nimap_host = "x.org"\nsmtp_host = "x.org"\n'
+    faults = faults_in(f'{text}password = {{env="P"}}\nname = "a\\tb"', environment={"P": "x"})
+    assert faults == ("channels.email.name: has a character that can't stand there",)
+
+
 def test_a_secret_that_is_not_there_is_a_fault() -> None:
     """Found before the daemon is started, and its value is told nowhere (P8)."""
     text = (
