@@ -30,6 +30,8 @@ from zeroclaw.mount import LineStream
 FILE = "control.sock"
 LONGEST_LINE = 1024 * 1024
 MOST_CONNECTIONS = 64
+ANSWER_S = 60.0
+"""Seconds that a command waits; the daemon answers all but a reload within milliseconds."""
 _CREDENTIALS = struct.Struct("iII")
 """`struct ucred`: pid, uid, gid (unix(7), SO_PEERCRED)."""
 _LONGEST_PATH = 107
@@ -219,8 +221,12 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
     """
     lines = await connect(directory)
     try:
-        await lines.send(line)
-        reply = await lines.receive()
+        async with asyncio.timeout(ANSWER_S):
+            await lines.send(line)
+            reply = await lines.receive()
+    except TimeoutError as error:
+        message = f"the zeroclaw in `{directory}` does not answer within {ANSWER_S:g} s; end it, and start it"
+        raise Unreachable(message) from error
     except ConnectionError:
         reply = None
     finally:

@@ -210,6 +210,23 @@ async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) 
         await request(tmp_path, {"call": "status"})
 
 
+async def test_a_daemon_that_hangs_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a script that asks for its status hangs with it (P10)."""
+
+    async def hang(line: Line) -> Line:
+        return await asyncio.Future[Line]()
+
+    control = control_in(tmp_path)
+    control.call("status", hang)
+    monkeypatch.setattr("zeroclaw.host.control.ANSWER_S", 0.0)
+    async with serving(control):
+        with pytest.raises(Unreachable, match="does not answer within") as caught:
+            await request(tmp_path, {"call": "status"})
+    assert not isinstance(caught.value, NotRunning)
+
+
 async def test_a_daemon_of_another_user_is_told_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
