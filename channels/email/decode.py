@@ -210,13 +210,16 @@ def _chat(me: Me, sender: str, thread: str | None) -> Address:
 
 def parent_of(mail: Mail) -> Parent:
     """Return the facts that an answer needs about a mail."""
-    # Some programs encode ids that are longer than a line.
-    named = plain_header(mail.header("references") or mail.header("in-reply-to"))
     return Parent(
         id=next(iter(_ID.findall(mail.header("message-id"))), ""),
         subject=plain_header(mail.header("subject"))[:500],
-        references=tuple(_ID.findall(named)),
+        references=_ids(mail, "references") or _ids(mail, "in-reply-to"),
     )
+
+
+def _ids(mail: Mail, header: str) -> tuple[str, ...]:
+    # Some programs encode ids that are longer than a line.
+    return tuple(_ID.findall(plain_header(mail.header(header))))
 
 
 # --- threads and our own ids ---------------------------------------------------------------------

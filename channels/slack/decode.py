@@ -204,8 +204,8 @@ def message(
         if not is_meant(event, me) and not (is_begun and me.channels == "mentioned"):
             return Passed(why="not meant for the bot")
         thread = thread or ts
-    body, files = _said(event, me), _files(event)
-    if body == Said(text="") and not files:
+    said, files = _said(event, me), _files(event)
+    if not said.text and not files:
         return Passed(why="empty")
     user, client = text(event, "user"), text(event, "client_msg_id")
     keys = (
@@ -218,7 +218,7 @@ def message(
         address=_address(me, chat, thread),
         sender=Sender(id=user, verified=True),
         dedup=tuple(filter(None, keys)),
-        body=body,
+        body=command_of(said.text if said.own is None else said.own) or said,
         message=ts,
         position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
         attachments=files,
@@ -233,11 +233,9 @@ def is_meant(event: Json, me: Me) -> bool:
     return is_called or me.channels == "all"
 
 
-def _said(event: Json, me: Me) -> Body:
+def _said(event: Json, me: Me) -> Said:
     """Return a message's text; messages that it shares are quoted below the sender's own words."""
     words, quoted = unmarked(text(event, "text"), me), _quoted(event)
-    if command := command_of(words):
-        return command
     if quoted:
         return Said(text=f"{words}\n\n{quoted}".strip(), own=words)
     return Said(text=words)
@@ -260,7 +258,8 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
     ts = text(now, "ts")
     if not is_ts(ts):
         return Passed(why="no edit of a person's")
-    body = Edited(message=ts, text=unmarked(text(now, "text"), me))
+    said = _said(now, me)
+    body = Edited(message=ts, text=said.text, own=said.own)
     return _revised(event, me, now, body, key=f"edit/{ts}/{edited}/{version(body.text)}")
 
 

@@ -106,6 +106,7 @@ THREADS = {
     f"References: <{'r' * 200}@a.example>": thread_of("r" * 200 + "@a.example"),
     'References: <a"b@a.example>': thread_of('a"b@a.example'),
     "References: none": "one@a.example",
+    "References: none\nIn-Reply-To: <root@a.example>": "root@a.example",
     f"In-Reply-To: <{own_id(None, 'k', 'other.test')}>": own_id(None, "k", "other.test"),
     "In-Reply-To: <zc.%%.x@zero.test>": "zc.%%.x@zero.test",
     "In-Reply-To: <zc._w.x@zero.test>": "zc._w.x@zero.test",

@@ -209,6 +209,13 @@ def test_an_edit_names_its_message_and_its_version() -> None:
     assert again.dedup != found.dedup, "Slack counts seconds, in which a person can edit twice"
 
 
+def test_an_edit_keeps_what_its_message_shares() -> None:
+    shared = [{"is_share": True, "text": "from Bob"}]
+    now = message(text="better", edited=EDITED, attachments=shared)
+    body = envelope(changed(now, message())).body
+    assert body == Edited(message=TS, text="better\n\n> from Bob", own="better")
+
+
 def test_an_edit_in_a_thread_stands_there() -> None:
     now = in_channel(text="better", edited=EDITED, ts=LATER, thread_ts=TS)
     event = changed(now, in_channel(), channel="C1", channel_type="channel")
