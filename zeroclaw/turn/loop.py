@@ -130,10 +130,9 @@ class TurnLoop:
             effects: The effects to perform in that state.
             first: An event to process before any effect, for a turn that must not continue.
         """
-        approvals: tuple[ApprovalId, ...] = ()
         was: State | None = None
         if first is not None:
-            approvals, was = _pending(state), state
+            was = state
             state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
@@ -151,14 +150,14 @@ class TurnLoop:
                     break
                 if self.is_parked:
                     await self._on_parked()
-                approvals, was = _pending(state), state
+                was = state
                 state, effects = await self._after(state, await self._queue.get())
             watching.cancel()
             self._stop()
         abort = self._abort
         return Ended(
             done=state,
-            approvals=approvals,
+            approvals=_pending(was),
             writes=abort.writes,
             by=next((one.by for one in abort.events if isinstance(one, AbortRequested)), ""),
         )
@@ -305,5 +304,5 @@ def is_parked(state: State) -> bool:
     return isinstance(state, Confirming) and bool(batch.pending(state.batch))
 
 
-def _pending(state: State) -> tuple[ApprovalId, ...]:
+def _pending(state: State | None) -> tuple[ApprovalId, ...]:
     return batch.pending(state.batch) if isinstance(state, Calling) else ()
