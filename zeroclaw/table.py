@@ -22,12 +22,12 @@ its fate here, and no other room needs to read its bytes.
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypedDict, TypeVar, Unpack
+from typing import Generic, TypedDict, TypeVar, Unpack, cast
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, scan
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -185,17 +185,7 @@ class Table(Declaration, Generic[T]):
 
     def holding(self, codec: Codec[U]) -> "Table[U]":
         """Return this table with another codec, for rows of a different shape such as a counter."""
-        return Table(
-            kind=self.kind,
-            columns=self.columns,
-            keeps=self.keeps,
-            words=self.words,
-            whose=self.whose,
-            own=self.own,
-            blobs=self.blobs,
-            busy=self.busy,
-            codec=codec,
-        )
+        return cast("Table[U]", replace(self, codec=codec))
 
     def put(
         self,

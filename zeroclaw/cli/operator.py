@@ -6,7 +6,6 @@ and import what that needs only then.
 """
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,17 +169,15 @@ def logout(place: Path) -> None:
 
 def _log_out_stored(place: Path) -> int:
     # The page's server is imported only if no daemon runs.
+    from zeroclaw.host.atomic_file import closing_descriptor
     from zeroclaw.host.local_listener import SESSIONS, log_out_stored
     from zeroclaw.stores.sqlite.files import lock_directory
 
     if not place.is_dir():
         return 0
     lock = lock_directory(place)  # a daemon that still starts has read the sessions already
-    try:
-        with refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
-            return log_out_stored(place / SESSIONS)
-    finally:
-        os.close(lock)
+    with closing_descriptor(lock), refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
+        return log_out_stored(place / SESSIONS)
 
 
 # --- pair ------------------------------------------------------------------------------------------

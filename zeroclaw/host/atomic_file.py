@@ -1,4 +1,4 @@
-"""Writes files that belong to a person, atomically; blocks."""
+"""Writes files that belong to a person, atomically, and closes what others open; blocks."""
 
 import codecs
 import os
@@ -52,9 +52,15 @@ def replace_text(path: Path, text: str) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+    with closing_descriptor(os.open(directory, os.O_RDONLY)) as descriptor:
         os.fsync(descriptor)
+
+
+@contextmanager
+def closing_descriptor(descriptor: int) -> Generator[int]:
+    """Close a file descriptor at the end of the block."""
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from zeroclaw.errors import system_words
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.value import Value
 
 DAEMON = "zeroclaw-daemon"
@@ -105,15 +106,13 @@ class Group(Value):
             events = os.open(self.place / "cgroup.events", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return False
-        try:
+        with closing_descriptor(events):
             if b"populated 1" not in os.read(events, 4_096):
                 return False
             changed = select.poll()
             changed.register(events, select.POLLPRI)
             changed.poll(_LOOK_MS)
             return True
-        finally:
-            os.close(events)
 
 
 def take_over() -> Path | NoSubtree:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.protected import Found, Rule
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Struct, Value, field
@@ -236,7 +237,7 @@ def measure(
         message = "the workspace is gone, or is somebody else's"
         raise ToolFailed(message)
     held = DiskUsage()
-    try:
+    with closing_descriptor(directory):
         found = os.fstat(directory)
         if owner is not None and found.st_uid == os.geteuid():
             os.fchown(directory, owner, owner)
@@ -247,8 +248,6 @@ def measure(
         counted = _Measurement(held, skipped, owner, found.st_dev)
         counted.walk(directory, (), is_secret=False)
         disk = os.fstatvfs(directory)
-    finally:
-        os.close(directory)
     held.is_disk_full = disk.f_bavail * disk.f_frsize < SPARE_BYTES
     return held
 
@@ -324,10 +323,8 @@ class _Measurement(Struct):
         inner = _opened(name, directory)
         if inner is None:
             return
-        try:
+        with closing_descriptor(inner):
             self.walk(inner, parts, is_secret=is_secret)
-        finally:
-            os.close(inner)
 
 
 class _Mapped(Value):
@@ -346,14 +343,11 @@ def _opened(name: str, directory: int | None) -> int | None:
     with suppress(OSError):
         with suppress(PermissionError):
             return os.open(name, _OPENED, dir_fd=directory)
-        place = os.open(name, os.O_PATH | _OPENED, dir_fd=directory)
-        try:
+        with closing_descriptor(os.open(name, os.O_PATH | _OPENED, dir_fd=directory)) as place:
             # chmod the opened directory, not whatever may have taken its name.
             at = Path(f"/proc/self/fd/{place}")
             at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
             return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        finally:
-            os.close(place)
     return None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, refused_as, ungrouped
+from zeroclaw.host.atomic_file import closing_descriptor
 
 LOG = "chat.log"
 END_S = 30.0
@@ -48,8 +49,7 @@ async def with_own_daemon(
         DidNotStart: It ended before it was ready.
         EndedEarly: It ended during the session.
     """
-    log = await asyncio.to_thread(_open_log, place)
-    try:
+    with closing_descriptor(await asyncio.to_thread(_open_log, place)) as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "zeroclaw", "run", "--until-stdin-ends", *arguments),
@@ -58,8 +58,6 @@ async def with_own_daemon(
             stderr=log,
             start_new_session=True,  # Ctrl-C in this terminal is ours to handle
         )
-    finally:
-        os.close(log)
     try:
         # It writes nothing before it is ready, and little then, which fits into the pipe.
         if process.stdout is None or not await process.stdout.readline():

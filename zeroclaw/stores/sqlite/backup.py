@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.host.atomic_file import sync_directory
+from zeroclaw.host.atomic_file import closing_descriptor, sync_directory
 from zeroclaw.store import Put, Query, RowKind
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
@@ -152,8 +152,8 @@ def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put] | None:
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
-    descriptor = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
+    fresh = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with closing_descriptor(fresh):
         with (
             closing(_opened_read_only(source)) as reading,
             closing(sqlite3.connect(to, isolation_level=None)) as writing,
@@ -172,9 +172,7 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
                 sleep=0,
             )
             progress(pages, pages)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.fsync(fresh)
 
 
 def _opened_read_only(path: Path) -> sqlite3.Connection:

@@ -18,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.stores.sqlite.schema import Migration, migrate, number, schema_of, shipped
 from zeroclaw.value import Value
 
@@ -248,12 +249,9 @@ def _make_private(directory: Path) -> None:
 
 def _keep_private(path: Path) -> None:
     # SQLite gives the files next to the database the same permissions.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with closing_descriptor(os.open(path, os.O_RDWR | os.O_CREAT, 0o600)) as descriptor:
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
 
 
 def _configure(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:

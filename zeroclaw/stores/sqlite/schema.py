@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.host.atomic_file import sync_directory
+from zeroclaw.host.atomic_file import closing_descriptor, sync_directory
 from zeroclaw.value import Value
 
 APPLICATION_ID = 0x5A434C57  # "ZCLW"; distinguishes our files from other programs'
@@ -101,12 +101,10 @@ def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
     copy = backup_path(path, number)
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
+    fresh = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with closing_descriptor(fresh):
         connection.execute("VACUUM INTO ?", (str(unfinished),))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.fsync(fresh)
     unfinished.replace(copy)
     sync_directory(path.parent)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from zeroclaw.errors import ToolFailed, refused_as, system_words
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.protected import Rule
 from zeroclaw.host.usage import Quota
@@ -149,12 +150,11 @@ def opened_file(workspace: Path, parts: Parts) -> Generator[int]:
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
         raise ToolFailed(message)
-    with opened_directory(workspace, parts[:-1]) as directory:
-        file = open_at(directory, parts)
-        try:
-            yield file
-        finally:
-            os.close(file)
+    with (
+        opened_directory(workspace, parts[:-1]) as directory,
+        closing_descriptor(open_at(directory, parts)) as file,
+    ):
+        yield file
 
 
 def open_at(directory: int, parts: Parts) -> int:
