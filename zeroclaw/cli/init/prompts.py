@@ -112,7 +112,7 @@ class Interview(Value):
         return offers[number - 1][1]()
 
     def _of_endpoint(self) -> ProviderSettings:
-        base_url = click.prompt("Its address, including /v1", value_proc=address)
+        base_url = click.prompt("Its address, up to and with /v1", value_proc=address)
         return ProviderSettings(
             kind="openai",
             base_url=base_url,
