@@ -116,7 +116,9 @@ class Account:
             found = await self.call(method, {"chat_id": int(to.chat), **parameters}, file=file)
         except Moved as moved:
             to = replace(to, chat=str(moved.chat))
-            found = await self.call(method, {"chat_id": moved.chat, **parameters}, file=file)
+            # Numbers begin anew there, so the one of the answered message is another's.
+            there = {**parameters, "chat_id": moved.chat, "reply_parameters": None}
+            found = await self.call(method, there, file=file)
         number = whole(as_object(found), "message_id")
         if number is None:
             raise DeliveryUnknown(self._unreadable)

@@ -93,6 +93,21 @@ async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> No
         assert on.telegram.account.chats[old.upgraded_to].texts == ["hello"]
 
 
+async def test_an_answer_in_a_group_that_became_another_one_answers_no_other_message() -> None:
+    """Numbers of messages begin anew there."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        old = on.telegram.group("Team", ann)
+        ann.says("hello", chat=old)
+        number = old.messages[-1].id
+        ann.upgrades(old)
+        new = on.telegram.account.chats[old.upgraded_to]
+        ann.says("something else", chat=new)
+        assert number in {one.id for one in new.messages}
+        await on.channel.send(on.place(old.id), replace(on.outgoing("hi"), reply_to=str(number)))
+        assert new.from_bot[-1].reply_to is None
+
+
 async def test_what_stood_in_a_group_that_became_another_can_not_be_changed_any_more() -> None:
     """So that what was to be shown there is sent to where the group is now."""
     async with stage() as on:
