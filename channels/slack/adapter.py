@@ -222,11 +222,7 @@ class SlackChannel:
         if taken is None:
             if text(event.data, "type") in {"message", "app_mention"}:
                 reading, number = self._reading.get(chat, Reading()), event.event_id
-                try:
-                    is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
-                except ZeroclawError as error:
-                    self._context.log("event_not_admitted", why=str(error), level="warning")
-                    return False
+                is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
                 taken = decode.message(
                     event.data, self._me, reading, event_id=number, is_begun=is_begun
                 )
@@ -254,7 +250,11 @@ class SlackChannel:
         known = self._begun.get(_thread_of(place))
         if known is None:
             is_young = thread in self._reading.get(chat, Reading()).threads
-            known = is_young or bool(await self._context.transcript(place, ""))
+            try:
+                known = is_young or bool(await self._context.transcript(place, ""))
+            except ZeroclawError as error:  # there is something that can't be read: ingress decides
+                self._context.log("transcript_not_read", why=str(error), level="warning")
+                return True
             self._begun[_thread_of(place)] = known
         return known
 

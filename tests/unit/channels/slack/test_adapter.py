@@ -265,6 +265,21 @@ async def test_a_thread_is_the_bots_however_many_are_younger() -> None:
         assert not [one for one in desk.stored if one.address.thread == lunch.ts]
 
 
+async def test_a_thread_that_can_not_be_read_back_is_the_bots_and_holds_up_nobody() -> None:
+    desk = Desk()
+
+    async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
+        message = "a row can't be read"
+        raise ChannelUnavailable(message)
+
+    async with SlackServer() as slack, stage(slack, desk.admit, transcript=transcript):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        lunch = await ann.says("lunch?", channel=team)
+        await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
+        assert said(desk) == [Said(text="pizza")]
+
+
 async def test_threads_are_read_back_after_a_restart() -> None:
     """A chat's history does not hold what was written in its threads. S2-02."""
     desk = Desk()
