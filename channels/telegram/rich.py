@@ -108,13 +108,13 @@ def html(source: str, shown: Callable[[str], str]) -> str:
     """
     from telegramify_markdown import richify  # so that only Telegram loads it
 
-    letting = Letting(shown)
-    letting.feed(richify(source, latex_escape=False).html or "")
-    letting.close()
-    return letting.written()
+    filtered = TagFilter(shown)
+    filtered.feed(richify(source, latex_escape=False).html or "")
+    filtered.close()
+    return filtered.written()
 
 
-class Letting(HTMLParser):
+class TagFilter(HTMLParser):
     """Filters HTML: keeps the listed tags, and only the text of all others."""
 
     def __init__(self, shown: Callable[[str], str]) -> None:

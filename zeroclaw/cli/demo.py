@@ -25,8 +25,8 @@ def command(*, auto: bool) -> None:
 
 
 async def _demo(*, auto: bool) -> None:
-    from zeroclaw.cli.chat.own_daemon import in_passing
-    from zeroclaw.cli.chat.session import Unanswered, sit
+    from zeroclaw.cli.chat.own_daemon import with_temporary_daemon
+    from zeroclaw.cli.chat.session import Unanswered, converse
 
     with as_file(files("zeroclaw.cli") / "demo.toml") as script:
         tables = {
@@ -41,9 +41,9 @@ async def _demo(*, auto: bool) -> None:
                 "a script plays the model; when it asks for your approval, press a and Enter"
             )
         try:
-            await in_passing(
+            await with_temporary_daemon(
                 tables,
-                lambda place: sit(place, first=(_FIRST,), approves=auto),
+                lambda place: converse(place, first=(_FIRST,), approves=auto),
                 prefix="zeroclaw-demo-",
             )
         except Unanswered as error:

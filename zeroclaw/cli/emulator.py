@@ -154,13 +154,13 @@ and this into its environment
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     """Run a daemon on a directory of its own until it is interrupted."""
-    from zeroclaw.cli.chat.own_daemon import in_passing
+    from zeroclaw.cli.chat.own_daemon import with_temporary_daemon
 
     os.environ.update(emulated.environment)  # the daemon inherits it
     tables = await asyncio.to_thread(_tables, emulated.tables, config)
     click.echo("starting a daemon…", err=True)
     talks = f"open    {emulated.page}\n\n{_TALKS}"
-    await in_passing(tables, lambda _: _until_told(talks), prefix="zeroclaw-try-")
+    await with_temporary_daemon(tables, lambda _: _until_told(talks), prefix="zeroclaw-try-")
 
 
 def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:

@@ -32,18 +32,18 @@ def command(place: Path) -> None:
 
 async def _chat(place: Path) -> None:
     from zeroclaw.cli.chat.own_daemon import DidNotStart, with_own_daemon
-    from zeroclaw.cli.chat.session import sit
+    from zeroclaw.cli.chat.session import converse
     from zeroclaw.cli.client import is_running
 
     if await is_running(place):
-        await sit(place)
+        await converse(place)
         return
     if sys.stdin.isatty() and sys.stdout.isatty():
         click.echo("no daemon is running, so I start one; it ends when you leave")
     try:
-        await with_own_daemon(place, handed_on(), lambda: sit(place))
+        await with_own_daemon(place, handed_on(), lambda: converse(place))
     except DidNotStart:
         # Another command may have started one at the same moment.
         if not await is_running(place):
             raise
-        await sit(place)
+        await converse(place)

@@ -32,7 +32,7 @@ class EndedEarly(ZeroclawError):
 async def with_own_daemon(
     place: Path,
     arguments: tuple[str, ...],
-    sitting: Callable[[], Awaitable[None]],
+    session: Callable[[], Awaitable[None]],
     *,
     is_kept: bool = True,
 ) -> None:
@@ -41,7 +41,7 @@ async def with_own_daemon(
     Args:
         place: The data directory; created if missing.
         arguments: Options for `zeroclaw run`.
-        sitting: The session; begins when the daemon is ready.
+        session: The session; begins when the daemon is ready.
         is_kept: The directory, and so the log, outlives the session.
 
     Raises:
@@ -65,20 +65,20 @@ async def with_own_daemon(
         with ungrouped():
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(_watch(process, place / LOG, is_kept=is_kept))
-                await sitting()
+                await session()
                 watching.cancel()
     finally:
         await _end(process)
 
 
-async def in_passing(
-    tables: Mapping[str, object], sitting: Callable[[Path], Awaitable[None]], *, prefix: str
+async def with_temporary_daemon(
+    tables: Mapping[str, object], session: Callable[[Path], Awaitable[None]], *, prefix: str
 ) -> None:
     """Run a daemon on a directory that is deleted at the end of the session.
 
     Args:
         tables: Its configuration, without the places of its data.
-        sitting: The session; called with the data directory when the daemon is ready.
+        session: The session; called with the data directory when the daemon is ready.
         prefix: The prefix of the directory's name.
     """
     import tomli_w
@@ -88,7 +88,7 @@ async def in_passing(
         places = {"data_dir": str(data), "workspace_dir": str(Path(folder, "workspaces"))}
         await asyncio.to_thread(config.write_text, tomli_w.dumps({**places, **tables}), "utf-8")
         options = ("--config", str(config))
-        await with_own_daemon(data, options, lambda: sitting(data), is_kept=False)
+        await with_own_daemon(data, options, lambda: session(data), is_kept=False)
 
 
 async def _watch(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> None:

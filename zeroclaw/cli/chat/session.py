@@ -209,7 +209,7 @@ class Session(Struct, kw_only=True):
             self._show(self.view.prompt())
 
 
-async def sit(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:
+async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:
     """Talk until the person leaves.
 
     Args:

@@ -56,7 +56,7 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
         async with asyncio.timeout(within_s), aclosing(http_client(LIMITS)) as http:
             status, body = await read_whole(http, request, most_bytes=LARGEST_BYTES)
     except TimeoutError as error:
-        message = f"`{name}` did not say what it offers within {within_s:g} s"
+        message = f"`{name}` did not list its models within {within_s:g} s"
         raise NoOffer(message) from error
     except HttpFailed as error:
         message = f"`{name}` can't be reached: {error}"
@@ -64,7 +64,7 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
     models = models_in(body) if status == _OK else None
     if models is None:
         said = f"answered {status}" if status != _OK else "answered with no list of models"
-        message = f"`{name}` {said}; is `{shown}` the address up to and with `/v1`?"
+        message = f"`{name}` {said}; is `{shown}` the address including `/v1`?"
         raise NoOffer(message, status=status)
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 

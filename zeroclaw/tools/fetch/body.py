@@ -66,7 +66,7 @@ _IN_PAGE = re.compile(
     rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE
 )
 _IN_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})[\"']")
-_ARRIVING = 2  # incompressible data grows a little when compressed
+_INPUT_PER_OUTPUT = 2  # incompressible data grows a little when compressed
 _GZIP = zlib.MAX_WBITS | 16
 # Members of one gzip stream. Each costs a new decompressor, and 4 MB hold 200,000 empty ones.
 _MOST_FILES = 1_000
@@ -152,7 +152,7 @@ class Decompressor:
             self._unpack(chunk)
         else:
             self._keep(chunk)
-        self.is_full = self.is_full or self._arrived_bytes > _ARRIVING * self._max_bytes
+        self.is_full = self.is_full or self._arrived_bytes > _INPUT_PER_OUTPUT * self._max_bytes
 
     def end(self) -> None:
         """End the body; sets `is_broken` if the compressed data is incomplete."""
