@@ -13,16 +13,13 @@ there the signs that begin a true mark are removed from the text as well.
 
 import html
 import re
-from binascii import b2a_qp
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from email.encoders import encode_base64
+from email.contentmanager import raw_data_manager
 from email.header import Header
-from email.message import Message
-from email.mime.base import MIMEBase
-from email.mime.multipart import MIMEMultipart
-from email.policy import compat32
+from email.message import EmailMessage
+from email.policy import Compat32
 from email.utils import format_datetime, formataddr
 from functools import cache, lru_cache
 from urllib.parse import quote
@@ -50,9 +47,17 @@ from zeroclaw import (
 MOST_CHARS = 50_000
 """Limit of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
-# Lines are long, because folding would break an id. The newer policies of `email` parse each header
-# and line that they write, which takes four times as long as the rest of a mail (measured 2026-11).
-_AS_SENT = compat32.clone(linesep="\r\n", mangle_from_=False, max_line_length=990)
+_ENCODING = "quoted-printable"  # a server need not take more than ASCII
+# The newer policies of `email` parse each header and line that they write, which takes four times as
+# long as the rest of a mail (measured 2026-11).
+
+
+class _Policy(Compat32):
+    content_manager = raw_data_manager
+
+
+_WRITTEN = _Policy(mangle_from_=False)
+_AS_SENT = _WRITTEN.clone(linesep="\r\n", max_line_length=990)  # folding would break a long id
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _KIND = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
@@ -218,19 +223,21 @@ def mail(
         subject = replying(parent.subject, settings.subject)
     # A repeat has to be the same bytes, so boundaries are derived from the id.
     boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
-    message: Message = _text(words.text, "plain")
+    message = EmailMessage(_WRITTEN)
+    message.set_content(words.text, cte=_ENCODING)
     if words.html:
         page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{words.html}</body></html>"
-        rich = _text(page, "html")
-        message = MIMEMultipart("alternative", f"{boundary}_1", (message, rich))
+        message.make_alternative(f"{boundary}_1")
+        message.add_alternative(page, subtype="html", cte=_ENCODING)
     if file := words.file:
         kind = file.media_type if _KIND.fullmatch(file.media_type) else "application/octet-stream"
-        attached = MIMEBase(*kind.split("/"))
-        attached.set_payload(file.content)
-        encode_base64(attached)
-        named = ("utf-8", "", _storable(file.name))
-        attached.add_header("Content-Disposition", "attachment", filename=named)
-        message = MIMEMultipart("mixed", f"{boundary}_0", (message, attached))
+        message.make_mixed(f"{boundary}_0")
+        named = (
+            "utf-8",
+            "",
+            _storable(file.name),
+        )  # otherwise a line break in it would end the header
+        message.add_attachment(file.content, *kind.split("/"), filename=named)
     message["From"] = formataddr((settings.name, settings.address))
     message["To"] = to
     message["Subject"] = subject if subject.isascii() else Header(subject, "utf-8").encode()
@@ -244,13 +251,6 @@ def mail(
     message["Auto-Submitted"] = "auto-replied" if parent.id else "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     return message.as_bytes(policy=_AS_SENT)
-
-
-def _text(words: str, kind: str) -> Message:
-    part = MIMEBase("text", kind, charset="utf-8")
-    part["Content-Transfer-Encoding"] = "quoted-printable"  # a server need not take more than ASCII
-    part.set_payload(b2a_qp(words.encode()).decode("ascii"))
-    return part
 
 
 @cache
