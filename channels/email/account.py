@@ -109,10 +109,8 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
     account = Account(Logins("email", settings, secrets, Kept()))
     async with account.mailbox() as mailbox:
         await account.sender.try_login()
-    vouched = (
-        f"senders are who `{settings.authserv_id}` says they are"
-        if settings.authserv_id
-        else "everybody is a stranger until `authserv_id` is set"
-    )
+    vouched = "everybody is a stranger until `authserv_id` is set"
+    if settings.authserv_id:
+        vouched = f"senders are who `{settings.authserv_id}` says they are"
     newest = f"from mail {mailbox.next_uid:,} on"
     return f"{settings.address} reads `{settings.mailbox}` {newest}; {vouched}"

@@ -39,7 +39,9 @@ _OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
 _NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal.
 _REFUSED = re.compile(
-    rb"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN)\]"
+    r"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
+    r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]",
+    re.IGNORECASE,
 )
 T = TypeVar("T")
 
@@ -143,13 +145,23 @@ class Mailbox:
             message = f"`{self._channel}`: the connection to the mailbox {why}"
             raise ChannelUnavailable(message) from error
 
-    async def _asked(self, call: Awaitable[Response], limit_s: float) -> list[bytes | bytearray]:
-        """Return the lines of a response that must be `OK`."""
+    async def _asked(
+        self, call: Awaitable[Response], limit_s: float = CALL_S, *, refused: str = ""
+    ) -> list[bytes | bytearray]:
+        """Return the lines of a response.
+
+        Raises:
+            ChannelUnavailable: The server can't do it now, or refuses what it never should.
+            ChannelUnauthorized: The server refuses it, and `refused` says what that means.
+        """
         response = await self._within(call, limit_s)
-        if response.result != "OK":
-            message = f"`{self._channel}`: the mailbox refused a command ({_words(response)})"
-            raise ChannelUnavailable(message)
-        return response.lines
+        if response.result == "OK":
+            return response.lines
+        why = " ".join(bytes(response.lines[-1]).decode("utf-8", "replace").split())[:120]
+        is_final = refused and _REFUSED.search(why)
+        what = refused if is_final else "the mailbox refused a command"
+        message = f"`{self._channel}`: {what} ({why.lower()})"
+        raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
 
     async def login(self, login: Login) -> None:
         """Log in, once the server is ready.
@@ -157,27 +169,18 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: The server does not accept the login.
         """
-        protocol, name = self._protocol, login.username
+        protocol, name, secret = self._protocol, login.username, login.secret
         await self._within(protocol.greeted(), CONNECT_S)
-        # For a password the library quotes only the password.
-        call = (
-            protocol.xoauth2(name, login.secret)
-            if login.is_token
-            else protocol.login(quoted(name), login.secret)
-        )
+        # The library quotes a password, but not the name before it.
+        call = protocol.xoauth2 if login.is_token else protocol.login
+        said = call(name if login.is_token else quoted(name), secret)
         try:
-            response = await self._within(call, CONNECT_S)
+            what = f"the mailbox does not accept the {login.called}"
+            await self._asked(said, CONNECT_S, refused=what)
         except ValueError as error:  # one of them contains a line break, or is not ASCII
             why = f"a line break or another sign in the {login.called} can't be sent"
             message = f"`{self._channel}`: {why}"
             raise ChannelUnauthorized(message) from error
-        if response.result == "OK":
-            return
-        message = f"`{self._channel}`: the mailbox does not accept the {login.called}"
-        if _REFUSED.search(bytes(response.lines[-1])):
-            raise ChannelUnauthorized(message)
-        message = f"`{self._channel}`: the mailbox lets nobody in now ({_words(response)})"
-        raise ChannelUnavailable(message)
 
     async def open(self, mailbox: str) -> None:
         """Open a mailbox.
@@ -185,18 +188,16 @@ class Mailbox:
         Raises:
             ChannelUnauthorized: There is no mailbox of this name.
         """
-        response = await self._within(self._protocol.select(quoted(mailbox)), CALL_S)
-        if response.result != "OK":
-            message = f"`{self._channel}`: there is no mailbox `{mailbox}` ({_words(response)})"
-            raise ChannelUnauthorized(message)
-        told = dict(one for line in response.lines for one in _OPENED.findall(bytes(line)))
+        call = self._protocol.select(quoted(mailbox))
+        lines = await self._asked(call, refused=f"there is no mailbox `{mailbox}`")
+        told = dict(one for line in lines for one in _OPENED.findall(bytes(line)))
         self.validity = int(told.get(b"UIDVALIDITY", 0))
         self.next_uid = int(told.get(b"UIDNEXT", 0))
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
         call = self._protocol.search(*criteria, charset=None, by_uid=True)
-        lines = await self._asked(call, CALL_S)
+        lines = await self._asked(call)
         found = b" ".join(lines[:-1]).split()
         return sorted({int(one) for one in found if one.isdigit()})
 
@@ -227,7 +228,7 @@ class Mailbox:
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""
         call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
-        await self._asked(call, CALL_S)
+        await self._asked(call)
 
     def look(self) -> None:
         """Forget earlier news, before a search; later new mail is news again."""
@@ -282,12 +283,6 @@ async def connected(logins: Logins) -> Mailbox:
         message = f"`{channel}`: {why}"
         raise ChannelUnavailable(message) from error
     return Mailbox(protocol, channel)
-
-
-def _words(response: Response) -> str:
-    """Return what a server said when it refused, shortened."""
-    last = bytes(response.lines[-1]).decode("utf-8", "replace")
-    return " ".join(last.split())[:120].lower()
 
 
 def _instant(text: str) -> datetime | None:

@@ -134,9 +134,8 @@ class Logins:
             code = text(found, "error")
             why = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
             message = f"`{self.channel}`: `token_url` gives no access token ({why})"
-            if FIRST_FAILURE <= status < FAILED and status != TOO_MANY:
-                raise ChannelUnauthorized(message)
-            raise ChannelUnavailable(message)
+            is_final = FIRST_FAILURE <= status < FAILED and status != TOO_MANY
+            raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
             await self._kept.keep(f"{_digest(configured)} {newest}")
         self._token = token

@@ -21,7 +21,7 @@ from tests.contract.channel_suite import Desk, noting
 from tests.contract.email_harness import EmailPlace, email_context, email_placed, email_settings
 from tests.emulators.mail.relay import Moment, relayed
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
-from zeroclaw import Attachment, ChannelRejected, ChannelUnavailable, Said
+from zeroclaw import Attachment, ChannelRejected, ChannelUnauthorized, ChannelUnavailable, Said
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 POLL_S = 0.5
@@ -260,6 +260,28 @@ async def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_
     mailbox = imap.Mailbox(protocol, "email")
     await mailbox.open("INBOX")
     assert (mailbox.validity, mailbox.next_uid) == (7, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (b"NO [UNAVAILABLE] later", ChannelUnavailable),
+        (b"NO [NONEXISTENT] no such thing", ChannelUnauthorized),
+        (b"NO no such thing", ChannelUnauthorized),
+    ],
+)
+async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(
+    said: bytes, error: type[Exception]
+) -> None:
+    """It ended the channel until an operator came, for a fault of the server's. P10."""
+    protocol = wired()
+    protocol.state = "AUTH"
+    tag = protocol.new_tag().replace("0", "1").encode()
+    asyncio.get_running_loop().call_soon(protocol.data_received, tag + b" " + said + b"\r\n")
+    with pytest.raises(error) as caught:
+        await imap.Mailbox(protocol, "email").open("INBOX")
+    assert type(caught.value) is error
+    assert said.partition(b"] ")[2].decode() in str(caught.value)
 
 
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
