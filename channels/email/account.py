@@ -112,5 +112,5 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
     vouched = "everybody is a stranger until `authserv_id` is set"
     if settings.authserv_id:
         vouched = f"senders are who `{settings.authserv_id}` says they are"
-    newest = f"from mail {mailbox.next_uid:,} on"
+    newest = f"from mail {mailbox.newest + 1:,} on"
     return f"{settings.address} reads `{settings.mailbox}` {newest}; {vouched}"

@@ -64,8 +64,6 @@ MOST_CARDS = 500
 """Cards whose reported endings are remembered."""
 SHORT_CHARS = 10_000
 """Longest mail that is rendered on the event loop; a thread hop would cost as much."""
-MOST_TOASTS = 16
-"""Short answers being sent at once; further ones are dropped, but never the effect they report."""
 
 
 class EmailChannel:
@@ -90,7 +88,7 @@ class EmailChannel:
         self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
         self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
         self._pressed: Recent[str, bool] = Recent(MOST_CARDS)
-        self._toasts = ShortAnswers(context.log, "mail_not_answered", MOST_TOASTS)
+        self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(directory, "answered")
         self._key = Kept(directory, "code-key")
@@ -126,9 +124,7 @@ class EmailChannel:
             if stored is not None and stored.uid and stored.validity == validity:
                 await mailbox.flag(stored.uid)  # in case a kill or a lost connection prevented it
             return Read(validity=validity, uid=max(mine))
-        newest = mailbox.next_uid - 1
-        if newest < 0:  # the server does not report it
-            newest = max(await mailbox.search("ALL"), default=0)
+        newest = mailbox.newest
         if known:
             # The UIDs mean other mails now. Answered mails are recognised by their Message-ID.
             since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
@@ -141,11 +137,7 @@ class EmailChannel:
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read the new mails, one at a time; return how far it got."""
-        mailbox.look()
-        # `*` is the newest mail, so the search may return one that was already read.
-        for uid in await mailbox.search(f"UID {read.uid + 1}:*"):
-            if uid <= read.uid:
-                continue
+        for uid in await mailbox.newer(read.uid):
             fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
             while fetched is not None and not await self._take(mailbox, fetched, admit):
                 await self._context.clock.sleep(AGAIN_S)

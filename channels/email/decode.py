@@ -132,9 +132,6 @@ class Parent(Value):
     references: tuple[str, ...] = ()
 
 
-NO_PARENT = Parent()
-
-
 class Taken(Value):
     """A mail for the runtime, and what an answer to it needs.
 
@@ -146,7 +143,7 @@ class Taken(Value):
     """
 
     envelope: Envelope
-    parent: Parent = NO_PARENT
+    parent: Parent
     may_quote: bool = False
 
 

@@ -117,14 +117,14 @@ class Mailbox:
 
     Attributes:
         validity: The UIDVALIDITY of the open mailbox.
-        next_uid: The UID of the next mail, 0 if the server does not report it.
+        newest: The UID of the newest mail when it was opened, or of one that is gone; 0 for none.
     """
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
         """Use a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
-        self.validity = self.next_uid = 0
+        self.validity = self.newest = 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
         """Wait for a call, at most as long as the limit and the connection last.
@@ -192,7 +192,8 @@ class Mailbox:
         lines = await self._asked(call, refused=f"there is no mailbox `{mailbox}`")
         told = dict(one for line in lines for one in _OPENED.findall(bytes(line)))
         self.validity = int(told.get(b"UIDVALIDITY", 0))
-        self.next_uid = int(told.get(b"UIDNEXT", 0))
+        newest = int(told.get(b"UIDNEXT", 0)) - 1
+        self.newest = max(await self.search("ALL"), default=0) if newest < 0 else newest
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
@@ -200,6 +201,12 @@ class Mailbox:
         lines = await self._asked(call)
         found = b" ".join(lines[:-1]).split()
         return sorted({int(one) for one in found if one.isdigit()})
+
+    async def newer(self, uid: int) -> list[int]:
+        """Return the UIDs of newer mails, in order; what the server announces from now on is news."""
+        self._protocol.news.clear()
+        # `*` is the newest mail, even if it is not newer.
+        return [one for one in await self.search(f"UID {uid + 1}:*") if one > uid]
 
     async def fetch(self, uid: int, *, most: int) -> Fetched | None:
         """Return a mail, or at most `most` bytes of it; None if it is gone.
@@ -230,12 +237,8 @@ class Mailbox:
         call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
         await self._asked(call)
 
-    def look(self) -> None:
-        """Forget earlier news, before a search; later new mail is news again."""
-        self._protocol.news.clear()
-
     async def idle(self, limit_s: float) -> bool:
-        """Wait for news since the last `look`, at most for `limit_s`.
+        """Wait for news since the last `newer`, at most for `limit_s`.
 
         Returns:
             Whether the server announces new mail by itself; if not, it returns without waiting.

@@ -116,19 +116,18 @@ def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]
 
 def _ends_all(lines: Sequence[str], at: int) -> bool:
     """Tell whether everything from this line on is a signature or another mail."""
-    raw, line = lines[at], lines[at].strip()[:MOST_LINE_CHARS]
-    if raw.rstrip("\r") == "-- ":
-        return True
-    if line == "--":
-        return len(lines) - at <= _SIGNATURE_LINES
-    low = line.lower().strip("*_- ")
-    if line.startswith(("--", "__")) and low in _ORIGINAL:
-        return True
-    if _BETWEEN_DASHES.fullmatch(line):
-        return True
+    line = lines[at].strip()[:MOST_LINE_CHARS]
+    is_named = line.startswith(("--", "__")) and line.lower().strip("*_- ") in _ORIGINAL
     # Outlook draws a line above its headers.
     first = at + (line.startswith("____") and not line.strip("_"))
-    return line.lower() in _FORWARDED or _is_header_block(lines, first)
+    return (
+        lines[at].rstrip("\r") == "-- "
+        or (line == "--" and len(lines) - at <= _SIGNATURE_LINES)
+        or is_named
+        or _BETWEEN_DASHES.fullmatch(line) is not None
+        or line.lower() in _FORWARDED
+        or _is_header_block(lines, first)
+    )
 
 
 def _is_header_block(lines: Sequence[str], at: int) -> bool:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from channels._local import render as local
 from channels.discord import cards as discord
 from channels.email import render as email
-from channels.email.decode import NO_PARENT, own_id
+from channels.email.decode import Parent, own_id
 from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
@@ -88,7 +88,7 @@ class Page(HTMLParser):
 
 def mailed(outcome: Outcome, kind: str) -> str:
     words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
-    raw = email.mail(words, NO_PARENT, ME.settings, message_id=MAIL, to="ann@zc.example", at=AT)
+    raw = email.mail(words, Parent(), ME.settings, message_id=MAIL, to="ann@zc.example", at=AT)
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
     assert part is not None
     return str(part.get_content())

@@ -74,7 +74,7 @@ def read_mail(data: bytes, asked: ReadRequest) -> Reply:
         [f"[file: {one.name}]" for one in mail.parts if one.is_file],
         [line for name, line in headers if name not in _SHOWN_FIRST],
     )
-    return _piece("\n\n".join("\n".join(block) for block in blocks if block), "mail", asked)
+    return _piece("\n\n".join("\n".join(block) for block in blocks if block), "decoded", asked)
 
 
 def _piece(text: str, kind: str, asked: ReadRequest) -> Reply:

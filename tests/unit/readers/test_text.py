@@ -159,7 +159,7 @@ def test_a_mail_reads_as_people_read_it() -> None:
     """What it hides from them is not read; who asks for its route finds that below."""
     reply = read_mail(MAIL, ReadRequest(reader="mail"))
     assert reply.text == READ
-    assert reply.about == f"mail; characters 0 to {len(READ)} of {len(READ)}; this is the end"
+    assert reply.about == f"decoded; characters 0 to {len(READ)} of {len(READ)}; this is the end"
     rest = read_mail(MAIL, ReadRequest(reader="mail", offset=6, limit=3))
     assert (rest.text, rest.about.partition("; read")[2]) == ("Zöe", " on with offset 9")
 
@@ -167,7 +167,7 @@ def test_a_mail_reads_as_people_read_it() -> None:
 def test_what_is_called_a_mail_and_is_none_is_read_as_text() -> None:
     assert read_mail(b"just\nwords", ReadRequest(reader="mail")).text == "just\nwords"
     assert read_mail(b"", ReadRequest(reader="mail")) == Reply(
-        about="mail; characters 0 to 0 of 0; this is the end"
+        about="decoded; characters 0 to 0 of 0; this is the end"
     )
 
 

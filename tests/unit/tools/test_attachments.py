@@ -97,6 +97,16 @@ async def test_text_is_read_whatever_its_encoding(content: bytes, encoding: str)
 
 
 @pytest.mark.slow
+async def test_a_mail_that_was_saved_is_read_as_people_read_it() -> None:
+    output = await read(b"From: Ann <a@a.example>\n\nhi\n", "a_eml")
+    assert output == ToolOutput(
+        text="attachment 1 `a.eml`, mail, 28 bytes; decoded; characters 0 to 28 of 28; this is the "
+        "end:\nFrom: Ann <a@a.example>\n\nhi\n",
+        untrusted=True,
+    )
+
+
+@pytest.mark.slow
 async def test_a_long_text_is_read_in_pieces() -> None:
     """Each says how to read on; one piece is never cut again by the runtime."""
     content = b"x" * 5_000

@@ -248,18 +248,28 @@ async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     return await imap.Mailbox(protocol, "email").fetch(7, most=pieces)
 
 
-async def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_mail() -> (
-    None
-):
-    """It was, and all old mail answered; where that is not known, what stands there is searched."""
-    protocol = wired()
+async def opened() -> imap.Mailbox:
+    """Open a mailbox that does not say what comes next."""
+    loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state = "AUTH"
-    tag = protocol.new_tag().replace("0", "1")
-    told = f"* 3 EXISTS\r\n* OK [UIDVALIDITY 7] it is\r\n{tag} OK open\r\n".encode()
-    asyncio.get_running_loop().call_soon(protocol.data_received, told)
+    tag = protocol.new_tag()
+    told = (
+        "* 2 EXISTS\r\n* OK [UIDVALIDITY 7] it is\r\nTAG OK open\r\n",
+        "* SEARCH 3 9\r\nTAG OK\r\n",
+    )
+    for number, one in enumerate(told, start=1):
+        said = one.replace("TAG", tag.replace("0", str(number))).encode()
+        loop.call_later(number, protocol.data_received, said)
     mailbox = imap.Mailbox(protocol, "email")
     await mailbox.open("INBOX")
-    assert (mailbox.validity, mailbox.next_uid) == (7, 0)
+    return mailbox
+
+
+def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_mail() -> None:
+    """It was, and all old mail answered; where that is not known, what stands there is searched."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        mailbox = runner.run(opened())
+    assert (mailbox.validity, mailbox.newest) == (7, 9)
 
 
 @pytest.mark.parametrize(

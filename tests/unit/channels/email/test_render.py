@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.email import render
-from channels.email.decode import NO_PARENT, Parent
+from channels.email.decode import Parent
 from channels.email.render import Words
 from tests.fakes.loop_steps import calls_made
 from tests.unit.channels.email.letters import ME, me_with
@@ -300,7 +300,7 @@ def test_a_mail_says_that_it_is_automatic_and_what_it_answers() -> None:
     assert mail["In-Reply-To"] == "<one@a.example>"
     assert mail["References"] == "<root@a.example> <one@a.example>"
     assert (mail["Auto-Submitted"], mail["X-Auto-Response-Suppress"]) == ("auto-replied", "All")
-    assert read(written(parent=NO_PARENT))["Auto-Submitted"] == "auto-generated"
+    assert read(written(parent=Parent()))["Auto-Submitted"] == "auto-generated"
 
 
 def test_a_long_thread_keeps_its_first_and_its_last_ids() -> None:
