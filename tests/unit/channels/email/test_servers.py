@@ -248,10 +248,12 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     """It stays unread, and is not read again."""
     known = decode.decoded
 
-    def decoded(fetched: decode.Fetched, me: decode.Me) -> decode.Taken | Passed:
+    def decoded(
+        fetched: decode.Fetched, me: decode.Me, said: Sequence[str]
+    ) -> decode.Taken | Passed:
         if b"poison" in fetched.raw:
             raise RecursionError
-        return known(fetched, me)
+        return known(fetched, me, said)
 
     monkeypatch.setattr(decode, "decoded", decoded)
     desk = Desk()
