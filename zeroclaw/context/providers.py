@@ -140,10 +140,11 @@ class ContextProviders:
         return framed(one, shown) if shown else ""
 
     async def _holds_secret(self, text: str) -> bool:
-        found = self._known.get(text)
-        if found is None and len(text) <= ON_THE_LOOP_CHARS:
+        if text in self._known:
+            return self._known[text]
+        if len(text) <= ON_THE_LOOP_CHARS:
             found = self._finds_secret(text)
-        elif found is None:
+        else:
             found = await asyncio.to_thread(self._finds_secret, text)
         self._known[text] = found
         return found

@@ -53,12 +53,12 @@ class WorkspaceFiles(Value):
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the files that exist, the operator's first."""
-        workspace = self.workspaces / request.conversation
-        places = (workspace, self.directory)
+        places = (f"{self.workspaces}/{request.conversation}", self.directory)
         if not run_inline(lambda: any(map(_has_any, places))):
             return ()  # the usual case
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
+            workspace = self.workspaces / request.conversation
             own = _read(workspace)
             return _read(self.directory), workspace.resolve() if own else workspace, own
 
@@ -83,7 +83,7 @@ class WorkspaceFiles(Value):
         )
 
 
-def _has_any(directory: Path | None) -> bool:
+def _has_any(directory: Path | str | None) -> bool:
     """Whether a directory has an entry with the name of one of the files, even a link.
 
     Links are not followed here: a command may have made a long chain, or one to a disk that hangs.
