@@ -1,8 +1,13 @@
 """Answers to approvals: who may, once, and in time."""
 
 import asyncio
+import itertools
+import json
+import random
 import re
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -14,12 +19,15 @@ from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw import Answered
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
-from zeroclaw.envelope import ApprovalId, Principal
+from zeroclaw.envelope import ApprovalId, Choice, Pressed, Principal
 from zeroclaw.errors import ChannelUnavailable, Conflict
 from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.approvals import LOOK_BACK
-from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.tool import Arguments, ToolContext
+from zeroclaw.inbound.commands.halt import last_halt
+from zeroclaw.inbound.identity import PEOPLE as DECIDED
+from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
+from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -802,3 +810,146 @@ async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: W
         assert answers == ["deny"]
         [row] = await house.rows(RowKind.APPROVAL)
         assert row.state == "expired"
+
+
+# --- in any order --------------------------------------------------------------------------------
+
+EVERYBODY = ("ada", "ben", "cleo")
+
+
+class Watched(PlainTool):
+    """A tool that asks, and notes each run that it should not have had."""
+
+    def __init__(self, spec: ToolSpec, world: World) -> None:
+        super().__init__(spec)
+        self.world = world
+        self.faults: list[str] = []
+        self._seen: set[object] = set()
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        which, whose = arguments["a"], context.principal
+        if which in self._seen:
+            self.faults.append(f"{which} ran twice")
+        self._seen.add(which)
+        if not (await last_halt(self.world.store)).over:
+            self.faults.append(f"{which} ran while everything was halted")
+        if not await self._is_let_in(whose.sender):
+            self.faults.append(f"{which} ran for {whose.sender}, who was out")
+        if not await self._is_allowed(arguments, context):
+            self.faults.append(f"{which} ran, and nobody who may approve it has")
+        return await super().run(arguments, context)
+
+    async def _is_allowed(self, arguments: Arguments, context: ToolContext) -> bool:
+        asked = [approvals.APPROVALS.of(row) for row in await self._rows(RowKind.APPROVAL)]
+        granted = [GRANTS.of(row) for row in await self._rows(RowKind.GRANT)]
+        givers = [
+            one.answerer
+            for one in asked
+            if one.state == "approved" and json.loads(one.arguments) == arguments
+        ]
+        givers += [
+            one.granter_sender
+            for one in granted
+            if one.conversation == context.conversation and self.world.clock.now() < one.until
+        ]
+        return any([await self._may_approve(one, context.principal) for one in givers])
+
+    async def _may_approve(self, identity: str, asks: Principal) -> bool:
+        config = self.world.config
+        is_own = identity == asks.identity
+        return (
+            any(identity in one.ids and "operator" in one.roles for one in config.people)
+            and await self._is_let_in(identity.removeprefix("chat:"))
+            and (config.approvals.requester_may_answer or not is_own)
+        )
+
+    async def _is_let_in(self, sender: str) -> bool:
+        decided = [DECIDED.of(row) for row in await self._rows(RowKind.PERSON)]
+        out = {one.id.rpartition(":")[2] for one in decided if one.state == "revoked"}
+        return sender in self.world.config.channels["chat"].allowed_users and sender not in out
+
+    async def _rows(self, kind: RowKind) -> tuple[Row, ...]:
+        return await self.world.store.select(Query(kind=kind))
+
+
+async def press_any(house: House, chance: random.Random, choice: Choice) -> None:
+    """Answer some call of the newest cards, mostly as an operator and before it has ended."""
+    shown = house.world.platforms["chat"]
+    cards = [
+        one
+        for who in EVERYBODY
+        for one in shown.standing(house.place(who))
+        if one.card is not None and (one.outcome is None or chance.random() < 0.2)
+    ]
+    operators = [one.name for one in house.world.config.people if "operator" in one.roles]
+    for one in cards[-1:]:
+        assert one.card is not None
+        call = chance.choice(one.card.calls)
+        pressed = Pressed(approval=call.approval, choice=choice, reason="no", card=one.ref)
+        await house.event(pressed, chance.choice((*operators * 3, *EVERYBODY)))
+
+
+async def reload(house: House, chance: random.Random) -> None:
+    """Change who is an operator, who is let in, and whether one's own calls may be approved."""
+    operators, let_in = chance.sample(EVERYBODY, 2), chance.sample(EVERYBODY, 3)
+    house.world.configure(
+        people=tuple(
+            PersonSettings(
+                name=f"{who}", ids=(f"chat:{who}",), roles=("operator",) * (who in operators)
+            )
+            for who in EVERYBODY
+        ),
+        channels={"chat": ChannelSettings(allowed_users=tuple(let_in[chance.randrange(2) :]))},
+        approvals=ApprovalSettings(requester_may_answer=chance.random() < 0.7),
+    )
+    await house.ask("reload")
+
+
+def said(text: str) -> Callable[[House, random.Random], Awaitable[object]]:
+    async def say(house: House, chance: random.Random) -> None:
+        room = chance.choice(("", "lobby"))
+        await house.say(text, chance.choice(EVERYBODY), room=room)
+
+    return say
+
+
+DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
+    *(said("poke it"),) * 12,
+    *(partial(press_any, choice="once"),) * 24,
+    partial(press_any, choice="for_a_time"),
+    partial(press_any, choice="deny_with_reason"),
+    *map(said, ("/approve 1 2 3", "/deny 2", "/stop", "/new", "/retry", "/halt")),
+    *(said("/resume"),) * 6,
+    *(reload,) * 2,
+    lambda house, chance: house.ask("pair", words=f"revoke {chance.choice(EVERYBODY)}"),
+    *(
+        lambda house, chance, who=who: house.ask("pair", words=f"approve {who}")
+        for who in EVERYBODY
+    ),
+    lambda house, chance: house.edit(f"p{chance.randint(1, 9)}", "no", chance.choice(EVERYBODY)),
+    lambda house, chance: house.withdraw(f"p{chance.randint(1, 9)}", chance.choice(EVERYBODY)),
+    lambda house, chance: house.advance(chance.choice((60, 1_000))),
+)
+"""What people and operators do, and the clock."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_mixture_of_doings_and_kills_runs_what_nobody_approved(
+    world: World, seed: int
+) -> None:
+    """Whatever happens between a question, its answer and the start of the call (P3, P5)."""
+    chance, numbers = random.Random(seed), itertools.count(1)
+    world.poke = Watched(POKE_SPEC, world)
+    world.tools = (world.poke,)
+    for _ in range(3):
+        async with world.running() as house:
+            for does in chance.choices(DOES, k=40):
+                calls = (("poke", f'{{"a": {next(numbers)}}}') for _ in range(chance.randint(1, 3)))
+                world.model.otherwise(asks_for(*calls), says("done"))
+                await does(house, chance)
+            world.store.cut_after(chance.choice((*DurablePoint,)))
+            await house.say_and_die("poke it")
+        world.store.heal()
+    assert world.poke.faults == []
+    assert world.poke.runs
