@@ -167,12 +167,8 @@ class Writer:
 
     def _end(self) -> None:
         left = list(self._taken)
-        while True:
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                break
-            if job is not None:
+        while not self._jobs.empty():  # nobody else takes jobs any more
+            if (job := self._jobs.get()) is not None:
                 left.append(job)
         if not self.closed.done():
             self.closed.set_result(None)
