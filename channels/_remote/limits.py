@@ -3,13 +3,13 @@
 Platforms count text in UTF-16 units, of which an emoji takes two.
 """
 
-from zeroclaw import ChannelRejected
+from zeroclaw import ChannelRejected, ChannelUnavailable, ZeroclawError
 
 LONGEST_WAIT_S = 24 * 3600.0
 """Longest wait accepted from a server; anything beyond a day is a fault of the server."""
 UNSTATED_WAIT_S = 1.0
 """Wait after a rate-limit refusal that states no time."""
-FIRST_FAILURE, FAILED, NO_TIME, TOO_MANY = 300, 500, 408, 429
+FIRST_FAILURE, FAILED, NO_TIME, TOO_LARGE, TOO_MANY = 300, 500, 408, 413, 429
 """HTTP statuses."""
 
 
@@ -46,3 +46,13 @@ def check_size(channel: str, size: int, most: int, unit: str = "bytes") -> None:
     if size > most:
         message = f"`{channel}`: {size:,} {unit} are more than {most:,}"
         raise ChannelRejected(message)
+
+
+def in_its_place(name: str, platform: str, status: int) -> ZeroclawError:
+    """Return the error to raise if a proxy in front of a platform refused a call.
+
+    It may let the call pass later, unless the call is too large for it.
+    """
+    if status == TOO_LARGE:
+        return ChannelRejected(f"`{name}`: something before {platform} takes nothing of that size")
+    return ChannelUnavailable(f"`{name}`: something before {platform} answers in its place")

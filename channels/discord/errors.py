@@ -7,7 +7,7 @@ Discord's message, but never the URL, which may contain an interaction's token.
 from collections.abc import Mapping
 
 from channels._remote.fields import as_object, number, parsed, text, whole
-from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, wait_s
+from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, in_its_place, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -57,7 +57,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
     if not said:
         # Not Discord's JSON: the answer is from a proxy in front of it.
-        return ChannelUnavailable(f"`{name}`: something before Discord answers in its place")
+        return in_its_place(name, "Discord", status)
     if status == UNAUTHORIZED:
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
     code = whole(said, "code") or 0

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, objects, parsed, text
 from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
-from channels._remote.limits import TOO_MANY, wait_s
+from channels._remote.limits import TOO_LARGE, TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
@@ -179,8 +179,8 @@ class Calls:
         with repeatable():
             done = await self.http.call("POST", url, data=content, more_s=more_s)
         if done.status != _DONE:
-            message = f"`{self.name}`: the file can't be handed over now ({done.status})"
-            raise ChannelUnavailable(message)
+            message = f"`{self.name}`: the file can't be handed over ({done.status})"
+            raise (ChannelRejected if done.status == TOO_LARGE else ChannelUnavailable)(message)
         files = json.dumps([{"id": number, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
         found, looks = await self.file(number), 0

@@ -6,7 +6,7 @@ Errors include the server's description, but never the URL, which contains the t
 from collections.abc import Mapping
 
 from channels._remote.fields import Json, inner, text, whole
-from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, wait_s
+from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, in_its_place, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
@@ -85,7 +85,7 @@ def refused(name: str, status: int, said: Json) -> ZeroclawError:
         # The proxy in front of the Bot API answers like this too, so the call may have been carried out.
         return DeliveryUnknown(f"`{name}`: Telegram failed ({words})", late=code == NO_TIME)
     if not told:
-        return ChannelUnavailable(f"`{name}`: something before Telegram answers in its place")
+        return in_its_place(name, "Telegram", code)
     if (chat := whole(parameters, "migrate_to_chat_id")) is not None:
         return Moved(f"`{name}`: the group became another one", chat=chat)
     return _by_code(name, code, words)

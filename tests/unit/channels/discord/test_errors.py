@@ -45,6 +45,7 @@ def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait
         (401, {"message": "401: Unauthorized", "code": 0}, TokenRefused),
         (401, None, ChannelUnavailable),
         (404, None, ChannelUnavailable),
+        (413, None, ChannelRejected),
         (403, {"message": "Missing Access", "code": 50001}, ChannelRejected),
         (404, {"message": "Unknown Channel", "code": 10003}, NotThere),
         (400, {"message": "Invalid Form Body", "code": 50035}, ChannelRejected),

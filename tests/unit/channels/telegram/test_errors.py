@@ -59,6 +59,12 @@ def test_each_refusal_says_who_acts_next(
     assert (type(error), str(error)) == (kind, f"`t`: {says}")
 
 
+def test_what_is_too_large_for_a_proxy_is_not_sent_for_ever() -> None:
+    """Whatever comes after it in its chat would wait behind it."""
+    assert type(refused("t", 413, {})) is ChannelRejected
+    assert type(refused("t", 403, {})) is ChannelUnavailable
+
+
 def test_a_second_program_with_the_same_token_is_no_refusal_of_the_token() -> None:
     """And the text says what to do (P10)."""
     error = answer(409, "Conflict: terminated by other getUpdates request")
