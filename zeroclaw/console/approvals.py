@@ -52,14 +52,14 @@ def approvals(
     """Return the section; both lists are shown in the given order."""
     nothing = empty(
         "Nothing waits for you.",
-        "A call that the policy asks about stands here, whole, until you or another approver"
-        " answers, in whatever chat it was asked.",
+        "A call that needs approval is shown here in full until you or another approver"
+        " answers, whichever chat it comes from.",
         coded('Try it in the chat: `/tool shell {"command": "date"}`'),
     )
     show = partial(_card, place)
     shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
     first = panel("Waiting", *(shown or (nothing,)), id_="waiting")
-    none = empty("No question has ended yet.", "Who answered, and how, is kept here.")
+    none = empty("No request has ended yet.", "Who answered each one, and how, is listed here.")
     over = cut(partial(_row, place), ended, MOST_SHOWN, "more ended before.", id_="endings")
     return joined((first, panel("Lately", *(over or (none,)), id_="ended")))
 

@@ -96,15 +96,15 @@ def chains(place: ConsolePaths, shown: Sequence[Chain], *, older: str, first: bo
     """
     if not shown and first:
         nothing = empty(
-            "Nothing was proposed yet.",
-            "Each call of a tool leaves its way here: proposed, decided, answered, done. The"
-            " entries of a conversation are one chain of hashes, so that none can be changed or"
-            " taken out unseen.",
+            "No tool was called yet.",
+            "Each tool call leaves entries here: proposed, decided, answered, done. The entries of"
+            " a conversation form a chain of hashes, so that none can be changed or removed"
+            " without showing.",
         )
         return panel("Chains", nothing, id_="chains")
     rows = (_row(place, one) for one in shown)
     every = form(place, "audit", button("Check every chain"), label="check every chain", check="")
-    said = tag("p", "One for each conversation, and the daemon's own.", class_="aside")
+    said = tag("p", "One for each conversation, and one of the daemon itself.", class_="aside")
     return panel(
         "Chains",
         tag("div", said, every, class_="line"),

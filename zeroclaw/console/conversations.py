@@ -98,8 +98,8 @@ def conversations(
     if not told and first:
         nothing = empty(
             "Nobody has said anything yet.",
-            "Each chat has its conversation, and a new one after `/new`; here you see whose they"
-            " are, what they are doing, and all that was said.",
+            "Each chat has a conversation, and a new one after `/new`. Here you see whose they are,"
+            " what they are doing, and all that was said.",
         )
         return panel("All, the newest first", nothing, id_="conversations")
     rows = (_row(place, one, "talk") for one in told)
@@ -190,8 +190,8 @@ def conversation(
     said: tuple[Html, ...] = (
         empty(
             "Nothing that was said is kept.",
-            "What is older than the retention allows, or was forgotten at somebody's wish, is gone;"
-            " what is said off the record is neither kept nor shown.",
+            "Messages that are older than `[retention]` allows, or that somebody had forgotten, are"
+            " deleted; what is said off the record is neither kept nor shown.",
         ),
     )
     if lines:
@@ -204,7 +204,7 @@ def filling(place: ConsolePaths, told: ConversationSummary, filled: FilledWindow
     """Return what the model is told, as a bar and a table; None means that nobody has written."""
     back = tag("a", "what was said", href=place.to("conversations", told.id))
     head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")
-    nothing = empty("Nobody has written here.", "The next message is the first that is told.")
+    nothing = empty("Nobody has written here.", "The model has been told nothing yet.")
     shown = (nothing,) if filled is None else _filled(filled)
     return joined((head, panel("The model's window", *shown, id_="window")))
 

@@ -30,9 +30,9 @@ class GrantView(Value):
 def grants(place: ConsolePaths, held: Sequence[GrantView]) -> Html:
     """Return the section."""
     nothing = empty(
-        "Nothing is granted: every call that needs an answer asks for it.",
+        "Nothing is granted: every call that needs approval asks for it.",
         "Approve a call for a time, and the same tool may do the same again in that"
-        " conversation without asking; it stands here while it holds.",
+        " conversation without asking. Such grants are listed here until they end.",
     )
     rest = "more are not shown; `/grants` lists them."
     rows = cut(partial(_row, place), held, MOST_SHOWN, rest, id_="held")

@@ -66,7 +66,7 @@ def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
             "Nobody wants in.",
             coded(
                 'With `pairing = "code"` on a channel, a stranger who writes in private gets a code'
-                " and stands here; let in whoever tells you the same code."
+                " and is listed here. Let in the person who tells you the same code."
             ),
         )
         return panel("Want in", nothing, id_="strangers")
@@ -114,7 +114,7 @@ def _stranger(place: ConsolePaths, one: Stranger) -> Html:
 
 def _decided(place: ConsolePaths, known: Sequence[Known]) -> Html:
     nothing = empty(
-        "Nobody was let in or revoked since the configuration was written.",
+        "Nobody was let in or revoked, apart from the configuration.",
         coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
     )
     rest = "more; `zeroclaw pair list` shows all."
@@ -164,9 +164,7 @@ def _configured(place: ConsolePaths, view: PeopleView) -> Html:
         for name in view.local
     ]
     note = tag(
-        "p",
-        coded("These stand in the configuration: `[[people]]` and `allowed_users`."),
-        class_="note",
+        "p", coded("From the configuration: `[[people]]` and `allowed_users`."), class_="note"
     )
     return panel("Configured", listing(*rows, id_="configured"), note, id_="configuration")
 

@@ -209,9 +209,9 @@ def tools(place: ConsolePaths, found: Sequence[ToolRow], off: Sequence[str]) -> 
         "What a model may call",
         tag(
             "p",
-            "What holds for a call is decided when it is made: by what it touches, by grants, and in ",
+            "Each call is decided when it is made: by what it touches, by grants, and in ",
             tag("code", "full"),
-            " by whether the turn holds untrusted text. Each name leads to why.",
+            " by whether the turn holds untrusted text. Each name links to the explanation.",
             class_="note",
         ),
         table(

@@ -149,7 +149,9 @@ class ConsoleReader:
             waiting=await self._strangers(),
             known=self._inbound.people.stored,
             configured=config.people,
-            allowed=[(name, one.allowed_users) for name, one in config.channels.items()],
+            allowed=[
+                (name, one.allowed_users) for name, one in config.channels.items() if one.enabled
+            ],
             local=self._inbound.people.local,
         )
 

@@ -9,7 +9,7 @@ from tests.fakes.plain_tool import BURN, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
-from zeroclaw.config.model import PolicySettings, RuntimeSettings
+from zeroclaw.config.model import ChannelSettings, PolicySettings, RuntimeSettings
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
@@ -163,6 +163,14 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         assert "Nothing is granted" in page.words
         assert page.by_id("told").words.endswith("revoked; poke asks again.")
         assert await house.rows(RowKind.GRANT) == ()
+
+
+async def test_a_channel_that_is_off_lets_nobody_in(world: World) -> None:
+    """It stood among those that do."""
+    world.configure(channels={**world.config.channels, "idle": ChannelSettings(enabled=False)})
+    async with visiting(world) as visitor:
+        page = await visitor.page("people")
+    assert page.ids("channel-") == ["channel-chat"]
 
 
 async def test_people_are_revoked_and_let_in_again(world: World) -> None:

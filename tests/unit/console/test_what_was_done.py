@@ -222,7 +222,7 @@ def test_chains_say_whether_they_are_whole() -> None:
 
 def test_without_chains_the_page_says_what_will_be_there() -> None:
     page = whole("audit", shown.chains(PLACE, [], older="", first=True))
-    assert "Nothing was proposed yet." in page.words
+    assert "No tool was called yet." in page.words
     beyond = whole("audit", shown.chains(PLACE, [], older="", first=False))
     assert "Check every chain" in beyond.words
 
