@@ -77,8 +77,8 @@ def command(
         gc.freeze()  # code and services live as long as the process
         gc.enable()
         lines = greeting(facts, loaded.config, loaded.places, why=why)
-        # A reader that has gone must not end the daemon.
-        with suppress(BrokenPipeError):
+        # A reader that has gone, or a full disk, must not end the daemon.
+        with suppress(OSError):
             click.echo("\n".join(lines))
             sys.stdout.flush()
 

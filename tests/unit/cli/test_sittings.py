@@ -219,6 +219,24 @@ def test_a_daemon_without_a_parent_does_not_begin(short: Path, configured: Path)
     assert (done.returncode, " stopping " in done.stderr) == (0, True)
 
 
+def test_a_greeting_that_can_not_be_written_ends_no_daemon(short: Path, configured: Path) -> None:
+    """Its output may go to a log on another disk, which is full: bots go on all the same."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "zeroclaw", "run"),
+                *("--until-stdin-ends", "--config", str(configured)),
+            ],
+            input="",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=environment(short),
+        )
+    assert (done.returncode, " stopping " in done.stderr) == (0, True)
+
+
 def test_a_lifeline_has_to_be_a_pipe(short: Path, configured: Path) -> None:
     """A file or a terminal tells nothing about a parent (P10)."""
     done = subprocess.run(
