@@ -238,7 +238,7 @@ def _unread(config: Config, channels: Collection[ChannelPart]) -> Iterator[str]:
         }
     for key, place in named.items():
         if place and not ((file := expand(place)).is_file() and os.access(file, os.R_OK)):
-            yield f"{key}: `{place}` is no file that this user can read"
+            yield f"{key}: `{place}` is no file that this user can read; name one that is"
 
 
 def _key_path(channel: str) -> str:

@@ -170,7 +170,8 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str) -> None:
     """Else it is told by the first who needs it, long after the start (P10)."""
     there, secret = tmp_path / "file", {"P": "open sesame"}
-    assert f"{key}: `{there}` is no file that this user can read" in faults_of(text % there, secret)
+    fault = f"{key}: `{there}` is no file that this user can read; name one that is"
+    assert fault in faults_of(text % there, secret)
     checked = check(parse(text % there), secret, needs_all=False)
     assert any(line.startswith(key) for line in checked.unread)
     there.touch()
