@@ -1,5 +1,6 @@
 """The options that commands share, and the places that they select."""
 
+import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -13,12 +14,27 @@ from zeroclaw.host.places import data_place
 C = TypeVar("C", bound=Callable[..., object])
 
 
+class _Named(click.Path):
+    """A path that is not empty, as that of a variable which is not set: it would be this directory."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        if not value and param is not None:
+            message = f"{param.opts[-1]}: it is empty; name a path, or leave the option out"
+            raise click.UsageError(message, ctx)
+        return super().convert(value, param, ctx)
+
+
 def with_config(function: C) -> C:
     """Add `--config`."""
     return click.option(
         "--config",
         callback=note_option,
-        type=click.Path(path_type=Path),
+        type=_Named(path_type=Path),
         metavar="PATH",
         help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
         "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
@@ -30,7 +46,7 @@ def with_places(function: C) -> C:
     data_dir = click.option(
         "--data-dir",
         callback=note_option,
-        type=click.Path(path_type=Path),
+        type=_Named(path_type=Path),
         metavar="PATH",
         help="The data directory, instead of the configured one.",
     )

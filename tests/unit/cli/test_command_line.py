@@ -161,6 +161,13 @@ def test_a_full_disk_behind_the_output_is_one_line(arguments: tuple[str, ...]) -
     )
 
 
+@pytest.mark.parametrize("option", ["--data-dir", "--config"])
+def test_an_empty_path_is_not_the_current_directory(option: str) -> None:
+    """As of a variable that is not set: a store would be made here, and closed to all others."""
+    code, _, err = run("status", option, "")
+    assert (code, err.count("\n"), f"{option}: it is empty" in err) == (2, 1, True)
+
+
 def test_what_the_system_refuses_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

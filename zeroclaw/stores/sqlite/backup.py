@@ -28,7 +28,8 @@ from zeroclaw.stores.sqlite.statements import put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
 _UNREADABLE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
+_LOG_SUFFIX = "-wal"
+_SIDE_SUFFIXES = (_LOG_SUFFIX, "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
 """Called with the number of pages done and the total."""
@@ -107,6 +108,13 @@ def restore(
     copy = backup / FILE_NAME
     if not copy.is_file():
         message = f"`{backup}` is no backup: it holds no `{FILE_NAME}`"
+        raise StoreUnusable(message)
+    log = copy.with_name(f"{FILE_NAME}{_LOG_SUFFIX}")
+    if log.exists() and log.stat().st_size:
+        message = (
+            f"`{backup}` was copied by hand while its database was open, and a part of it is in "
+            f"`{log.name}`; make a backup of it with `backup --data-dir {backup}`, and restore that"
+        )
         raise StoreUnusable(message)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = lock_directory(directory)

@@ -1,5 +1,6 @@
 """A store is copied while it is used, and a copy is put back while it is not."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Generator
@@ -217,6 +218,17 @@ def test_nothing_is_restored_under_a_daemon(tmp_path: Path) -> None:
             restore(copy, data, files=FILES, overwrite=True)
         add(connection, "new")
     assert kept(data) == ["new"]
+
+
+def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> None:
+    """Its last commits are in SQLite's log beside it, and would be left behind without a word."""
+    opened = open_for_writing(tmp_path / "data")
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    opened.close()
+    with pytest.raises(StoreUnusable, match="make a backup of it"):
+        restore(tmp_path / "copy", tmp_path / "data", files=FILES, overwrite=True)
+    back_up(tmp_path / "copy", tmp_path / "made", files=FILES, progress=quietly)
+    restore(tmp_path / "made", tmp_path / "data", files=FILES, overwrite=True)
 
 
 def test_a_damaged_backup_replaces_nothing(tmp_path: Path) -> None:
