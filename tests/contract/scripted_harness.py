@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, nothing_to_open
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.scripted_calls import Lost, Shown
-from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_channel import Lost, ScriptedChannel, Shown
 from zeroclaw import (
     Address,
     Admit,

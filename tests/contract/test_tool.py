@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from tests.contract.tool_implementations import IMPLEMENTATIONS, furnish
-from tests.fakes.tool_calls import Records, tool_context
+from tests.fakes.plain_tool import Records, tool_context
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.host import processes
 from zeroclaw.text.language import LANGUAGES

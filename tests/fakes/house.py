@@ -29,8 +29,7 @@ from tests.fakes.house_parts import (
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
-from tests.fakes.scripted_calls import Shown
-from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_channel import ScriptedChannel, Shown
 from tests.fakes.scripted_model import ScriptedModel
 from zeroclaw.channel import Capabilities, Card, Channel, ChannelContext, Outcome, TranscriptItem
 from zeroclaw.config.model import ChannelSettings, Config

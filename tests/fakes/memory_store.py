@@ -12,6 +12,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
 from zeroclaw.store import (
+    PAGE,
     UNFENCED,
     Append,
     Claim,
@@ -28,6 +29,7 @@ from zeroclaw.store import (
     Query,
     Row,
     RowKind,
+    Store,
     Trim,
     Write,
 )
@@ -347,3 +349,12 @@ def _trim(tables: _Tables, write: Trim) -> None:
     else:
         tables.logs.pop(place, None)
         tables.trimmed.pop(place, None)
+
+
+# --- many rows ------------------------------------------------------------------------------------
+
+
+async def put_a_page_before(store: Store, like: Put) -> None:
+    """Store a full page of rows like this one, whose keys sort before those of any house."""
+    rows = tuple(replace(like, key=f"!{number:04}", expect=None) for number in range(PAGE))
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=rows))

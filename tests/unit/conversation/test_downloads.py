@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_calls import Call, Fault, Hang
+from tests.fakes.scripted_channel import Call, Fault, Hang
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import AttachmentSettings, ChannelSettings, RetentionSettings, WhileBusy
 from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow

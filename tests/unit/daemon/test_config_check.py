@@ -430,7 +430,7 @@ def test_a_reference_that_is_written_wrongly_is_explained(wrong: str, fault: str
     assert faults_of(f"[channels.post]\n{wrong}\n") == (f"channels.post.{fault}",)
 
 
-@pytest.mark.usefixtures("_post_office")
+@pytest.mark.usefixtures("_post_office", "own_logging")
 def test_a_channels_secret_is_shown_nowhere() -> None:
     """Neither in a `repr` nor in the log, whatever an adapter tells there (P8)."""
     stream = io.StringIO()

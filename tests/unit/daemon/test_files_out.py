@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES, SECRET
-from tests.fakes.scripted_calls import Hang, Lost, Shown
+from tests.fakes.scripted_channel import Hang, Lost, Shown
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.loop_steps import loop_steps
-from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.visit import visiting
 from tests.unit.inbound.test_grants import granted

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Call
+from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from tests.unit.daemon.test_life import start_in
 from tests.unit.tools.fetch.pages import Pages, answer
 from zeroclaw.config.model import FetchSettings, ShellSettings, ToolsSettings

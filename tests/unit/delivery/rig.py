@@ -83,6 +83,11 @@ class Rig:
         for put in puts:
             self.outbox.announce(put)
 
+    async def deliver(self, put: Put) -> None:
+        """Commit a row, and wait until it has ended."""
+        await self.commit(put)
+        await self.outbox.ended(put.key)
+
     async def row(self, put: Put) -> Row:
         row = await self.store.get(RowKind.OUTBOX, put.key)
         assert row is not None

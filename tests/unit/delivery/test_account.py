@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.scripted_calls import Hang
+from tests.fakes.scripted_channel import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, as_it_is, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown, is_much

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import VirtualTimeLoop
-from tests.fakes.scripted_calls import Fault, Hang, Lost
-from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_channel import Fault, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, draft, platform, running
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.rows import Text, outbox_row

@@ -1,6 +1,6 @@
 """What delivery itself says is said in the language of whoever reads the message."""
 
-from tests.fakes.scripted_calls import Lost
+from tests.fakes.scripted_channel import Lost
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, posted, running, seen
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
@@ -45,8 +45,7 @@ async def test_a_final_says_so_where_a_message_is_no_longer_needed() -> None:
             ),
             ConversationId("here"),
         )
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert seen(rig.channel) == ["kurz", "(steht schon oben)"]
 
 
@@ -56,6 +55,5 @@ async def test_a_message_that_may_stand_twice_says_so() -> None:
         rig.channel.will("send", Lost(), ChannelUnavailable("no route"))
         key, address = rig.ids.ulid(), rig.channel.address()
         put = outbox_row(key, Text(address=address, text="gut", language="de"))
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert seen(rig.channel) == ["gut", "gut\n\n(evtl. doppelt)"]

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from tests.fakes.manual_clock import LoopClock
-from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_channel import Hang, Lost
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,

@@ -9,8 +9,7 @@ import pytest
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Call, Hang, Lost
-from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_channel import Call, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.rig import (
     CAPABILITIES,
     HERE,

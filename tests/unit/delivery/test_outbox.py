@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Call, Hang, Lost
+from tests.fakes.scripted_channel import Call, Hang, Lost
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
@@ -63,9 +63,7 @@ LOST = Uncertainty(may_stand=True)
 async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
     """Each result is committed before the next call (S2-20)."""
     async with running(platform()) as rig:
-        put = final(rig, LONG, refs=await posted(rig, "one"))
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, LONG, refs=await posted(rig, "one")))
         assert seen(rig.channel) == PARTS
         known = [DurablePoint.REF_KNOWN] * 2
         assert delivery_points(rig) == [*known, DurablePoint.DELIVERED]
@@ -79,9 +77,7 @@ async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
         rig.channel.will("delete", ChannelRejected("too old"), ChannelRejected("?", gone=True))
         rig.channel.will("edit", None, ChannelUnavailable("no route"))
         rig.channel.will("delete", ChannelUnavailable("no route"), ChannelRejected("too old"))
-        put = final(rig, "x", refs=refs)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "x", refs=refs))
         assert seen(rig.channel)[:2] == ["x", CONTINUED_ABOVE]
 
 
@@ -150,8 +146,7 @@ async def test_nobody_is_told_of_a_refused_quiet_note() -> None:
     async with running(platform()) as rig:
         rig.channel.will("send", ChannelRejected("blocked"))
         put = note(rig, "a final was refused", quiet=True)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert ((await rig.row(put)).state, rig.hooks.reasons) == ("refused", [])
 
 
@@ -280,8 +275,7 @@ async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capab
         rig.channel.will("ask", ChannelUnavailable("no route"), Lost())
         put = asking(rig)
         rig.hooks.add = (Put(kind=RowKind.APPROVAL, key="a1", body=b"with its ref"),)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         row = await rig.row(put)
         item = OUTBOX.of(row)
         assert isinstance(item, ApprovalCard)
@@ -304,8 +298,7 @@ async def test_what_the_approvals_add_is_asked_for_again_when_it_conflicts() -> 
                 raise Conflict(message)
 
         rig.store.before = conflict
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert len(rig.hooks.asked_refs) == 3
         assert len(rig.channel.called("ask")) == 1
 
@@ -315,8 +308,7 @@ async def test_a_refused_card_is_told() -> None:
     async with running(platform()) as rig:
         rig.channel.will("ask", ChannelRejected("blocked by the user"))
         put = asking(rig)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert rig.hooks.reasons == ["blocked by the user"]
 
 
@@ -324,8 +316,7 @@ async def test_every_message_of_a_card_shows_how_it_ended() -> None:
     """P5; a lost answer is repeated, a deleted card needs nothing."""
     async with running(platform()) as rig:
         asked = asking(rig)
-        await rig.commit(asked)
-        await rig.outbox.ended(asked.key)
+        await rig.deliver(asked)
         item = OUTBOX.of(await rig.row(asked))
         assert isinstance(item, ApprovalCard)
         assert item.ref is not None
@@ -361,9 +352,7 @@ async def test_what_is_lost_every_time_is_given_up_and_told() -> None:
     """An adapter that breaks down each time does not fill a chat (P1)."""
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", *[KeyError("fault")] * MOST_LOST)
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert len(rig.channel.calls) == MOST_LOST
         assert rig.hooks.reasons == ["raised KeyError"]
 
@@ -372,9 +361,7 @@ async def test_a_silent_platform_is_tried_without_end_where_repeats_are_not_seen
     """A final is not given up because the platform was away for an hour (P1)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[Hang()] * 100)
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         assert rig.clock.monotonic() > HOUR_S
 
@@ -467,8 +454,7 @@ async def test_an_answer_in_another_chat_ends_the_pause_of_all() -> None:
         first, other = final(rig, "done"), final(rig, "other", chat="c2")
         await rig.commit(first)
         await rig.clock.sleep(50)
-        await rig.commit(other)
-        await rig.outbox.ended(other.key)
+        await rig.deliver(other)
         await rig.outbox.ended(first.key)
         assert rig.clock.monotonic() < 55
         assert (seen(rig.channel), seen(rig.channel, "c2")) == (["done"], ["other"])
@@ -669,5 +655,4 @@ async def test_a_newer_holder_of_the_conversation_delivers_instead() -> None:
         taking = False
         assert (await rig.row(put)).state == "pending"
         other = note(rig, "a note")
-        await rig.commit(other)
-        await rig.outbox.ended(other.key)
+        await rig.deliver(other)

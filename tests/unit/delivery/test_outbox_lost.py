@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Call, CallName, Hang, Lost
-from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_channel import Call, CallName, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.rig import (
     HERE,
     LONG,
@@ -51,9 +50,7 @@ async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
     """It is not sent again (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
 
@@ -62,9 +59,7 @@ async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats()
     """Once it has a number it is known that there is no other, and until then it says so (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut before it was read"))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         called = [(call.name, call.text) for call in rig.channel.calls if call.name != "lookup"]
         assert called == [("send", "done"), ("send", MARKED), ("edit", "done")]
@@ -117,8 +112,7 @@ async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
         others_write(rig)
         rig.channel.will("send", Lost())
         put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert seen(rig.channel) == ["done"]
         (shown,) = rig.channel.standing(rig.channel.address())
         item = OUTBOX.of(await rig.row(put))
@@ -132,9 +126,7 @@ async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
         rig.channel.will("lookup", None, DeliveryUnknown("too far"))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == [MARKED]
 
 
@@ -146,9 +138,7 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
         rig.channel.will("send", Lost())
         rig.channel.will("lookup", None, None, ChannelUnavailable("no route"))
         rig.channel.will("delete", ChannelUnavailable("no route"))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         assert len(rig.channel.called("send")) == 2
 
@@ -169,9 +159,7 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
 
         rig.channel.before = another_begins
         rig.channel.will("send", Lost())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         await handle.at_rest()
         assert together == [["send"], ["lookup"], ["send"]]
         assert seen(rig.channel) == ["done", "the next answer"]
@@ -188,9 +176,7 @@ async def test_a_mark_that_is_known_too_late_hides_no_earlier_try() -> None:
         rig.channel.before = learn
         slow = RateLimited("slow down", retry_after_s=1)
         rig.channel.will("send", Lost(), slow, slow)
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done", MARKED]
 
 
@@ -202,9 +188,7 @@ async def test_what_is_no_repeat_says_so_no_more_however_often_that_fails(
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
         rig.channel.will("edit", fault)
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         assert len(rig.channel.called("edit")) == 2
         assert len(rig.channel.called("send")) == 2
@@ -218,8 +202,7 @@ async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_on
         rig.channel.will("send", Lost())
         rig.channel.will("delete", Lost())
         put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         (shown,) = rig.channel.standing(rig.channel.address())
         assert _text_of(await rig.row(put)).refs == (shown.ref,)
 
@@ -229,9 +212,7 @@ async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> 
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
         rig.channel.will("lookup", DeliveryUnknown("ids ran too far"))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done", MARKED]
 
 
@@ -239,9 +220,7 @@ async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
     async with running(platform(LOOKING)) as rig:
         rig.channel.knows_marks = False
         rig.channel.will("send", Lost())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done", MARKED]
         assert rig.channel.called("lookup") == []
 
@@ -250,9 +229,7 @@ async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so()
     """A platform that was slow may carry it out whenever it likes (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Hang())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == [MARKED]
 
 
@@ -261,9 +238,7 @@ async def test_a_look_that_fails_is_made_again_before_anything_is_sent() -> None
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
         rig.channel.will("lookup", *[ChannelUnavailable("no route")] * 20, Hang())
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
         assert len(rig.channel.called("send")) == 1
 
@@ -274,9 +249,7 @@ async def test_looks_are_paced_like_every_call_and_obey_a_wait() -> None:
     async with running(platform(limited)) as rig:
         rig.channel.will("send", Lost())
         rig.channel.will("lookup", RateLimited("slow down", retry_after_s=30))
-        put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, "done"))
         starts = [call.at for call in rig.channel.calls]
         assert starts[1] - starts[0] >= 10
         assert starts[2] - starts[1] >= 30
@@ -287,9 +260,7 @@ async def test_each_part_of_a_long_text_is_found_as_itself() -> None:
     """Parts that stand are not looked at (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", None, Lost(), Lost())
-        put = final(rig, LONG)
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(final(rig, LONG))
         assert seen(rig.channel) == list(split(LONG, rig.accounts["chat"].fits))
 
 
@@ -387,8 +358,7 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
             ),
             HERE,
         )
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, ApprovalCard)
         assert rig.hooks.asked_refs == [item.ref]
@@ -396,8 +366,7 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         settled = outbox_row(
             rig.ids.ulid(), Settle(ref=rig.hooks.asked_refs[0], outcome=outcome()), HERE
         )
-        await rig.commit(settled)
-        await rig.outbox.ended(settled.key)
+        await rig.deliver(settled)
         (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
         assert shown.outcome == outcome()
 
@@ -421,8 +390,7 @@ async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() ->
 
         rig.channel.before = press
         rig.channel.will("ask", Lost())
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert len(rig.channel.standing(there)) == 1
         assert len(rig.channel.called("ask")) == 1
 
@@ -478,8 +446,7 @@ async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_to
     async with running(platform(HOLDING)) as rig:
         rig.channel.will("send", Lost())
         put = final(rig, "done")
-        await rig.commit(put)
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put)
         assert seen(rig.channel) == ["done"]
         assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
         item = OUTBOX.of(await rig.row(put))

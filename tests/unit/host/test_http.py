@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from tests.fakes.hang_up import heard, saying
+from tests.fakes.tcp_server import heard, saying
 from zeroclaw.host.http import (
     HttpClient,
     HttpConnectFailed,

@@ -9,26 +9,14 @@ from threading import Event
 import pytest
 
 from zeroclaw.host import logs
-from zeroclaw.host.logs import EventLog, LineForm
+from zeroclaw.host.logs import EventLog, LineForm, set_up, troubles
 
+pytestmark = pytest.mark.usefixtures("own_logging")
 SECRET = 'sec"ret\nvalue'
 
 
 def redact(text: str) -> str:
     return text.replace(SECRET, "[redacted]")
-
-
-@pytest.fixture(autouse=True)
-def levels_restored() -> Iterator[None]:
-    """Setting up changes the process; pytest's own handlers come back."""
-    names = ["", "zeroclaw"]
-    root = logging.getLogger()
-    handlers, kept = root.handlers[:], {name: logging.getLogger(name).level for name in names}
-    root.handlers[:] = []  # so that set_up closes none of them
-    yield
-    root.handlers[:] = handlers
-    for name, level in kept.items():
-        logging.getLogger(name).setLevel(level)
 
 
 def written(form: LineForm, tell: Callable[[], None], level: logs.Level = "info") -> list[str]:
@@ -197,3 +185,43 @@ def test_a_stderr_that_is_gone_disturbs_nobody() -> None:
     EventLog("turn")("turn_started")
     EventLog("turn")("turn_finished")
     close()
+
+
+# --- the newest warnings and errors are kept for `doctor` -----------------------------------------
+
+
+@pytest.fixture(params=["json", "lines"])
+def _logged(request: pytest.FixtureRequest, own_logging: None) -> Iterator[None]:
+    """Logging that redacts, in each form of its lines."""
+    assert troubles() == ()
+    form: LineForm = "json" if request.param == "json" else "lines"
+    close = set_up(
+        redact=lambda text: text.replace("hunter2", "***"), form=form, stream=io.StringIO()
+    )
+    yield
+    close()
+
+
+@pytest.mark.usefixtures("_logged")
+def test_warnings_and_errors_are_kept_and_nothing_below() -> None:
+    """In order, the newest last, and without secrets (P8)."""
+    log = EventLog("turn")
+    log("started")
+    log("slow", level="warning", why="it said hunter2")
+    log("broke", level="error", code=7)
+    assert [(one.level, one.text) for one in troubles()] == [
+        ("warning", 'zeroclaw.turn slow why="it said ***"'),
+        ("error", "zeroclaw.turn broke code=7"),
+    ]
+    assert all(one.at.tzinfo is not None for one in troubles())
+
+
+@pytest.mark.usefixtures("_logged")
+def test_only_the_newest_are_kept_and_each_is_short() -> None:
+    """A fault that comes every second costs a bounded piece of memory (P9)."""
+    log = EventLog("turn")
+    for number in range(60):
+        log("broke", level="error", number=number, text="x" * 5_000)
+    kept = troubles()
+    assert [one.text.split(" ")[2] for one in kept[:1]] == ["number=10"]
+    assert (len(kept), {len(one.text) for one in kept}) == (50, {501})

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.tool_calls import Records
+from tests.fakes.plain_tool import Records
 from zeroclaw.codec import decode
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes

@@ -13,7 +13,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import PEOPLE
-from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
-from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.conversation.inbox import INBOX, item_put

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_calls import Lost
+from tests.fakes.scripted_channel import Lost
 from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.config.model import PolicySettings, WhileBusy
 from zeroclaw.envelope import Attachment, Choice, is_off_the_record, off_the_record

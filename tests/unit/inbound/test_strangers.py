@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
-from tests.fakes.scripted_calls import Call
+from tests.fakes.scripted_channel import Call
 from zeroclaw.channel import CardCall
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import (

@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.fakes.house import World
-from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.conversation.inbox import INBOX, item_put

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.journals import fold
 from tests.fakes.manual_clock import EPOCH
-from tests.fakes.scripted_calls import Call
+from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode

@@ -5,7 +5,7 @@ import hashlib
 from datetime import timedelta
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_calls import Call
+from tests.fakes.scripted_channel import Call
 from tests.unit.retention.test_erase import forget
 from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.envelope import Attachment, Said

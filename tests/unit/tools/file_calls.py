@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from zeroclaw.tool import Tool
 from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.value import replace

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import Address, ConversationId, Principal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.file_calls import call, resources, tool
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.tools.files import NEAR_NAMES

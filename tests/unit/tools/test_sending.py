@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.file_calls import SETTINGS
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Tool, ToolOutput

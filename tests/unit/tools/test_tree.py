@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.tool_calls import AT_HOME, SOMEBODY, Records, tool_context
+from tests.fakes.plain_tool import AT_HOME, SOMEBODY, Records, tool_context
 from tests.unit.tools.file_calls import SETTINGS, call, call_with, permitted_call, resources, tool
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed

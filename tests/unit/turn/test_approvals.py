@@ -4,8 +4,8 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
-from tests.fakes.many_rows import put_a_page_before
-from tests.fakes.scripted_calls import Lost
+from tests.fakes.memory_store import put_a_page_before
+from tests.fakes.scripted_channel import Lost
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows as outbox_rows

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes.house import World
-from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PersonSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put

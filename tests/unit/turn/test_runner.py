@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import VirtualTimeLoop
-from tests.fakes.scripted_calls import Call
+from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Waiting

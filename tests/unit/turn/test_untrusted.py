@@ -14,7 +14,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import places_in
 from tests.fakes.journals import fold
 from tests.fakes.plain_tool import LOOK, PlainTool
-from tests.fakes.scripted_calls import Shown
+from tests.fakes.scripted_channel import Shown
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, SAM, USED, USER, opened, result
 from zeroclaw.config.model import NotesSettings, PolicySettings

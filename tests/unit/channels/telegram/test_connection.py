@@ -18,7 +18,7 @@ from channels.telegram.errors import MethodUnknown
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log
-from tests.fakes.hang_up import heard, saying
+from tests.fakes.tcp_server import heard, saying
 from zeroclaw import (
     Address,
     ChannelRejected,

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Self
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.host.aiohttp_client import AiohttpClient
 from zeroclaw.host.resolver import NameUnknown

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.tool_calls import tool_context
+from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.fetch.pages import (
     HERE,
     OPEN,
