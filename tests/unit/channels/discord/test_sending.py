@@ -322,7 +322,8 @@ async def test_a_history_that_fails_says_whether_to_look_again() -> None:
         rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
         with pytest.raises(ChannelUnavailable):
             await looked(channel, to, sought, "1")
-        for odd in (b"<html>Welcome</html>", {"messages": []}):
+        odd_ones: tuple[object, ...] = (b"<html>Welcome</html>", {"messages": []})
+        for odd in odd_ones:
             rig.discord.will(Fault(method="GET", path=SEND, status=200, body=odd))
             with pytest.raises(ChannelUnavailable, match="can't be read"):
                 await looked(channel, to, sought, "1")
