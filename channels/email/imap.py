@@ -64,13 +64,13 @@ class Protocol(IMAP4ClientProtocol):
         news: Set when the server announces new mail; the user clears it.
         idling: Set when the server has begun to idle; the library's own event stays set for ever.
         lost: Set when the connection has ended.
-        limit: The timeout of the pending wait, which ends with the connection.
+        limit: The timeout of the pending or last wait, which ends with the connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.news, self.idling, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.limit = asyncio.timeout(None)
+        self.limit: asyncio.Timeout | None = None
         self._greeting: asyncio.Future[bytes] = loop.create_future()
 
     async def greeted(self) -> None:
@@ -80,8 +80,9 @@ class Protocol(IMAP4ClientProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the pending wait; called by the transport, once."""
         self.lost.set()
-        with suppress(RuntimeError):  # none is pending, or it is just ending
-            self.limit.reschedule(0)
+        with suppress(RuntimeError):  # it has ended, or is just ending
+            if self.limit is not None:
+                self.limit.reschedule(0)
         super().connection_lost(exc)
 
     def _handle_line(self, line: bytes, current_cmd: Command | None) -> Command | None:

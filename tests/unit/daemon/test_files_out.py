@@ -94,6 +94,7 @@ async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:
         ("wide", f"x {SECRET}".encode("utf-16"), "`wide` holds a secret"),
         ("packed", b"\0\1" + SECRET.encode() + b"\xff", "`packed` holds a secret"),
         ("key", b"sk-abcdefghij0123456789abcdef", "`key` holds a secret"),
+        ("key.eml", b"sk-abcdefghij0123456789abcdef", "`key.eml` holds a secret"),
         ("large", b"x" * 1_001, "`large` has 1,001 bytes, and 1,000 is the most that can be sent"),
         ("empty", b"", "`empty` is empty, and an empty file can't be sent"),
     ],
