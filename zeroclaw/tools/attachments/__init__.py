@@ -119,8 +119,8 @@ def tools(
     spec = ToolSpec(
         name=NAME,
         description=(
-            "Read a file that came with a message: text, a mail, rows of CSV, pages of PDF, or what an"
-            " image says about itself."
+            "Read a file of a message: text, mail, rows of CSV, pages of PDF, or what an image says of"
+            " itself."
         ),
         parameters=ModelSchema(ReadArguments),
         effects=frozenset({"read"}),
