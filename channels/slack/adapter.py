@@ -429,7 +429,8 @@ class SlackChannel:
         page = await self._looked(to, {"oldest": mark, "cursor": cursor})
         for one in messages_of(page):
             ts = text(one, "ts")
-            if ts in apart or (before and order(ts) >= order(before)):
+            # Each page of a thread has the message that began it, which may be the bot's too.
+            if ts in {*apart, to.thread} or (before and order(ts) >= order(before)):
                 continue
             key = text(inner(one, "metadata", "event_payload"), "key")
             # A stream has no key before its end; all our other messages in a thread have one.

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from channels.slack.emulator.server import Fault, Person, SlackServer
+from channels.slack.emulator.server import BOT, Fault, Person, SlackServer
 from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MOST_STARTS, STILL_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
@@ -237,6 +237,19 @@ async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() 
         apart = frozenset({found.ref.message})
         again = await looked(here.channel, place, here.message("more", "k2"), mark, apart=apart)
         assert again.ref is None
+
+
+async def test_the_beginning_of_a_thread_is_not_taken_for_a_lost_stream() -> None:
+    """An assistant's thread begins with a message of the bot's that has no key, as streams have none."""
+    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+        ann = await slack.person()
+        direct = here.channel.direct_address(ann.id)
+        assert direct is not None
+        begun = await slack.up("chat.postMessage", BOT, channel=ann.direct, text="New chat")
+        place = replace(direct, thread=str(begun["ts"]))
+        found = await looked(here.channel, place, here.message("hello"), "1700000000.000001")
+        assert found.ref is None
+        assert "chat.update" not in slack.calls
 
 
 @pytest.mark.parametrize("method", ["chat.appendStream", "chat.stopStream"])
