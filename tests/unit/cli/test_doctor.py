@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -40,7 +41,7 @@ def doctor(tmp_path: Path, provider: str, more: str = "", *, data: str = "") -> 
     told: Told = {}
     for one in json.loads(done.stdout)["checks"]:
         verdict, _ = told.get(one["check"], ("ok", ""))
-        if one["verdict"] != "ok" or verdict == "ok":
+        if verdict == "ok" or one["verdict"] == "fail":
             told[one["check"]] = (one["verdict"], f"{one['text']}; {one['remedy']}")
     return done.exit_code, told
 
@@ -157,6 +158,20 @@ def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: s
     """No daemon starts there; nothing of it need be there yet."""
     code, told = doctor(tmp_path, scripted(tmp_path), data=data)
     assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
+
+
+async def test_a_port_that_another_program_has_is_told(tmp_path: Path) -> None:
+    """No daemon starts then; a running one has it itself."""
+    (tmp_path / "data").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        more = f"[listener]\nport = {port}\n"
+        code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), more)
+        assert (code, told["daemon"][0]) == (1, "fail")
+        assert f"port {port} on 127.0.0.1 is in use by another program" in told["daemon"][1]
+        async with daemon(tmp_path / "data", {}):
+            _, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), more)
+        assert "in use" not in told["daemon"][1]
 
 
 def test_a_database_that_is_none_fails(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from zeroclaw.cli.client import DaemonRefused, ask
+from zeroclaw.cli.client import DaemonRefused, ask, is_running
 from zeroclaw.cli.configuration import ask_platform, load, start_of
 from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
 from zeroclaw.cli.doctor.health import Health, health
@@ -21,9 +21,17 @@ from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ANSWERS, ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start, open_provider
-from zeroclaw.errors import ConfigError, NoWayOut, StoreUnusable, ZeroclawError, system_words
+from zeroclaw.errors import (
+    ConfigError,
+    NoWayOut,
+    PortInUse,
+    StoreUnusable,
+    ZeroclawError,
+    system_words,
+)
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.connections import bind
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.models.servers import NoOffer, offers_of
@@ -69,6 +77,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         facts.missing = start.checked.missing
         facts.sandbox = await _sandbox(start.config.tools)
         facts.accounts = await _accounts(start.checked)
+    taken: tuple[Line, ...] = ()
     data = await asyncio.to_thread(_data, config, data_dir, start)
     if data is not None:
         facts.status, facts.errors = await _daemon(data)
@@ -76,9 +85,11 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         retention = RetentionSettings() if start is None else start.config.retention
         bound_bytes = retention.max_disk_mb * 1_000_000
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
+        if start is not None and not await is_running(data):
+            taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
     loose = await asyncio.to_thread(_permissions, config, data)
     here = versions(facts.version, sqlite3.sqlite_version_info[:3])
-    facts.found = (*configured, await _network(), provider, *loose, here)
+    facts.found = (*configured, *taken, await _network(), provider, *loose, here)
     return facts
 
 
@@ -130,6 +141,21 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
     except (Unreachable, DaemonRefused) as error:
         why = str(error)
     return why, Errors()
+
+
+def _taken_ports(start: Start) -> Iterator[Line]:
+    """Yield a line for each port that another program has, so that no daemon starts."""
+    listener, public, channels = start.config.listener, start.config.public, start.checked.channels
+    wanted: list[tuple[str, int, str]] = []
+    if any(part.manifest.kind == "web" for part in channels):
+        wanted.append((listener.host, listener.port, "listener.port"))
+    if any(part.is_public for part in channels):
+        wanted.append((public.host, public.port, "public.port"))
+    for host, port, key in wanted:
+        try:
+            bind(host, port, key=key).close()
+        except PortInUse as error:
+            yield fail("daemon", str(error))
 
 
 # --- the provider, the platforms and the sandbox ------------------------------------------------
