@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,15 +44,13 @@ async def fetch(client: HttpClient, request: HttpRequest) -> tuple[int, list[byt
 
 
 async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"a", b"\xff", b"bc", status=418, headers={"X-Tea": "Yes"})
         async with client.open(post(server)) as answer:
             assert answer.status == 418
             assert answer.headers["x-tea"] == "Yes"
             assert b"".join([chunk async for chunk in answer.chunks]) == b"a\xffbc"
         assert server.requests[0].headers["x-a"] == "b"
-        await client.aclose()
 
 
 async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
@@ -67,14 +65,12 @@ async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
 
 
 async def test_leaving_an_answer_early_closes_its_connection() -> None:
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         gate = server.gate()
         server.raw(b"a", gate)
         async with client.open(post(server)) as answer:
             assert await anext(answer.chunks) == b"a"
         await server.until(lambda server: server.disconnects == 1)
-        await client.aclose()
 
 
 @contextmanager
@@ -94,15 +90,13 @@ def living(*kinds: str) -> int:
 
 async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
     """A body may be a long conversation; it does not wait for the garbage collector."""
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         await fetch(client, post(server))  # the library is loaded
         with without_collecting():
             before = living("Request", "ClientRequest")
             for _ in range(3):
                 await fetch(client, post(server))
             assert living("Request", "ClientRequest") <= before
-        await client.aclose()
 
 
 async def test_certificates_are_read_once_for_all_clients() -> None:
@@ -130,8 +124,7 @@ async def test_a_closed_client_can_be_used_again() -> None:
 
 
 async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         server.disconnect()
         with pytest.raises(HttpCut) as before:
             await fetch(client, post(server))
@@ -139,7 +132,6 @@ async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
         with pytest.raises(HttpCut) as within:
             await fetch(client, post(server))
         assert (before.value.before_answer, within.value.before_answer) == (True, False)
-        await client.aclose()
 
 
 async def test_silence_times_out() -> None:
@@ -157,18 +149,16 @@ async def test_silence_times_out() -> None:
 async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words() -> None:
     async with ModelServer() as server:
         nobody = post(server)
-    client = http_client()
-    with pytest.raises(HttpConnectFailed, match="connect"):
-        await fetch(client, nobody)
-    await client.aclose()
+    async with aclosing(http_client()) as client:
+        with pytest.raises(HttpConnectFailed, match="connect"):
+            await fetch(client, nobody)
 
 
 @pytest.mark.parametrize("url", ["http://\x00", "nothing", "ftp://127.0.0.1/"])
 async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
-    client = http_client()
-    with pytest.raises(HttpFailed):
-        await fetch(client, HttpRequest(url=url))
-    await client.aclose()
+    async with aclosing(http_client()) as client:
+        with pytest.raises(HttpFailed):
+            await fetch(client, HttpRequest(url=url))
 
 
 async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
@@ -290,13 +280,11 @@ async def test_long_and_repeated_headers_are_read() -> None:
 
 async def test_no_cookie_is_kept() -> None:
     """What one answer sets comes back with no request."""
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
         await fetch(client, post(server))
         assert [one.headers.get("cookie") for one in server.requests] == [None, None]
-        await client.aclose()
 
 
 @pytest.mark.parametrize("is_raw", [True, False])
@@ -313,21 +301,17 @@ async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: b
 
 async def test_a_packed_answer_is_unpacked() -> None:
     """Whoever did not ask for it gets it all the same from some servers."""
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
         _, chunks = await fetch(client, post(server))
         assert b"".join(chunks) == b"packed"
-        await client.aclose()
 
 
 async def test_redirects_are_not_followed() -> None:
-    client = http_client()
-    async with ModelServer() as server:
+    async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"", status=302, headers={"Location": server.url})
         assert (await fetch(client, post(server)))[0] == 302
         assert len(server.requests) == 1
-        await client.aclose()
 
 
 @pytest.fixture
@@ -415,32 +399,26 @@ async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_req
     said: bytes, resets: bool
 ) -> None:
     """It is no `HttpConnectFailed`: what was asked for may have been done."""
-    client = http_client()
-    async with saying(said, resets=resets, after=BODY) as url:
+    async with saying(said, resets=resets, after=BODY) as url, aclosing(http_client()) as client:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert failed.value.before_answer
-    await client.aclose()
 
 
 async def test_a_connection_that_ends_unread_may_have_carried_the_request() -> None:
     """Only what was never connected was surely not sent."""
-    client = http_client()
-    async with saying(b"", resets=True) as url:
+    async with saying(b"", resets=True) as url, aclosing(http_client()) as client:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert failed.value.before_answer
-    await client.aclose()
 
 
 @pytest.mark.parametrize("said", WITHIN.values(), ids=WITHIN)
 async def test_an_answer_that_is_not_whole_is_no_answer(said: bytes) -> None:
-    client = http_client()
-    async with saying(said, after=BODY) as url:
+    async with saying(said, after=BODY) as url, aclosing(http_client()) as client:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert not failed.value.before_answer
-    await client.aclose()
 
 
 async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent() -> None:
@@ -461,18 +439,18 @@ async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unse
 
 
 async def test_a_name_that_nobody_knows_was_not_asked() -> None:
-    client = http_client()
-    with pytest.raises(HttpConnectFailed):
-        await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
-    await client.aclose()
+    async with aclosing(http_client()) as client:
+        with pytest.raises(HttpConnectFailed):
+            await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
 
 
 async def test_a_server_without_tls_is_told_as_one() -> None:
-    client = http_client()
-    async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
+    async with (
+        saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url,
+        aclosing(http_client()) as client,
+    ):
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
-    await client.aclose()
 
 
 @pytest.mark.needs("openssl")
