@@ -135,7 +135,6 @@ from zeroclaw.text.language import (
 )
 from zeroclaw.text.mail import (
     Mail as Mail,
-    MailPart as MailPart,
     is_hidden_in_mail as is_hidden_in_mail,
     parse_mail as parse_mail,
     plain_header as plain_header,
