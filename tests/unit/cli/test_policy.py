@@ -164,7 +164,7 @@ def test_explain_knows_what_fetch_would_touch(config: str) -> None:
     asked = ("--tool", "fetch", "--args", '{"url": "https://example.org/a"}')
     told = explained(config, "--who", "person:ann", *asked)
     assert told["resources"] == ["host:example.org:443"]
-    assert told["notes"] == ["a grant that holds in the conversation would let it run unasked"]
+    assert told["notes"] == ["a grant in force in the conversation would let it run without asking"]
 
 
 def test_explain_takes_a_resource_by_name(config: str) -> None:
@@ -240,7 +240,7 @@ def test_explain_reads_well(config: str) -> None:
     code, out, _ = policy("explain", "--config", config, "--who", "telegram:4711", *WRITE)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0] == "person:ann may, if an approver says yes, use `tool:write_file`: ask"
+    assert lines[0] == "person:ann may use `tool:write_file`, if an approver agrees: ask"
     assert any(
         "not-the-plan" in line and "it names none of the resources" in line for line in lines
     )

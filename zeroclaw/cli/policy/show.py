@@ -141,8 +141,9 @@ def _scope(one: Statement) -> str:
 def explanation(one: Explained) -> Iterator[str]:
     """Yield a decision and the result of every statement as lines for a person."""
     query, decision = one.query, one.ruling.decision
-    verb = {"allow": "may", "ask": "may, if an approver says yes,", "deny": "may not"}
-    yield f"{one.who} {verb[decision.effect]} use `{query.action}`: {decision.effect}"
+    verb = "may not" if decision.effect == "deny" else "may"
+    if_approved = ", if an approver agrees" if decision.effect == "ask" else ""
+    yield f"{one.who} {verb} use `{query.action}`{if_approved}: {decision.effect}"
     yield f"decided by: {one.ruling.by}"
     yield f"why: {decision.why}"
     yield f"touches: {_touched(query)}"

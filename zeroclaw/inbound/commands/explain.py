@@ -149,7 +149,7 @@ class Explainer(Value):
             query, policy=policy, protected=self.protected, out=asker.out, unresolved=unresolved
         )
         if ruling.decision.effect == "ask":
-            notes.append("a grant that holds in the conversation would let it run unasked")
+            notes.append("a grant in force in the conversation would let it run without asking")
         decision = policy.decide(replace(query, untrusted=True))
         if ruling.decision.effect == "allow" and decision.effect != "allow":
             notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.why}")
