@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import tomllib
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from importlib.metadata import metadata
@@ -169,12 +168,14 @@ def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, o
     Raises:
         ConfigError: Their configuration is not TOML.
     """
+    from zeroclaw.config import table_of
     from zeroclaw.config.model import Config
     from zeroclaw.host.places import read_config
 
+    text = read_config(config)
     try:
-        own = tomllib.loads(read_config(config))
-    except tomllib.TOMLDecodeError as error:
+        own = table_of(text)
+    except ConfigError as error:
         why = f"`{config}` can't be read: {error}; `zeroclaw check-config` says more"
         raise ConfigError((why,)) from error
     model = {"provider": own["provider"]} if "provider" in own else {}
