@@ -110,4 +110,4 @@ def typed(started: str, *, path: str, here: Path) -> str:
     found = shutil.which(NAME, path=path)
     if whole.name != NAME or (found is not None and Path(found).samefile(whole)):
         return NAME
-    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+    return shlex.quote(str(whole.relative_to(here) if whole.is_relative_to(here) else whole))

@@ -284,6 +284,12 @@ def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
     assert program() == ".venv/bin/zeroclaw"
 
 
+def test_a_path_with_a_blank_can_be_typed(tmp_path: Path) -> None:
+    """As it is shown, in a shell."""
+    started = str(tmp_path / "my bots/.venv/bin/zeroclaw")
+    assert typed(started, path="/nowhere", here=tmp_path) == "'my bots/.venv/bin/zeroclaw'"
+
+
 def test_where_nobody_can_stand_the_name_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
