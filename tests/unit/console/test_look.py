@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 COLOURS = re.compile(r"^ *(--[a-z-]+: [^;]+;)$", re.MULTILINE)
 
@@ -15,6 +17,43 @@ def colours(page: str) -> list[str]:
 def test_both_pages_have_the_same_colours() -> None:
     """Neither can load the other's sheet: the chat may be called anything, or not be there."""
     assert colours("zeroclaw/console/page") == colours("channels/web/page")
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of `#rrggbb`, as WCAG 2.2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("night", [False, True], ids=["day", "night"])
+def test_all_text_can_be_read(night: bool) -> None:
+    """WCAG 2.2, AA: 4.5 to 1 for small text, on each ground that it stands on."""
+    lines = colours("channels/web/page")
+    half = len(lines) // 2
+    shown = "".join(lines[half:] if night else lines[:half])
+    of = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6});", shown))
+    plain = ("--paper", "--raised", "--code", "--own")
+    grounds: dict[str, tuple[str, ...]] = {
+        "--ink": plain,
+        "--soft": plain,
+        **{f"--{one}": (f"--{one}-soft", "--raised") for one in ("ask", "bad", "good")},
+        "--accent": ("--paper", "--raised"),
+        "--on-accent": ("--accent",),
+    }
+    faint = {
+        f"{text} on {ground}": round(contrast(of[text], of[ground]), 2)
+        for text, under in grounds.items()
+        for ground in under
+        if contrast(of[text], of[ground]) < 4.5
+    }
+    assert faint == {}
 
 
 def test_both_pages_have_the_same_icon() -> None:
