@@ -7,6 +7,9 @@ from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
 
 WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Wait after each failed connection in a row; after the last the channel is reported as down."""
+STEADY_S = 5.0
+"""Seconds that a connection has to last, or it counts as failed: what ends each one at once, such as a
+frame that is replayed and can't be read, would be met again without end."""
 
 
 class Ended(Value):
@@ -38,13 +41,15 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
     """
     tries = 0
     while True:
+        began = clock.monotonic()
         try:
             end = await hear()
         except ChannelUnavailable as error:
             if http.closed.is_set() or isinstance(error, RateLimited):
                 raise  # a long wait must be visible: the channel is not up meanwhile
             end = Ended(why=str(error))
-        tries = 0 if end.was_up else tries + 1
+        is_steady = end.is_planned or clock.monotonic() - began >= STEADY_S
+        tries = 0 if end.was_up and is_steady else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):
             why = end.why.removeprefix(f"`{http.name}`: ")
             message = f"`{http.name}`: the gateway can't be heard: {why}"

@@ -11,7 +11,7 @@ from channels._remote import lanes
 from channels._remote.fields import moment, utc
 from channels._remote.http import Http
 from channels._remote.intake import ShortAnswers, admitted
-from channels._remote.kept import Ended, keep_connected
+from channels._remote.kept import STEADY_S, WAITS_S, Ended, keep_connected
 from channels._remote.lanes import AGAIN_S, Lanes, patiently
 from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.settings import is_safe
@@ -193,16 +193,34 @@ async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> 
 
     async def hear() -> Ended:
         at.append(clock.monotonic())
-        if ends:
-            return ends.pop(0)
-        raise ChannelUnavailable("`chat`: it is away")
+        if not ends:
+            raise ChannelUnavailable("`chat`: it is away")
+        end = ends.pop(0)
+        await clock.sleep(STEADY_S if end.was_up else 0)
+        return end
 
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
         for _ in range(40):
             await clock.advance(0.5)
         assert str(await keeping) == "`chat`: the gateway can't be heard: it is away"
-    assert at == [0, 0, 0, 1, 1, 1, 2, 4, 8]
+    assert at == [0, 5, 5, 6, 11, 11, 12, 14, 18]
+
+
+async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed() -> None:
+    """Unless the platform had said so: one that moves is followed at once."""
+    clock, http, planned = ManualClock(), Http("chat", "Chat"), [True] * 9
+    at: list[float] = []
+
+    async def hear() -> Ended:
+        at.append(clock.monotonic())
+        return Ended(why="odd", was_up=True, is_planned=bool(planned and planned.pop()))
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
+        await clock.advance(sum(WAITS_S))
+        assert str(await keeping) == "`chat`: the gateway can't be heard: odd"
+    assert at == [0] * 11 + [1, 3, 7]
 
 
 @pytest.mark.parametrize("error", [RateLimited("later", retry_after_s=60), None])
