@@ -223,6 +223,9 @@ def _copy_file(source: Path, to: Path) -> None:
     to.unlink(missing_ok=True)
     descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as writing, source.open("rb") as reading:
+        if os.geteuid() == 0:  # for the user whose directory it is, who has to open it
+            owner = to.parent.stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
         shutil.copyfileobj(reading, writing)
         writing.flush()
         os.fsync(writing.fileno())

@@ -1,5 +1,6 @@
 """A store is copied while it is used, and a copy is put back while it is not."""
 
+import os
 import shutil
 import sqlite3
 import stat
@@ -218,6 +219,18 @@ def test_nothing_is_restored_under_a_daemon(tmp_path: Path) -> None:
             restore(copy, data, files=FILES, overwrite=True)
         add(connection, "new")
     assert kept(data) == ["new"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes for others")
+def test_what_root_restores_is_its_owners(tmp_path: Path) -> None:
+    """Else the daemon, which is another user's, could not open it."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    keep(data, "a")
+    put_files(data, "one")
+    back_up(data, copy, files=FILES, progress=quietly)
+    os.chown(data, 65534, 65534)
+    restore(copy, data, files=FILES, overwrite=True)
+    assert {(data / name).stat().st_uid for name in (FILE_NAME, *FILES)} == {65534}
 
 
 def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> None:
