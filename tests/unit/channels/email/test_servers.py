@@ -14,6 +14,7 @@ from channels._remote.said import Passed
 from channels.email import decode, smtp
 from channels.email.account import check
 from channels.email.adapter import EmailChannel
+from channels.email.emulator import letters
 from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
 from channels.email.imap import Mailbox
@@ -750,3 +751,19 @@ async def test_a_check_tells_that_the_server_takes_no_mail_of_this_address(
         given = email_settings(place.mail, place.bot, smtp_port=port, smtp_security="tls")
         with pytest.raises(ChannelRejected, match="550 not yours"):
             await check(given, {"password": PASSWORD})
+
+
+# --- the page of `zeroclaw try email` ---------------------------------------------------------------
+
+
+def test_the_page_shows_a_cards_links_as_buttons_and_a_press_by_its_subject() -> None:
+    """The code in them is for the bot alone; receipts stand below a rule."""
+    link = "mailto:bot@zero.test?subject=Deny%3A%201%20%5Bzc%3Ad%3Ax%5D"
+    card = mail_from("bot@zero.test", "olga@zero.test", f"1. shell\nDeny: {link}\n/deny 1\n")
+    assert letters.shown(card) == "1. shell\n/deny 1"
+    ((label, subject),) = letters.buttons(card)
+    assert (label, subject) == ("Deny", "Deny: 1 [zc:d:x]")
+    press = mail_from("olga@zero.test", "bot@zero.test", subject=subject)
+    assert letters.shown(press) == letters.shown_subject(press) == "Deny: 1"
+    answer = mail_from("bot@zero.test", "ann@zero.test", "done\n-- \n✅ receipt\n")
+    assert letters.markdown(answer) == "done\n\n---\n\n✅ receipt"
