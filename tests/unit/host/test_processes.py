@@ -129,15 +129,15 @@ async def test_what_a_watch_says_is_too_much_ends_it() -> None:
     records, seen = Records(), list[tuple[int, ...]]()
 
     def watch(pid: int) -> str:
-        seen.append(processes.tree(pid))
+        if len(tree := processes.tree(pid)) == 4:  # a busy machine starts them one by one
+            seen.append(tree)
         return "enough" if len(seen) > 1 else ""
 
     ended = await run(
         "echo up; sleep 600 & (setsid sleep 600 & wait)", records.spawned, watch=watch
     )
     assert (ended.ending, ended.why) == ("over_bounds", "enough")
-    assert [len(tree) for tree in seen] == [4, 4]
-    assert all(tree[0] == records.pgid for tree in seen)
+    assert [tree[0] for tree in seen] == [records.pgid, records.pgid]
     assert await is_gone(records)
 
 
