@@ -35,6 +35,12 @@ def asks_for(*calls: tuple[str, str], saying: str = "") -> Answer:
     return (*said, *made, Finished(reason="tool_calls"))
 
 
+# Calls of the house's tools, see `plain_tool`.
+LOOK = asks_for(("look", "{}"))
+POKE = asks_for(("poke", '{"a": 1}'))
+TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
+
+
 class ScriptedModel:
     """Plays the next answer for each request, `ok` when there is none.
 

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.web_harness import local_listener
 from tests.fakes import web_page
 from tests.fakes.house import House, World
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import POKE, says
 from tests.unit.console.parsed import parsed
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES, Notice, Notifier
@@ -19,8 +19,6 @@ from zeroclaw.errors import Conflict
 from zeroclaw.host.guard import POLICY
 from zeroclaw.host.local_listener import Listener
 from zeroclaw.store import Commit, RowKind
-
-POKE = asks_for(("poke", '{"a": 1}'))
 
 
 @asynccontextmanager

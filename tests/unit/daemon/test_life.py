@@ -11,7 +11,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -32,7 +32,6 @@ from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
-LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", "{}"))
 
 

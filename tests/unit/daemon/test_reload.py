@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG, PEOPLE, checked_of, part_of
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import (
     ApprovalSettings,
@@ -24,8 +24,6 @@ from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
 
-POKE = asks_for(("poke", '{"a": 1}'))
-LOOK = asks_for(("look", "{}"))
 NO_POKING: dict[str, object] = {
     "id": "calm",
     "effect": "deny",

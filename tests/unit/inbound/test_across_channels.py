@@ -10,7 +10,7 @@ from tests.fakes.house_parts import CAPABILITIES, CHAT
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.people import people_of
 from tests.fakes.scripted_channel import ScriptedChannel
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import POKE, says
 from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.delivery.rows import NOTICE_DAYS
@@ -22,7 +22,6 @@ from zeroclaw.store import RowKind
 from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
 
-POKE = asks_for(("poke", '{"a": 1}'))
 PEOPLE = (
     PersonSettings(name="ada", ids=("chat:ada", "mail:ada2"), roles=("operator",)),
     PersonSettings(name="ben", ids=("chat:ben", "mail:ben2")),

@@ -16,7 +16,7 @@ from tests.fakes.house_parts import PEOPLE
 from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for, says
 from zeroclaw import Answered
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
 from zeroclaw.envelope import ApprovalId, Choice, Pressed, Principal
@@ -30,7 +30,6 @@ from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import replace
 
-POKE = asks_for(("poke", '{"a": 1}'))
 DEADLINE_S = 900.0
 
 
@@ -322,7 +321,6 @@ async def test_what_cannot_be_named_is_offered_once_only(world: World) -> None:
 # --- by number, and the list of what waits --------------------------------------------------------
 
 NOBODY = Principal(id="person:nobody", roles=frozenset(), channel="chat", sender="nobody")
-TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
 
 
 async def test_calls_are_answered_by_number(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import put_a_page_before
-from tests.fakes.scripted_model import Answer, asks_for, says
+from tests.fakes.scripted_model import POKE, Answer, says
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.envelope import ConversationId
@@ -23,8 +23,6 @@ from zeroclaw.limits.usage import MOST_DAYS, first_day
 from zeroclaw.message import Usage
 from zeroclaw.provider import Finished, TextDelta, UsageReported
 from zeroclaw.store import PAGE, RowKind
-
-POKE = asks_for(("poke", '{"a": 1}'))
 
 
 async def test_help_lists_every_command(world: World) -> None:

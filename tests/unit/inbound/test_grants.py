@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.memory_store import put_a_page_before
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import ConversationId, Principal
@@ -21,7 +21,6 @@ from zeroclaw.store import PAGE, Commit, Delete, DurablePoint, LogKind, Put, Row
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
-POKE = asks_for(("poke", '{"a": 1}'))
 LINE = "`poke`: any content into `/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.receipt_keys import Keys
@@ -27,7 +27,6 @@ from zeroclaw.store import (
     Write,
 )
 
-LOOK = asks_for(("look", "{}"))
 FORGED = "zc-receipt-1767268800-" + "A" * 43
 
 

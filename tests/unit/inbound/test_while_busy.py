@@ -4,13 +4,12 @@ import asyncio
 from datetime import timedelta
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 
-LOOK = asks_for(("look", "{}"))
 WINDOW_S = 2.0
 
 

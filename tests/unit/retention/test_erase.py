@@ -10,7 +10,7 @@ from tests.fakes.house import House, World
 from tests.fakes.journals import fold
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_channel import Call
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
@@ -44,9 +44,6 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import KeptResult
 from zeroclaw.turn.states import Limits
 from zeroclaw.turn.titles import TITLES, Title
-
-POKE = asks_for(("poke", '{"a": 1}'))
-LOOK = asks_for(("look", "{}"))
 
 
 def code_of(text: str) -> str:

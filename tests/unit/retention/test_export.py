@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.context.notes import Notes
 from zeroclaw.conversation.inbox import Again, Item, Obeyed, PersonMessage, Summarise, item_put
 from zeroclaw.delivery.rows import Text, outbox_row
@@ -26,8 +26,6 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.states import Limits
 from zeroclaw.value import replace
 
-POKE = asks_for(("poke", '{"a": 1}'))
-LOOK = asks_for(("look", "{}"))
 REDACT = Redactor((SECRET,)).redact
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verify_stream
@@ -28,8 +28,6 @@ from zeroclaw.store import (
 )
 from zeroclaw.tool import ToolContext, ToolOutput
 
-POKE = asks_for(("poke", '{"a": 1}'))
-LOOK = asks_for(("look", "{}"))
 LONG = timedelta(days=400)
 GONE = (
     RowKind.INBOX,

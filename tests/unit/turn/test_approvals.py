@@ -6,7 +6,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_channel import Lost
-from tests.fakes.scripted_model import asks_for
+from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows as outbox_rows
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard
@@ -66,8 +66,6 @@ async def test_where_calls_are_few_the_words_before_a_card_are_there_with_it(wor
 
 # --- in the chat that is configured for all questions ---------------------------------------------
 
-POKE = asks_for(("poke", '{"a": 1}'))
-TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
 TOLD = (
     "A question for the chat in `approvals.chat` was refused in `chat`, so each approver is asked in "
     "private: chat not found."

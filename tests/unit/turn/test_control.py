@@ -6,16 +6,13 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.memory_store import put_a_page_before
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PersonSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.catalogue import CALL_NOT_ANSWERED, CALL_TOOK_TOO_LONG, CALL_UNREACHABLE, SECONDS
 from zeroclaw.value import replace
-
-LOOK = asks_for(("look", "{}"))
-POKE = asks_for(("poke", '{"a": 1}'))
 
 
 async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> None:

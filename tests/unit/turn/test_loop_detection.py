@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.house import World
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
@@ -346,8 +346,6 @@ def test_a_journal_of_before_knows_no_loops() -> None:
 
 
 # --- on the daemon -------------------------------------------------------------------------------
-
-LOOK = asks_for(("look", "{}"))
 
 
 async def test_the_word_comes_before_the_end(world: World) -> None:

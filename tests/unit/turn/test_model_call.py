@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.errors import (
     ContextOverflow,
@@ -20,8 +20,6 @@ from zeroclaw.message import Usage
 from zeroclaw.provider import ProviderFacts
 from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
 from zeroclaw.turn.entries import TurnFinished
-
-LOOK = asks_for(("look", "{}"))
 
 
 @pytest.mark.parametrize(

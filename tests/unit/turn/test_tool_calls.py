@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES, SECRET
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.events import Event, ToolDecided
@@ -16,9 +16,6 @@ from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
 from zeroclaw.turn.entries import AssistantReceived, Gated, TurnFinished, TurnOpened
 from zeroclaw.value import replace
-
-LOOK = asks_for(("look", "{}"))
-POKE = asks_for(("poke", '{"a": 1}'))
 
 
 def results(world: World) -> list[str]:
