@@ -49,7 +49,6 @@ class Limits(Value):
         person: Messages of one person.
         conversation: Messages of one conversation, from everyone in it.
         daily: Messages of one person on one day, 0 for no limit.
-        lane: The kind of event; each kind is counted separately.
         own: Which of `person` and `day` this channel counts separately; the others are counted
             together with all channels that have no setting of their own.
     """
@@ -57,7 +56,6 @@ class Limits(Value):
     person: Rate = UNLIMITED
     conversation: Rate = UNLIMITED
     daily: int = 0
-    lane: Lane = "messages"
     own: frozenset[Which] = frozenset()
 
 
@@ -78,7 +76,7 @@ def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
         own.add("day")
     person = Rate(per_minute=limits.person_per_minute, burst=limits.person_burst)
     if lane != "messages":
-        return Limits(person=person, lane=lane, own=frozenset(own))
+        return Limits(person=person, own=frozenset(own))
     several = Rate(per_minute=limits.conversation_per_minute, burst=limits.conversation_burst)
     daily = limits.daily_messages
     return Limits(person=person, conversation=several, daily=daily, own=frozenset(own))

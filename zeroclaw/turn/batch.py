@@ -11,7 +11,6 @@ unchanged if its id fits no slot, or one past that step: late events are legal.
 """
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Literal, assert_never
 
 from zeroclaw.channel import ToolProgress
@@ -35,7 +34,6 @@ class Slot(Value):
         status: The step in the drawing above.
         action: None before the gate, and for good if a malformed call got none.
         approval: The approval of the call, if one was requested.
-        deadline_at: The approval's deadline.
         sequential: From the gate's verdict.
         delegated: From the gate's verdict.
         started: It began to run at least once, perhaps before a restart.
@@ -47,7 +45,6 @@ class Slot(Value):
     status: Status = "waiting"
     action: ActionId | None = None
     approval: ApprovalId | None = None
-    deadline_at: datetime | None = None
     sequential: bool = False
     delegated: bool = False
     started: bool = False
@@ -258,7 +255,6 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
                 status="asked" if asked else "allowed",
                 action=verdict.action,
                 approval=verdict.approval if asked else None,
-                deadline_at=verdict.deadline_at if asked else None,
                 sequential=verdict.sequential,
                 delegated=verdict.delegated,
             )

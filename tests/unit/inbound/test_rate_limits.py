@@ -212,7 +212,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
 
 def test_commands_are_counted_apart_and_never_by_the_day() -> None:
     all_, commands = limits_of(Config(), "web"), limits_of(Config(), "web", "commands")
-    assert commands == Limits(person=all_.person, lane="commands")
+    assert commands == Limits(person=all_.person)
     own = Config(channels={"web": ChannelSettings(rate=RateSettings(person_burst=3))})
     assert limits_of(own, "web", "answers").own == frozenset({"person"})
 

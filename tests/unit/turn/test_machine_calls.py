@@ -379,11 +379,11 @@ def test_a_verdict_moves_its_slot(verdict: Verdict, status: str) -> None:
 
 
 def test_an_asked_slot_knows_its_approval() -> None:
-    """Approvals are found by their own id and carry their deadline (K9)."""
+    """Approvals are found by their own id (K9)."""
     slot = slots_of(asked("a", delegated=True)).slots[0]
     verdict = asked("a")
-    found = (slot.action, slot.approval, slot.deadline_at, slot.delegated)
-    assert found == (verdict.action, verdict.approval, verdict.deadline_at, True)
+    found = (slot.action, slot.approval, slot.delegated)
+    assert found == (verdict.action, verdict.approval, True)
 
 
 def test_a_batch_is_gated_once() -> None:
