@@ -61,16 +61,22 @@ class Operators(Struct, eq=False):
         """
         principal = self.people.by_now(principal)
         may_answer = self.settings.config.approvals.requester_may_answer
-        if here.direct and may_answer and all(self.may_approve(principal, one) for one in tools):
-            return (Reader(address=here, language=self.people.language_of(principal.id)),)
-        reached = self._who_may_answer(principal, tools)
-        return self._routed(reached) or self._nearest(reached, here)
+
+        def best(tool: str) -> tuple[Reader, ...]:
+            if here.direct and may_answer and self.may_approve(principal, tool):
+                return (Reader(address=here, language=self.people.language_of(principal.id)),)
+            reached = self._who_may_answer(principal, tool)
+            return self._routed(reached) or self._nearest(reached, here)
+
+        return _of_each(tools, best)
 
     def each_approver(
         self, principal: Principal, here: Address, tools: Collection[str]
     ) -> tuple[Reader, ...]:
         """Return the chats for a question that the configured chat does not accept."""
-        return self._nearest(self._who_may_answer(principal, tools), here)
+        return _of_each(
+            tools, lambda tool: self._nearest(self._who_may_answer(principal, tool), here)
+        )
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: of all named people, else of this machine.
@@ -98,13 +104,13 @@ class Operators(Struct, eq=False):
             if one.address.channel == channel
         )[:1]
 
-    def _who_may_answer(self, principal: Principal, tools: Collection[str]) -> tuple[Reader, ...]:
+    def _who_may_answer(self, principal: Principal, tool: str) -> tuple[Reader, ...]:
         settings = self.settings.config.approvals
         contacts = tuple(
             one
             for one in self.people.contacts(settings.approvers)
             if (person := self.people.identified(f"{one.channel}:{one.sender}")) is not None
-            and any(self.may_approve(person, tool) for tool in tools)
+            and self.may_approve(person, tool)
         )
         if not settings.requester_may_answer:
             own = (principal.channel, principal.sender)
@@ -136,6 +142,14 @@ class Operators(Struct, eq=False):
             if isinstance(address, Address):
                 found[address.key()] = Reader(address=address, language=contact.language)
         return tuple(found.values())
+
+
+def _of_each(
+    tools: Collection[str], chats: Callable[[str], tuple[Reader, ...]]
+) -> tuple[Reader, ...]:
+    """Return the chats for every tool; who is near may approve one, and only others the next."""
+    found = {one.address.key(): one for tool in sorted(tools) for one in chats(tool)}
+    return tuple(found.values())
 
 
 FIRST_WHILE_S = 600.0

@@ -278,6 +278,18 @@ def test_without_an_approver_near_all_others_are_asked() -> None:
     assert operators().approvers(ben, here, TOOLS) == ()
 
 
+def test_each_tool_of_a_card_is_put_to_somebody_who_may_approve_it() -> None:
+    """Those near may approve one of the two, and only somebody far away the other (P5)."""
+    found = operators(*ALL, approvers=("person:ada", "person:ben"))
+    may = {"poke": {"chat:2"}, "shell": {"mail:ada@x"}}
+    found.may_approve = lambda one, tool: one.identity in may[tool]
+    here, cleo = at("chat", "room", direct=False), who("mail", "cleo@x")
+    assert places(found.approvers(cleo, here, ("poke",))) == ["chat:2"]
+    assert places(found.approvers(cleo, here, ("shell",))) == ["mail:ada@x"]
+    assert places(found.approvers(cleo, here, ("poke", "shell"))) == ["chat:2", "mail:ada@x"]
+    assert places(found.each_approver(cleo, here, ("poke", "shell"))) == ["chat:2", "mail:ada@x"]
+
+
 def test_a_requester_is_passed_over_on_every_channel() -> None:
     """One person with two ids does not approve their own call by the other one (P5)."""
     others = operators(*ALL, requester_may_answer=False)
