@@ -156,12 +156,10 @@ class OffTheRecord:
         seen: set[bytes] = set()
         while True:
             found = await read()
-            if not self._held:
-                return tuple(found)  # nearly always
             references = {one.body for one in found if one.body.startswith(_REFERENCE)}
-            lost = references - self._held.keys()
             if not references:
-                return tuple(found)  # a lookup per row of a long page is slow
+                return tuple(found)  # nearly always; a lookup per row of a long page is slow
+            lost = references - self._held.keys()
             if lost <= seen:
                 return tuple(map(self._with_body, found))
             seen |= lost

@@ -226,6 +226,10 @@ async def test_a_row_that_changes_while_it_is_read_is_read_anew() -> None:
     (row,) = await store.select(Query(kind=RowKind.INBOX))
     assert row.body == b"newer"
 
+    answers = [await disk.select(Query(kind=RowKind.INBOX))]
+    await store.commit(chore(Delete(kind=RowKind.INBOX, key="1")))
+    assert await store.select(Query(kind=RowKind.INBOX)) == ()
+
 
 async def test_who_only_looks_finds_nothing_of_it(tmp_path: Path) -> None:
     """A command beside the daemon, or after it; everything else is found, however much lies before."""
