@@ -46,6 +46,7 @@ ELSEWHERE = {
     "daemon/channel_host.py:public": "faults of a configuration",
     "daemon/tools.py:NO_SANDBOX": "why there is no shell: `doctor`, and the model",
     "gate/audit.py": "what is wrong with a chain",
+    "inbound/anchors.py:OWN_DAMAGED": "what is wrong with a chain",
     "gate/policy.py": "`policy explain`, and faults of a configuration",
     "gate/shipped.py": "`policy show`",
     "gate/vocabulary.py": "faults of a configuration",
