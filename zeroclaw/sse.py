@@ -19,7 +19,7 @@ MAX_EVENT_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Complete events of one data line each, which model streams nearly always are. Possessive
 # quantifiers: no backtracking.
-_PLAIN = re.compile(rb"(?:data: ?+[^\r\n]*+\n\n)++")
+_PLAIN = re.compile(rb"(?:data: ?+[^\r\n]*+\n\n)+")
 _PLAIN_DATA = re.compile(rb"data: ?([^\r\n]*)\n\n")
 
 

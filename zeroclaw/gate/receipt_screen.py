@@ -85,7 +85,7 @@ def _may_begin() -> re.Pattern[str]:
 
 # What may separate two letters that a reader still reads as one word; a page shows any run of
 # blanks as one.
-_GAP = r"(?:\s*+(?:[^\w\s]|_)){0,16}+\s*+"
+_GAP = r"(?:\s*+[\W_]){0,16}\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
 # How a true mark continues: a colon or a dot; `of an earlier run`, also in other words; the
 # console's `checked` at the end of a line; tool and outcome with signs around them, the outcome
@@ -94,7 +94,7 @@ _OUTCOME = r"(?:ok|failed|denied|cancelled|unknown)\b"
 _STYLE = "[ *_`]{0,4}+"
 _SIGN = rf"{_STYLE}[-|/,;=~<>()\[\]][:]?{_STYLE}"
 _READS_ON = (
-    rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}{_GAP.join('ofanear')}"
+    rf"(?:(?![:{DOT}])[\W_]){{0,16}}[:{DOT}]|{_GAP}{_GAP.join('ofanear')}"
     r"|\W{1,4}+(?:of|from)\W{1,4}+(?:(?:an?|the)\W{1,4}+)?(?:earlier|previous|prior)\W{1,4}+runs?\b"
     rf"|\W{{1,4}}+checked\b(?=\W{{0,16}}?(?:[:{DOT}\n]|\Z))"
     rf"|(?:{_SIGN}|\s{{1,4}}+for\s{{1,4}}+)\w{{1,64}}(?:{_SIGN}|{_STYLE}:{_STYLE}){_OUTCOME}"

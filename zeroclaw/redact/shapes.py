@@ -53,7 +53,7 @@ TOKENS = re.compile(
     r"|(?<=hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/_-]{20,}+"
     r"|(?<=/api/webhooks/)[0-9]{10,25}/[A-Za-z0-9_-]{40,}+"  # Discord
 )
-URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^/?#@:]*+):(?:[^/?#@]++@)++")
+URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^/?#@:]*+):(?:[^/?#@]++@)+")
 _NAME = (
     r"(?i:token|secret|passw(?:or)?d|credential|(?:api|access|private|auth)[_-]?key)"
     r"[A-Za-z0-9_-]{0,32}+"
