@@ -307,10 +307,11 @@ async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     assert [type(verdict) for verdict in batch.verdicts] == [Allowed, Asked, Allowed]
     evaluated = batch.audited[1]
     assert (evaluated.by, evaluated.decision, evaluated.detail) == ("grant", "allow", "01GRANT")
+    before, house.policy = house.policy, assemble("full", halt=halt_statement("person:ann", EPOCH))
+    halted = await house.decide(call("write_file"), setting=setting)
+    house.policy = before
     await house.clock.advance(3600)
     late = await house.decide(call("write_file"), setting=setting)
-    house.policy = assemble("full", halt=halt_statement("person:ann", EPOCH))
-    halted = await house.decide(call("write_file"), setting=setting)
     assert [type(one.verdicts[0]) for one in (late, halted)] == [Asked, Denied]
 
 
