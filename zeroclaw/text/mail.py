@@ -18,7 +18,6 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 from email.utils import collapse_rfc2231_value
-from itertools import islice, zip_longest
 
 from zeroclaw.value import Hidden, Value
 
@@ -35,6 +34,7 @@ _HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)
 
 # Codecs that take quadratic time, or decode something that is not text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
+_AFTER_BOUNDARY = frozenset({b"", b"-", b"\r", b"\n", b" ", b"\t"})
 # In both, the alternatives begin with different characters, so nothing is tried twice.
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z))*")
 _BEFORE_COLON = re.compile(rb"^([!-9;-~]+)[ \t]+(?=:)", re.MULTILINE)
@@ -141,16 +141,17 @@ def is_hidden_in_mail(_tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
-    """Yield the leaves of a part in order; if there are too many, the first ones."""
+    """Yield the leaves of a part in order; if there are too many, or containers, the first ones."""
     waiting = [(message, start, len(raw), 0, 0)]
-    leaves = 0
-    while waiting and leaves < MOST_PARTS:
+    leaves = containers = 0
+    while waiting and max(leaves, containers) < MOST_PARTS:
         one, begins, ends, level, choice = waiting.pop()
         boundary = _parameter(one, "boundary", "content-type").rstrip()
         if one.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
             leaves += 1
             yield _leaf(one, begins, ends, choice, leaves)
             continue
+        containers += 1
         inner = begins if one.get_content_subtype() == "alternative" else choice
         places = _between(raw, begins, ends, boundary)
         below = [(*_block(raw, first, last), last, level + 1, inner) for first, last in places]
@@ -158,20 +159,28 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
 
 
 def _between(raw: bytes, start: int, end: int, boundary: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each part of a container; RFC 2046, 5.1.1.
-
-    The boundary of one container may be a prefix of another one's.
-    """
-    line = re.compile(
-        rb"\n--%b(?=[- \t\r\n]|\Z)(--)?[^\n]*" % re.escape(boundary.encode("ascii", "replace"))
-    )
-    found = [*islice(line.finditer(raw, max(0, start - 1), end), MOST_PARTS + 1)]
-    for one, after in zip_longest(found[:MOST_PARTS], found[1:]):
-        first = one.end() + 1
-        if one[1] or first > end:
+    """Yield the start and end of each part of a container; RFC 2046, 5.1.1."""
+    line = b"\n--" + boundary.encode("ascii", "replace")
+    at = _boundary(raw, line, max(0, start - 1), end)
+    for _ in range(MOST_PARTS):
+        first = raw.find(b"\n", at + len(line), end) + 1
+        if at < 0 or not first or raw.startswith(b"--", at + len(line)):
             return
-        last = after.start() if after else end
+        at = _boundary(raw, line, first - 1, end)
+        last = end if at < 0 else at
         yield first, max(first, last - (raw[last - 1 : last] == b"\r"))
+
+
+def _boundary(raw: bytes, line: bytes, start: int, end: int) -> int:
+    """Return the position of the next boundary line, -1 if there is none.
+
+    The boundary of one container may be a prefix of another one's. It is no part of a pattern: to
+    compile one for each container would take longer than to read the whole mail.
+    """
+    at = raw.find(line, start, end)
+    while at >= 0 and raw[at + len(line) : at + len(line) + 1] not in _AFTER_BOUNDARY:
+        at = raw.find(line, at + 1, end)
+    return at
 
 
 def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.text.mail import MOST_LEVELS, MOST_PARTS, MOST_VALUE_CHARS, parse_mail, plain_header
 
 
@@ -183,6 +184,26 @@ def test_a_size_that_is_no_number_is_reckoned() -> None:
     assert sizes == [12, 1, 1, 1]
 
 
+def holding(boundary: str, *parts: str) -> str:
+    between = "".join(f"\n--{boundary}\n{part}" for part in parts)
+    return f"Content-Type: multipart/mixed; boundary={boundary}\n{between}\n--{boundary}--\n"
+
+
+def test_many_containers_of_long_boundaries_take_few_steps() -> None:
+    """Strangers' mails are parsed before anybody knows that they are strangers'. P9."""
+    empty = [holding(f"{'b' * 1_000}{at}") for at in range(MOST_PARTS)]
+    rows = [holding(f"a{at}", *empty) for at in range(10)]
+    assert calls_made(lambda: parse_mail(holding("x", *rows).encode())) <= 300 * 2 * MOST_PARTS
+
+
+def test_of_too_many_containers_the_first_ones_are_read() -> None:
+    within = [holding(f"b{at}", f"\n{at}") for at in range(2 * MOST_PARTS)]
+    mail = holding("x", holding("y", *within[:60]), holding("z", *within[60:]))
+    assert words(mail.encode()) == [
+        f"{at}" for at in range(MOST_PARTS - 4)
+    ]  # x, y, z and the last that is opened
+
+
 ENCODED = {
     "plain": "plain",
     "=?utf-8?B?w7w=?= =?iso-8859-1?Q?=FC_b?=": "üü b",
@@ -206,7 +227,7 @@ HEADS = st.sampled_from(
 
 
 @given(st.lists(HEADS | st.binary(max_size=8), max_size=30).map(b"".join))
-def test_whatever_comes_is_parse_mail(raw: bytes) -> None:
+def test_whatever_comes_is_parsed(raw: bytes) -> None:
     mail = parse_mail(raw)
     for part in mail.parts:
         mail.text(part).encode()
