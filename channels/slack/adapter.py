@@ -12,7 +12,7 @@ from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size, cut
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
-from channels.slack.calls import Calls, Identity, Streaming, messages_of
+from channels.slack.calls import Calls, Streaming
 from channels.slack.decode import (
     DIRECT,
     MOST_THREADS,
@@ -27,7 +27,7 @@ from channels.slack.decode import (
 )
 from channels.slack.events_api import EventsApi
 from channels.slack.socket_mode import Envelope as Told
-from channels.slack.socket_mode import OnEnvelope, OnUp, SocketMode
+from channels.slack.socket_mode import SocketMode
 from channels.slack.streams import Streams
 from zeroclaw import (
     Accepted,
@@ -109,9 +109,9 @@ class SlackChannel:
         self.name = context.name
         self.capabilities = settings.capabilities()
         self._context = context
+        self._settings = settings
         self._calls = Calls(context.name, settings, context.secrets)
         self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
-        self._unfurls = settings.link_previews
         self._answers = ShortAnswers(context.log, "press_not_answered")
         self._reading: Recent[str, Reading] = Recent(MOST_KNOWN)
         self._direct: Recent[str, str] = Recent(MOST_KNOWN)
@@ -119,11 +119,9 @@ class SlackChannel:
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
-        self._prompts = settings.prompts
         self._streams = Streams(
             self._calls, context.clock, context.log, has_limits=settings.limits == "published"
         )
-        self._is_streamed = settings.drafts == "streamed"
         for scope, cursor in context.positions.items():
             self._reading[scope] = decode.read_cursor(cursor)
 
@@ -132,9 +130,8 @@ class SlackChannel:
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Receive events until cancelled or closed; see `Channel.receive`."""
         me = await self._calls.me()
-        self._meet(me)
+        self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
         is_told = False
-
         log, clock = self._context.log, self._context.clock
         try:
             async with asyncio.TaskGroup() as group:
@@ -157,38 +154,14 @@ class SlackChannel:
                     chat, event = self._routed(told)
                     lanes.put(group, chat, event)
 
-                hearing = self._hearing(on_up, on_envelope)
+                is_socket = self._settings.receive == "socket_mode"
+                receiver = SocketMode if is_socket else EventsApi
+                hearing = receiver(self._calls, self._context, on_up=on_up, on_envelope=on_envelope)
                 group.create_task(self._streams.keep())
                 await hearing.run()
         except* ChannelUnavailable:
             if not self._calls.http.closed.is_set():  # `aclose` cuts the open connection
                 raise
-
-    def _hearing(self, on_up: OnUp, on_envelope: OnEnvelope) -> SocketMode | EventsApi:
-        """Return the receiver chosen by the settings."""
-        context = self._context
-        settings = context.settings_as(SlackSettings)
-        if settings.receive == "socket_mode":
-            return SocketMode(
-                self._calls,
-                on_up=on_up,
-                on_envelope=on_envelope,
-                clock=context.clock,
-                log=context.log,
-            )
-        return EventsApi(
-            self._calls,
-            mount=context.mount,
-            path=settings.webhook_path,
-            signing_secret=context.secrets["signing_secret"].strip(),
-            on_up=on_up,
-            on_envelope=on_envelope,
-            clock=context.clock,
-            log=context.log,
-        )
-
-    def _meet(self, me: Identity) -> None:
-        self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
 
     def _routed(self, told: Told) -> tuple[str, Event]:
         """Return the lane of an envelope, and the event to queue there."""
@@ -297,7 +270,7 @@ class SlackChannel:
         address, body = envelope.address, envelope.body
         if isinstance(body, Membership):
             self._assisted[_thread_of(address)] = True
-            asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._prompts]
+            asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._settings.prompts]
             method, shown = "setSuggestedPrompts", {"prompts": asked}
         elif isinstance(body, Said) and self._assisted.pop(_thread_of(address), False):
             method, shown = "setTitle", {"title": " ".join(body.text.split())[:MOST_TITLE]}
@@ -347,7 +320,9 @@ class SlackChannel:
         while cursor is not None and len(found) < MOST_MISSED:
             read = partial(self._calls.read, method, {**asked, "cursor": cursor or None})
             page = await patiently(read, self._context.clock, self._context.log)
-            found += [one for one in messages_of(page) if order(text(one, "ts")) > order(after)]
+            found += [
+                one for one in objects(page, "messages") if order(text(one, "ts")) > order(after)
+            ]
             cursor = text(inner(page, "response_metadata"), "next_cursor") or None
         if cursor is not None:
             self._context.log("history_cut", read=len(found), level="warning")
@@ -375,8 +350,8 @@ class SlackChannel:
         person = (
             to.chat.removeprefix(DIRECT) if to.direct else self._writers.get(_thread_of(to), "")
         )
-        is_whole = outgoing.plain or not outgoing.draft
-        if is_whole or self._ours(to).thread is None or not person or not self._is_streamed:
+        is_whole = outgoing.plain or not outgoing.draft or self._settings.drafts == "edited"
+        if is_whole or self._ours(to).thread is None or not person:
             return ""
         place = {
             "channel": await self._channel_of(to),
@@ -427,7 +402,7 @@ class SlackChannel:
             return LookupResult(ref=ref)
         wanted = _digest(content.key)
         page = await self._looked(to, {"oldest": mark, "cursor": cursor})
-        for one in messages_of(page):
+        for one in objects(page, "messages"):
             ts = text(one, "ts")
             # Each page of a thread has the message that began it, which may be the bot's too.
             if ts in {*apart, to.thread} or (before and order(ts) >= order(before)):
@@ -507,7 +482,7 @@ class SlackChannel:
             return ""
         blocks = [
             block
-            for one in messages_of(page)
+            for one in objects(page, "messages")
             if text(one, "ts") == ref.message
             for block in objects(one, "blocks")
         ]
@@ -578,8 +553,8 @@ class SlackChannel:
             "channel": channel,
             "thread_ts": to.thread,
             "metadata": _metadata(key),
-            "unfurl_links": self._unfurls,
-            "unfurl_media": self._unfurls,
+            "unfurl_links": self._settings.link_previews,
+            "unfurl_media": self._settings.link_previews,
             **_AS_IT_IS,
             **body,
         }

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from urllib.parse import urlencode, urlsplit
 
-from channels._remote.fields import Json, as_object, inner, objects, parsed, text
+from channels._remote.fields import Json, as_object, inner, parsed, text
 from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
 from channels._remote.limits import TOO_LARGE, TOO_MANY, wait_s
 from channels.slack import SlackSettings
@@ -293,11 +293,6 @@ def _is_theirs(url: str, api: str) -> bool:
     host = parts.hostname or ""
     is_slack = host == "slack.com" or host.endswith((".slack.com", ".slack-edge.com"))
     return place == home or (parts.scheme == "https" and is_slack and place[2] in {None, 443})
-
-
-def messages_of(found: Json) -> list[Json]:
-    """Return the messages of a history page."""
-    return list(objects(found, "messages"))
 
 
 async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:

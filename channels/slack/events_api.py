@@ -15,9 +15,10 @@ from itertools import count
 from urllib.parse import parse_qs
 
 from channels._remote.fields import Json, as_object, parsed, text
+from channels.slack import SlackSettings
 from channels.slack.calls import Calls
 from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount, Refusals
+from zeroclaw import ChannelContext, ChannelUnavailable, Clock, HookAnswer, HookRequest, Refusals
 
 AGAIN_S = 1
 MOST_FIELDS = 100
@@ -38,41 +39,28 @@ class EventsApi:
     """
 
     def __init__(
-        self,
-        calls: Calls,
-        *,
-        mount: Mount,
-        path: str,
-        signing_secret: str,
-        on_up: OnUp,
-        on_envelope: OnEnvelope,
-        clock: Clock,
-        log: ChannelLog,
+        self, calls: Calls, context: ChannelContext, *, on_up: OnUp, on_envelope: OnEnvelope
     ) -> None:
         """Mount nothing yet.
 
         Args:
             calls: The app's calls; receiving ends when they are closed.
-            mount: Offers the public listener.
-            path: The path of the public listener that Slack calls.
-            signing_secret: The app's signing secret.
+            context: The channel's context, with the signing secret and the public listener.
             on_up: See `SocketMode`.
             on_envelope: See `SocketMode`.
-            clock: For the age of signatures.
-            log: The channel's log.
         """
         self._calls = calls
-        self._mount = mount
-        self._path = path
-        self._is_valid = _signatures(signing_secret, clock)
+        self._mount = context.mount
+        self._path = context.settings_as(SlackSettings).webhook_path
+        self._is_valid = _signatures(context.secrets["signing_secret"].strip(), context.clock)
         self._on_up = on_up
         self._on_envelope = on_envelope
-        self._clock = clock
-        self._log = log
+        self._clock = context.clock
+        self._log = context.log
         self._numbers = count()
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._caught_up_at = -CATCH_UP_S
-        self.refused = Refusals(log, "webhook_refused", level="warning")
+        self.refused = Refusals(context.log, "webhook_refused", level="warning")
 
     async def run(self) -> None:
         """Receive events until cancelled.

@@ -17,7 +17,7 @@ from channels._remote.fields import Json, inner, text
 from channels._remote.http import CONNECT_S, Line
 from channels._remote.kept import Ended, keep_connected
 from channels.slack.calls import Calls
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, Value
+from zeroclaw import ChannelContext, ChannelUnavailable, Value
 
 
 class Envelope(Value):
@@ -36,22 +36,21 @@ class SocketMode:
     """Receives the events of one app."""
 
     def __init__(
-        self, calls: Calls, *, on_up: OnUp, on_envelope: OnEnvelope, clock: Clock, log: ChannelLog
+        self, calls: Calls, context: ChannelContext, *, on_up: OnUp, on_envelope: OnEnvelope
     ) -> None:
         """Connect to nothing yet.
 
         Args:
             calls: The app's calls.
+            context: The channel's context.
             on_up: Called for each new connection with whether events may have been missed.
             on_envelope: Called with each envelope; must not wait or raise.
-            clock: For waits.
-            log: The channel's log.
         """
         self._calls = calls
         self._on_up = on_up
         self._on_envelope = on_envelope
-        self._clock = clock
-        self._log = log
+        self._clock = context.clock
+        self._log = context.log
         self._line: Line | None = None
         self._is_planned = False
 
