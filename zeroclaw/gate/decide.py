@@ -74,8 +74,9 @@ AT_ONCE_CHARS = 2_048
 """Longest arguments that are parsed, judged, hashed and described on the event loop; the worst JSON of
 this length takes each of these steps some 1 ms."""
 APPROVED_FOR = timedelta(days=1)
-"""How long an approved call may still start. The calls before it take hours at most, but the daemon may
-have been down since; messages that old are not answered either (`max_age_s`)."""
+"""How long after its deadline an approved call may still start. Until then it waits for the answers to
+the other calls of its batch, and the calls before it take hours at most. But the daemon may have been
+down since; messages that old are not answered either (`max_age_s`)."""
 SUMMARY_CHARS = 500
 """Limit of a tool's line on a card, which shows the whole call below it; longer lines are cut."""
 
@@ -516,8 +517,7 @@ def _leaves_a_trace(setting: Setting, query: Query) -> bool:
 
 
 def _is_approved(approval: Approval, now: datetime) -> bool:
-    given_at = approval.at or approval.deadline_at
-    return approval.state == "approved" and now < given_at + APPROVED_FOR
+    return approval.state == "approved" and now < approval.deadline_at + APPROVED_FOR
 
 
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:

@@ -162,12 +162,24 @@ async def test_an_approval_of_yesterday_starts_nothing() -> None:
     house = House()
     frozen, approval = await gated(house, "shell")
     assert approval is not None
-    await house.clock.advance(APPROVED_FOR.total_seconds() - 1)
+    await house.clock.advance(900 + APPROVED_FOR.total_seconds() - 1)
     assert isinstance(await house.gate().recheck(frozen, SETTING, approval), Cleared)
     await house.clock.advance(1)
     stopped = await house.gate().recheck(frozen, SETTING, approval)
     assert isinstance(stopped, Stopped)
     assert stopped.reason.startswith("it needs approval now: ")
+
+
+async def test_an_approved_call_waits_for_its_neighbours_however_long_they_may_be_answered() -> (
+    None
+):
+    """With `approvals.timeout_s` of days, the next card of the batch is answered days later (K5)."""
+    house = House()
+    frozen, approval = await gated(house, "shell")
+    assert approval is not None
+    patient = replace(approval, deadline_at=EPOCH + 3 * APPROVED_FOR)
+    await house.clock.advance(3 * APPROVED_FOR.total_seconds())
+    assert isinstance(await house.gate().recheck(frozen, SETTING, patient), Cleared)
 
 
 async def test_a_tool_that_is_gone_does_not_run() -> None:
