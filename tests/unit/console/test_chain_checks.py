@@ -133,7 +133,7 @@ async def test_a_long_chain_is_taken_in_slices_and_shows_how_far_it_is() -> None
 
 
 async def test_a_chain_whose_oldest_go_meanwhile_is_begun_anew() -> None:
-    """What retention removes is noted, and no damage."""
+    """What retention removes is noted, and no damage, however much is noted after it."""
     async with bench() as here:
         await here.write(HERE, SLICE + 10)
         here.chains.ask(HERE)
@@ -141,6 +141,7 @@ async def test_a_chain_whose_oldest_go_meanwhile_is_begun_anew() -> None:
             await here.clock.settle()
         [last] = await here.store.read(LogKind.AUDIT, HERE, after=SLICE + 4, limit=1)
         await Anchors(here.store, here.clock).cut(HERE, last)
+        await here.write(STREAM, SLICE)
         await here.until(lambda: isinstance(here.chains.check_of(HERE, 1), Checked))
         found = here.chains.check_of(HERE, 1)
         assert isinstance(found, Checked)
