@@ -573,9 +573,9 @@ class Planted:
 
 
 def _pack(planted: Planted) -> None:
-    packed = shutil.make_archive(str(planted.root.with_name("packed")), "tar", planted.bens)
+    packed = shutil.make_archive(str(planted.root.with_name("packed")), "zip", planted.bens)
     (planted.bens / "x").unlink()
-    shutil.unpack_archive(packed, planted.bens, filter="data")
+    shutil.unpack_archive(packed, planted.bens)
 
 
 def _share_below(planted: Planted) -> None:
