@@ -31,7 +31,8 @@ def status(place: Path, *, as_json: bool) -> None:
     """Show the state of the running daemon.
 
     Its channels, its model, what waits, how much disk space it uses, and a new link to the web page
-    that logs one browser in. Exits with 3 if no daemon runs.
+    that logs one browser in. As long as no operator can be reached, also the code that makes its
+    sender one. Exits with 3 if no daemon runs.
     """
     told = asyncio.run(answer(place, "status"))
     print_found(told, status_lines(read(told, Status)), as_json=as_json)
@@ -57,6 +58,8 @@ def status_lines(told: Status) -> Iterator[str]:
     for name, count in sorted(told.refused.items()):
         yield f"limits     {count} messages not taken on {name}"
     yield f"disk       {_size(told.disk_bytes)}"
+    if told.claim:
+        yield f"operator   nobody yet: send {told.claim} to the bot in a private chat"
     if told.login_url:
         yield f"web page   {told.login_url} (works once)"
 

@@ -231,8 +231,8 @@ class Daemon:
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> Status:
-        report = await self.services.status.report()
-        return replace(report, login_url=self.services.channels.login_url())
+        report, ready = await self.services.status.report(), self.services.ready_facts()
+        return replace(report, login_url=ready.web_url, claim=ready.claim)
 
     async def _usage(self, asked: Mapping[str, object]) -> UsageReport:
         first = first_day(self._foundation.clock.now(), int_at(asked, "days") or 1)

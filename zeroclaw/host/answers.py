@@ -43,6 +43,7 @@ class Status(Answer, frozen=True):
         dropped: Events of strangers since the start, by channel.
         refused: Messages over a limit since the start, by channel.
         login_url: Logs one browser in; empty if no page is served.
+        claim: A code that makes its sender an operator; empty for none.
     """
 
     version: str = ""
@@ -57,6 +58,7 @@ class Status(Answer, frozen=True):
     dropped: Mapping[str, int] = {}
     refused: Mapping[str, int] = {}
     login_url: str = ""
+    claim: str = ""
 
 
 class Trouble(Answer, frozen=True):

@@ -48,12 +48,13 @@ class Strangers(Struct, eq=False):
     numbers: Numbers
     operators: Callable[[], tuple[Reader, ...]]
     claim: Claim | None = None
+    _printed: str = ""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # --- the first operator --------------------------------------------------------------------
 
     def open_claim(self, channels: Iterable[str]) -> str:
-        """Return a code that makes its first sender in private an operator; for an hour, once.
+        """Return the code that makes its first sender in private an operator; a new one each hour.
 
         Empty if no channel gives out codes, or an operator can be reached anyway.
 
@@ -63,11 +64,12 @@ class Strangers(Struct, eq=False):
         names = tuple(channels)
         if not any(map(self._holds_s, names)) or self.context.people.can_be_reached(names):
             return ""
-        code = self._code()
-        self.claim = pairing.open_claim(
-            code, salt=self.context.ids.token(), now=self.context.clock.now()
-        )
-        return code
+        now = self.context.clock.now()
+        if self.claim is None or now >= self.claim.until:
+            self._printed = self._code()
+            salt = self.context.ids.token()
+            self.claim = pairing.open_claim(self._printed, salt=salt, now=now)
+        return self._printed
 
     def written(self, writes: Iterable[Write]) -> None:
         """Close the claim once an operator is stored."""

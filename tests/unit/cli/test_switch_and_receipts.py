@@ -263,6 +263,7 @@ STATUS: Line = {
     "dropped": {"mail": 4},
     "disk_bytes": 3 * 1024 * 1024 + 1,
     "login_url": "http://127.0.0.1:8420/?login=x",
+    "claim": "ABCD2345",
 }
 
 
@@ -281,6 +282,7 @@ def test_a_status_reads_well() -> None:
         "approvals  3 to answer; `/pending` in a chat lists them",
         "strangers  4 messages dropped on mail",
         "disk       3 MiB",
+        "operator   nobody yet: send ABCD2345 to the bot in a private chat",
         "web page   http://127.0.0.1:8420/?login=x (works once)",
     ]
 

@@ -41,6 +41,18 @@ async def test_an_expired_code_does_nothing(orphan: World) -> None:
         assert await house.rows(RowKind.PERSON) == ()
 
 
+async def test_status_tells_the_code_until_there_is_an_operator(orphan: World) -> None:
+    """A service's greeting is read by nobody; whoever may ask for the status is the operator here."""
+    async with orphan.running() as house:
+        assert (await house.ask("status"))["claim"] == orphan.ready[0].claim
+        await house.advance(3600)
+        code = str((await house.ask("status"))["claim"])
+        assert code != orphan.ready[0].claim
+        await house.say(code, "ada")
+        assert len(await house.rows(RowKind.PERSON)) == 1
+        assert (await house.ask("status"))["claim"] == ""
+
+
 async def test_wrong_guesses_are_silent_and_few(orphan: World) -> None:
     """After five even the right code is not heard from that sender."""
     async with orphan.running() as house:
