@@ -121,6 +121,7 @@ def restore(
     target = directory / FILE_NAME
     fresh = target.with_name(f"{FILE_NAME}.restoring")
     try:
+        _leave_to_owner(lock, directory)
         if target.exists() and not overwrite:
             message = f"`{directory}` holds data already; `--force` replaces it, and it is lost"
             raise StoreUnusable(message)
@@ -223,9 +224,14 @@ def _copy_file(source: Path, to: Path) -> None:
     to.unlink(missing_ok=True)
     descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as writing, source.open("rb") as reading:
-        if os.geteuid() == 0:  # for the user whose directory it is, who has to open it
-            owner = to.parent.stat()
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        _leave_to_owner(descriptor, to.parent)
         shutil.copyfileobj(reading, writing)
         writing.flush()
         os.fsync(writing.fileno())
+
+
+def _leave_to_owner(descriptor: int, directory: Path) -> None:
+    """Give root's new file to the user whose directory it is in, who has to open it."""
+    if os.geteuid() == 0:
+        owner = directory.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)

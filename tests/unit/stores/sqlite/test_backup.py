@@ -232,6 +232,12 @@ def test_what_root_restores_is_its_owners(tmp_path: Path) -> None:
     restore(copy, data, files=FILES, overwrite=True)
     assert {(data / name).stat().st_uid for name in (FILE_NAME, *FILES)} == {65534}
 
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o700)
+    os.chown(empty, 65534, 65534)
+    restore(copy, empty, files=FILES)
+    assert {one.stat().st_uid for one in empty.iterdir()} == {65534}
+
 
 def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> None:
     """Its last commits are in SQLite's log beside it, and would be left behind without a word."""
