@@ -14,13 +14,13 @@ from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
-from channels.discord.decode import DIRECT, Interaction, Me, Taken, author_of, place_of
+from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
 from channels.discord.errors import NotThere, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import Responder
-from channels.discord.lookup import Sent, look, snowflake_at
+from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
 from channels.discord.rest import Rest
-from channels.discord.snowflakes import is_snowflake, snowflake
+from channels.discord.snowflakes import is_snowflake, number_of, snowflake
 from zeroclaw import (
     Address,
     Admit,
@@ -244,14 +244,14 @@ class DiscordChannel:
             case _:
                 writer = self._writers.get(snowflake(data, "id"), "")
                 taken = decode.deleted(data, me, writer, self._parents)
-        if isinstance(taken, Taken):
-            admission = await admitted(admit, taken.envelope, self._context.log)
+        if isinstance(taken, Envelope):
+            admission = await admitted(admit, taken, self._context.log)
             if admission is None:
                 return False
             if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
                 # Only chats with a known person are read back.
                 self._read.setdefault(place_of(data, author_of(data)), 0)
-                await self._begin(taken.envelope)
+                await self._begin(taken)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
         chat, number = place_of(data, author_of(data)), snowflake(data, "id")
@@ -284,7 +284,7 @@ class DiscordChannel:
                 more = f"&before={before}" if before else ""
                 read = partial(self._rest.messages, channel, f"limit={PAGE}{more}")
                 page = await patiently(read, self._context.clock, self._context.log)
-                newer = [one for one in page if int(snowflake(one, "id") or 0) > last]
+                newer = [one for one in page if number_of(one) > last]
                 # Messages of a history lack the server's id. Decoding only checks that there is one.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
                 missed += [Event(name="MESSAGE_CREATE", data={**one, **server}) for one in newer]
@@ -302,7 +302,7 @@ class DiscordChannel:
         theirs = [one for one in missed if author_of(one.data) != self._me.id]
         for one in theirs:
             self._writers[snowflake(one.data, "id")] = author_of(one.data)
-        return sorted(theirs, key=lambda one: int(snowflake(one.data, "id")))
+        return sorted(theirs, key=lambda one: number_of(one.data))
 
     async def _know_of(self, channel: str) -> None:
         """Learn of a server's channel or thread; servers do not tell threads that are archived."""
@@ -442,7 +442,8 @@ class DiscordChannel:
                 return Sent(content=render.plainly(content.caption), file=len(content.content))
             case Card():
                 shown = cards.view(Outcome(card=content, endings=()))
-                return Sent(content=shown.content, buttons=shown.carried)
+                buttons = buttons_of({"components": shown.components})
+                return Sent(content=shown.content, buttons=buttons)
 
     async def _post(
         self,

@@ -54,13 +54,11 @@ class Shown(Value):
         content: The message's text.
         components: The rows of buttons, in the API's form.
         file: The whole calls, if the text has no room for them; empty for none.
-        carried: The data of the buttons.
     """
 
     content: str
     components: list[dict[str, object]]
     file: str = ""
-    carried: frozenset[str] = frozenset()
 
 
 def view(outcome: Outcome) -> Shown:
@@ -73,12 +71,6 @@ def view(outcome: Outcome) -> Shown:
         content=_caption(card, endings) if is_file else _whole(card, endings),
         components=_rows(card, endings),
         file=shared.listed(card) if is_file else "",
-        carried=frozenset(
-            data(call.approval, one)
-            for call in card.calls
-            for one in card.choices
-            if call.approval not in endings and _has_buttons(card, call)
-        ),
     )
 
 
@@ -92,10 +84,7 @@ def line(text: str) -> str:
 
 
 def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
-    words, parts = (
-        CardWords(card.language),
-        [f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**"],
-    )
+    words, parts = CardWords(card.language), [_head(card)]
     for call in card.calls:
         parts.append(f"\n{call.number}\\. **{line(call.tool)}**: {line(call.summary)}")
         parts.append(f"```\n{escape_invisible(call.arguments)}\n```")
@@ -113,19 +102,19 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     """Return one line per call, each cut to an equal share of the message's limit."""
     room = (MOST_UNITS - _HEAD_UNITS) // len(card.calls) - 1
     words = CardWords(card.language)
-    lines = [f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**", escaped(words.in_file())]
+    lines = [_head(card), escaped(words.in_file())]
     for call in card.calls:
-        ended = (
-            f" {escaped(shared.ended(words, endings[call.approval]))}"
-            if call.approval in endings
-            else ""
-        )
-        ended = cut(ended, room // 2)
+        ending = endings.get(call.approval)
+        ended = cut(f" {escaped(shared.ended(words, ending))}" if ending else "", room // 2)
         said = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         # Escaping at most doubles the length, so half of the room is always enough.
         shown = escaped(said) if units(escaped(said)) <= room - units(ended) else ""
         lines.append(f"{shown or escaped(cut(said, (room - units(ended)) // 2))}{ended}")
     return cut("\n".join(lines), MOST_UNITS)
+
+
+def _head(card: Card) -> str:
+    return f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**"
 
 
 # --- buttons and the form ------------------------------------------------------------------------

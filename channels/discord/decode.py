@@ -78,12 +78,6 @@ class Me(Value):
     roles: frozenset[str] = frozenset()
 
 
-class Taken(Value):
-    """An event for ingress."""
-
-    envelope: Envelope
-
-
 class Interaction(Value):
     """A press, a form or a slash command; Discord expects an answer within 3 s.
 
@@ -139,7 +133,7 @@ def read_cursor(written: str) -> tuple[str, int] | None:
 
 def message(
     event: Json, me: Me, parents: Mapping[str, str], heard: Container[str] = _NONE
-) -> Taken | Passed:
+) -> Envelope | Passed:
     """Decode a new message.
 
     Args:
@@ -163,7 +157,7 @@ def message(
     if not said.strip() and not files and not forwarded:
         return Passed(why="without words or files")
     command = None if files or forwarded else command_of(said)
-    envelope = Envelope(
+    return Envelope(
         address=address,
         sender=sender,
         dedup=(f"message/{channel}/{number}",),
@@ -174,10 +168,9 @@ def message(
         position=Position(scope=place_of(event, sender.id), cursor=cursor(channel, number)),
         alone=bool(forwarded),
     )
-    return Taken(envelope=envelope)
 
 
-def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
+def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed:
     """Decode an edit of any message's text; ingress knows which messages it took."""
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
@@ -187,17 +180,16 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Taken | Passed:
     if not said.strip() or (me.servers == "off" and snowflake(event, "guild_id")):
         return Passed(why="an edit without words")
     told = _said(event, said, "", me)
-    envelope = Envelope(
+    return Envelope(
         address=_address(event, me, sender.id, parents, opens=number),
         sender=sender,
         dedup=(f"edit/{channel}/{number}/{version}",),
         body=Edited(message=number, text=told.text, own=told.own),
         sent_at=_instant(event, "edited_timestamp"),
     )
-    return Taken(envelope=envelope)
 
 
-def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Taken | Passed:
+def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Envelope | Passed:
     """Decode the deletion of a message; Discord does not say who the author was.
 
     Args:
@@ -209,13 +201,12 @@ def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Tak
     number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
     if not number or not channel or not writer:
         return Passed(why="a deletion of a message that is not known")
-    envelope = Envelope(
+    return Envelope(
         address=_address(event, me, writer, parents, opens=number),
         sender=Sender(id=writer, verified=True),
         dedup=(f"deleted/{channel}/{number}",),
         body=Deleted(message=number),
     )
-    return Taken(envelope=envelope)
 
 
 def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:

@@ -13,7 +13,7 @@ from channels.discord import cards
 from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotThere
 from channels.discord.rest import Rest
-from channels.discord.snowflakes import is_snowflake, snowflake
+from channels.discord.snowflakes import is_snowflake, number_of, snowflake
 from zeroclaw import (
     Address,
     ChannelLog,
@@ -80,10 +80,7 @@ async def look(
         message = f"`{to.channel}`: it can't be looked for: {error}"
         raise DeliveryUnknown(message) from error
     last = int(before) if is_snowflake(before) else None
-    seen = sorted(
-        (one for one in page if last is None or int(snowflake(one, "id") or 0) < last),
-        key=lambda one: int(snowflake(one, "id") or 0),
-    )
+    seen = sorted((one for one in page if last is None or number_of(one) < last), key=number_of)
     ours = [
         one
         for one in seen
@@ -102,18 +99,22 @@ async def look(
     return LookupResult(since=since, is_over=False), False
 
 
-def _may_be(message: Json, sent: Sent, me: str) -> bool:
-    """Whether a message is ours and matches what was sent; replies to slash commands never do."""
-    is_ours = snowflake(inner(message, "author"), "id") == me
-    if not is_ours or whole(message, "type") not in WRITTEN or message.get("interaction_metadata"):
-        return False
-    files = objects(message, "attachments")
-    buttons = frozenset(
+def buttons_of(message: Json) -> frozenset[str]:
+    """Return the data of the approval buttons of a message, sent or read."""
+    return frozenset(
         text(one, "custom_id")
         for row in objects(message, "components")
         for one in objects(row, "components")
         if cards.read(text(one, "custom_id"))
     )
+
+
+def _may_be(message: Json, sent: Sent, me: str) -> bool:
+    """Whether a message is ours and matches what was sent; replies to slash commands never do."""
+    is_ours = snowflake(inner(message, "author"), "id") == me
+    if not is_ours or whole(message, "type") not in WRITTEN or message.get("interaction_metadata"):
+        return False
+    files, buttons = objects(message, "attachments"), buttons_of(message)
     if sent.buttons or buttons:
         return buttons == sent.buttons
     if sent.is_whole and text(message, "content").strip() != sent.content.strip():

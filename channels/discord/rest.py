@@ -9,12 +9,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from urllib.parse import urlsplit
 
 from channels._remote.fields import Json, as_object, number, objects, parsed, text, whole
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
-from channels._remote.settings import is_near
+from channels._remote.settings import is_safe
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import (
@@ -165,12 +164,8 @@ class Rest:
         Raises:
             ChannelUnavailable: It is no websocket URL, or would send the token in clear to the internet.
         """
-        try:
-            parts = urlsplit(url)
-            host = parts.hostname or ""
-        except ValueError:
-            parts, host = urlsplit(""), ""
-        if parts.scheme == "wss" or (parts.scheme == "ws" and host and is_near(host)):
+        # `wss` relates to `ws` as `https` to `http`.
+        if url.startswith("ws") and is_safe(url.replace("ws", "http", 1)):
             return url
         message = f"`{self.name}`: the server names no gateway"
         raise ChannelUnavailable(message)

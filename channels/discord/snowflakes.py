@@ -11,6 +11,11 @@ def snowflake(value: Json, key: str) -> str:
     return found if isinstance(found, str) and is_snowflake(found) else ""
 
 
+def number_of(message: Json) -> int:
+    """Return a message's id as a number, which orders messages by time; 0 for none."""
+    return int(snowflake(message, "id") or 0)
+
+
 def is_snowflake(found: str) -> bool:
     """Whether a text has the form of a Discord id."""
     return found.isascii() and found.isdecimal() and len(found) <= _MOST_DIGITS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from channels._remote.fields import Json, number, objects, parsed, text
 from channels.discord import cards, decode
-from channels.discord.decode import Interaction, Me, Passed, Taken
+from channels.discord.decode import Interaction, Me, Passed
 from channels.discord.snowflakes import is_snowflake
 from zeroclaw import (
     Address,
@@ -47,8 +47,8 @@ def in_server(**fields: object) -> Json:
 
 def envelope(event: Json, me: Me = ME) -> Envelope:
     taken = decode.message(event, me, {"21": "20"})
-    assert isinstance(taken, Taken)
-    return taken.envelope
+    assert isinstance(taken, Envelope)
+    return taken
 
 
 def said(event: Json, me: Me = ME) -> Said:
@@ -113,17 +113,17 @@ def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
         why="in a server, to somebody else"
     )
     taken = decode.message(within, threads, {"21": "20"}, heard={"21"})
-    assert isinstance(taken, Taken)
-    assert taken.envelope.address == replace(SERVER, thread="21")
-    assert taken.envelope.position == Position(scope="21", cursor="21/2")
+    assert isinstance(taken, Envelope)
+    assert taken.address == replace(SERVER, thread="21")
+    assert taken.position == Position(scope="21", cursor="21/2")
     changed = decode.edited({**called, "edited_timestamp": "2026-01-01T12:00:00"}, threads, {})
     gone = decode.deleted(
         {"id": "2", "channel_id": "21", "guild_id": "3"}, threads, "7", {"21": "20"}
     )
-    assert isinstance(changed, Taken)
-    assert isinstance(gone, Taken)
-    assert changed.envelope.address == replace(SERVER, thread="1")
-    assert gone.envelope.address == replace(SERVER, thread="21")
+    assert isinstance(changed, Envelope)
+    assert isinstance(gone, Envelope)
+    assert changed.address == replace(SERVER, thread="1")
+    assert gone.address == replace(SERVER, thread="21")
     assert envelope(message(), threads).address == DIRECT
 
 
@@ -208,10 +208,10 @@ def test_files_are_known_by_where_they_stand() -> None:
 def test_an_edit_carries_its_version() -> None:
     event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
     taken = decode.edited(event, ME, {})
-    assert isinstance(taken, Taken)
-    assert taken.envelope.body == Edited(message="1", text="bye")
-    assert taken.envelope.dedup == ("edit/10/1/2026-01-01T12:00:00",)
-    assert taken.envelope.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert isinstance(taken, Envelope)
+    assert taken.body == Edited(message="1", text="bye")
+    assert taken.dedup == ("edit/10/1/2026-01-01T12:00:00",)
+    assert taken.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Me, why: str)
 def test_a_deletion_is_its_writers() -> None:
     """Discord does not say whose message it was, so one that is not remembered is passed over."""
     taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})
-    assert isinstance(taken, Taken)
-    assert taken.envelope.body == Deleted(message="1")
-    assert (taken.envelope.address, taken.envelope.sender.id) == (SERVER, "7")
+    assert isinstance(taken, Envelope)
+    assert taken.body == Deleted(message="1")
+    assert (taken.address, taken.sender.id) == (SERVER, "7")
     passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
     assert passed == Passed(why="a deletion of a message that is not known")
 
