@@ -67,6 +67,10 @@ def test_deny_beats_ask_beats_allow(statements: tuple[Statement, ...], expected:
             (ALLOW, statement("d", "deny", principals=("web:8",))), True, id="others are denied"
         ),
         pytest.param((statement("d", "allow", actions=("command:*",)),), False, id="of commands"),
+        pytest.param((statement("d", "allow", actions=("tool:other",)),), False, id="of another"),
+        pytest.param(
+            (ALLOW, statement("d", "deny", actions=("tool:other",))), True, id="another is denied"
+        ),
     ],
 )
 def test_whether_any_call_of_a_tool_could_run(
