@@ -232,11 +232,8 @@ def mail(
     if file := words.file:
         kind = file.media_type if _KIND.fullmatch(file.media_type) else "application/octet-stream"
         message.make_mixed(f"{boundary}_0")
-        named = (
-            "utf-8",
-            "",
-            _storable(file.name),
-        )  # otherwise a line break in it would end the header
+        # With a charset it is encoded, so no line break in it ends the header.
+        named = ("utf-8", "", _storable(file.name))
         message.add_attachment(file.content, *kind.split("/"), filename=named)
     message["From"] = formataddr((settings.name, settings.address))
     message["To"] = to

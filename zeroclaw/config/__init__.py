@@ -21,10 +21,7 @@ def table_of(text: str) -> dict[str, object]:
     try:
         table = tomllib.loads(text)
         unfit = tuple(_unfit(table, ""))
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of thousands of digits has no error of its own
+    except (ValueError, RecursionError) as error:  # also of a number of thousands of digits
         raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
     if unfit:
         raise ConfigError(tuple(f"{path}: has a NUL, or is not UTF-8 text" for path in unfit))

@@ -9,16 +9,8 @@ from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal, Protocol, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.json_fields import is_object
@@ -75,7 +67,6 @@ _HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.
 
 
 _NUMBERS = frozenset[object]({int, float})
-_NO_NUMBER = PydanticCustomError("no_number", "should be a number, not true or false")
 
 
 class Settings(BaseModel):
@@ -90,15 +81,16 @@ class Settings(BaseModel):
     @classmethod
     def _no_number_is_true_or_false(cls, table: object) -> object:
         """Refuse them: pydantic takes `true` for 1, and chats would be kept for one day."""
-        given = table if is_object(table) else {}
-        if wrong := [
-            InitErrorDetails(type=_NO_NUMBER, loc=(key,), input=value)
-            for key, value in given.items()
+        if not is_object(table):
+            return table
+        wrong = (
+            key
+            for key, value in table.items()
             if isinstance(value, bool) and key in cls.model_fields
             if _NUMBERS & {kind := cls.model_fields[key].annotation, *get_args(kind)}
-        ]:
-            raise ValidationError.from_exception_data(cls.__name__, wrong)
-        return table
+        )
+        # A list is refused like any other value, so that the table's other faults are found as well.
+        return {**table, **dict.fromkeys(wrong, ())}
 
 
 def endpoint_url(url: str) -> str:

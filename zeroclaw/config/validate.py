@@ -20,6 +20,8 @@ _SENTENCES = {
     "missing": "field required",
     "too_short": "should not be empty",
     "tuple_type": "should be a list",
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
     "dict_type": "should be a table",
     "model_type": "should be a table",
     # The one dataclass of the settings is `SecretReference`.

@@ -89,18 +89,27 @@ resources = ["file:{tmp_path}/circle/x"]
 
 
 @pytest.mark.parametrize(
-    ("table", "key"),
+    ("table", "key", "kind"),
     [
-        ("retention", "messages_days"),
-        ("approvals", "timeout_s"),
-        ("provider", "context_tokens"),
-        ("channels.web.rate", "person_burst"),
+        ("retention", "messages_days", "whole "),
+        ("approvals", "timeout_s", ""),
+        ("provider", "context_tokens", "whole "),
+        ("channels.web.rate", "person_burst", "whole "),
     ],
 )
-def test_a_yes_is_no_number(table: str, key: str) -> None:
+def test_a_yes_is_no_number(table: str, key: str, kind: str) -> None:
     """Else it would be a 1, and all chats but those of a day be deleted (P10)."""
     (fault,) = faults_in(f"[{table}]\n{key} = true", environment={})
-    assert fault == f"{table}.{key}: should be a number, not true or false"
+    assert fault == f"{table}.{key}: should be a {kind}number"
+
+
+def test_a_yes_hides_no_other_fault_of_its_table() -> None:
+    """All are told at once (P10)."""
+    text = '[retention]\nmessages_days = true\nmax_disk_mb = "x"\nmessage_days = 1'
+    places = [fault.partition(":")[0] for fault in faults_in(text, environment={})]
+    assert sorted(places) == [
+        f"retention.{key}" for key in ("max_disk_mb", "message_days", "messages_days")
+    ]
 
 
 def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
