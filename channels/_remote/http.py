@@ -70,6 +70,11 @@ class Http:
         self._network = Network(os.environ, asyncio.to_thread, tls)
         self._session: aiohttp.ClientSession | None = None
 
+    @property
+    def unreadable(self) -> str:
+        """The message of the error to raise for an answer in an unknown form."""
+        return f"`{self.name}`: an answer that can't be read"
+
     async def aclose(self) -> None:
         """Close every connection for good; safe to call twice."""
         self.closed.set()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from zeroclaw import Budget, Capabilities, replace
+from zeroclaw import Budget, Capabilities, NotSupported, replace
 
 FASTEST_EDIT_S = 0.05
 """Edit interval with `limits = "off"`: as often as the eye can follow."""
@@ -28,6 +28,17 @@ def is_near(host: str) -> bool:
         return ip_address(host).is_private
     except ValueError:
         return "." not in host or host.endswith((".local", ".internal", ".lan"))
+
+
+def check_lookup(channel: str, can: Capabilities) -> None:
+    """Check that the settings allow to look for messages.
+
+    Raises:
+        NotSupported: They do not.
+    """
+    if not can.can_lookup:
+        message = f"`{channel}` is told not to look for messages"
+        raise NotSupported(message)
 
 
 class RemoteSettings(BaseModel):

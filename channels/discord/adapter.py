@@ -13,6 +13,7 @@ from channels._remote.intake import admitted
 from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size
+from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
 from channels.discord.errors import NotThere, ThreadExists
@@ -347,7 +348,7 @@ class DiscordChannel:
 
     def mark(self, to: Address) -> str:
         """Return the newest known message of a chat, or an id before any message sent now."""
-        self._needs_lookup()
+        check_lookup(self.name, self.capabilities)
         newest = self._newest.get(_where(self._ours(to)))
         return str(newest or snowflake_at(self._context.clock.now(), MARK_SLACK_S))
 
@@ -355,7 +356,7 @@ class DiscordChannel:
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         """Read one page of the chat's history; see `lookup.py`."""
-        self._needs_lookup()
+        check_lookup(self.name, self.capabilities)
         sent = self._sent(content)
         channel = await self._channel_of(self._ours(to))
         rest, log = self._rest, self._context.log
@@ -473,8 +474,7 @@ class DiscordChannel:
         posted = await self._rest.call("POST", f"/channels/{channel}/messages", message, file=file)
         number = snowflake(as_object(posted), "id")
         if not number:
-            error = f"`{self.name}`: an answer that can't be read"
-            raise DeliveryUnknown(error)
+            raise DeliveryUnknown(self._rest.http.unreadable)
         self._saw(_where(to), channel, int(number))
         return MessageRef(address=to, message=number)
 
@@ -483,11 +483,6 @@ class DiscordChannel:
         await self._rest.call("PATCH", await self._path_of(ref), changed)
 
     # --- addresses -------------------------------------------------------------------------------
-
-    def _needs_lookup(self) -> None:
-        if not self.capabilities.can_lookup:
-            message = f"`{self.name}` is told not to look for messages"
-            raise NotSupported(message)
 
     def _ours(self, place: Address) -> Address:
         if place.thread is not None and not self.capabilities.has_threads:
@@ -515,8 +510,7 @@ class DiscordChannel:
         )
         channel = snowflake(opened, "id")
         if not channel:
-            message = f"`{self.name}`: an answer that can't be read"
-            raise ChannelUnavailable(message)
+            raise ChannelUnavailable(self._rest.http.unreadable)
         self._direct[place.chat] = channel
         self._people[channel] = person
         return channel

@@ -112,7 +112,7 @@ class Rest:
             raise refused(self.name, answer.status, answer.content, answer.headers)
         found = parsed(answer.content)
         if found is None and answer.content:
-            raise DeliveryUnknown(self._unreadable)
+            raise DeliveryUnknown(self.http.unreadable)
         return found
 
     async def read(self, path: str) -> object:
@@ -124,12 +124,8 @@ class Rest:
         """Read one page of a channel's history."""
         told: Json = {"found": await self.read(f"/channels/{channel}/messages?{query}")}
         if not isinstance(told["found"], list):
-            raise ChannelUnavailable(self._unreadable)
+            raise ChannelUnavailable(self.http.unreadable)
         return objects(told, "found")
-
-    @property
-    def _unreadable(self) -> str:
-        return f"`{self.name}`: an answer that can't be read"
 
     async def me(self) -> Json:
         """Return the bot's user.

@@ -11,6 +11,7 @@ from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import check_size, cut
+from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Streaming
 from channels.slack.decode import (
@@ -374,7 +375,7 @@ class SlackChannel:
 
     def mark(self, to: Address) -> str:
         """Return the newest known message of a chat, or a timestamp before any message sent now."""
-        self._needs_lookup()
+        check_lookup(self.name, self.capabilities)
         if newest := self._newest.get(self._ours(to).chat):
             return newest
         return f"{int(self._context.clock.now().timestamp() - MARK_SLACK_S)}.000000"
@@ -387,7 +388,7 @@ class SlackChannel:
         The message found may be an earlier draft of the content with the same key; then the next
         call edits it.
         """
-        self._needs_lookup()
+        check_lookup(self.name, self.capabilities)
         mark, _, more = since.partition("/")
         pages, _, cursor = more.partition("/")
         looked = int(pages) if pages.isascii() and pages.isdecimal() else 0
@@ -561,8 +562,7 @@ class SlackChannel:
         posted = await self._calls.call("chat.postMessage", message)
         ts = text(posted, "ts")
         if not is_ts(ts):
-            error = f"`{self.name}`: an answer that can't be read"
-            raise DeliveryUnknown(error)
+            raise DeliveryUnknown(self._calls.http.unreadable)
         self._newest[to.chat] = ts
         return MessageRef(address=to, message=ts)
 
@@ -586,11 +586,6 @@ class SlackChannel:
 
     # --- addresses -------------------------------------------------------------------------------
 
-    def _needs_lookup(self) -> None:
-        if not self.capabilities.can_lookup:
-            message = f"`{self.name}` is told not to look for messages"
-            raise NotSupported(message)
-
     def _ours(self, place: Address) -> Address:
         thread = place.thread
         if not is_id(place.chat.removeprefix(DIRECT)) or not (thread is None or is_ts(thread)):
@@ -609,8 +604,7 @@ class SlackChannel:
         opened = await self._calls.read("conversations.open", {"users": person})
         channel = text(inner(opened, "channel"), "id")
         if not is_id(channel):
-            message = f"`{self.name}`: an answer that can't be read"
-            raise ChannelUnavailable(message)
+            raise ChannelUnavailable(self._calls.http.unreadable)
         self._direct[place.chat] = channel
         return channel
 

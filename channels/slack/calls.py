@@ -189,8 +189,7 @@ class Calls:
             found, looks = await self.file(number), looks + 1
         link = text(found, "permalink")
         if not _LINK.fullmatch(link):
-            message = f"`{self.name}`: an answer that can't be read"
-            raise ChannelUnavailable(message)
+            raise ChannelUnavailable(self.http.unreadable)
         return link
 
     async def file(self, number: str) -> Json:

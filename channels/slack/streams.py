@@ -99,8 +99,7 @@ class Streams:
             return ""
         ts = text(begun, "ts")
         if not is_ts(ts):
-            message = f"`{self._calls.name}`: an answer that can't be read"
-            raise DeliveryUnknown(message)
+            raise DeliveryUnknown(self._calls.http.unreadable)
         self._open[ts] = _Stream(channel=channel, thread=thread, said=said, begun_at=at, told_at=at)
         self._begun.set()
         return ts

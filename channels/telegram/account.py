@@ -121,7 +121,7 @@ class Account:
             found = await self.call(method, there, file=file)
         number = whole(as_object(found), "message_id")
         if number is None:
-            raise DeliveryUnknown(self._unreadable)
+            raise DeliveryUnknown(self.http.unreadable)
         return MessageRef(address=to, message=str(number))
 
     async def changed(self, method: str, parameters: Json) -> None:
@@ -148,12 +148,8 @@ class Account:
 
     def _object(self, found: object) -> Json:
         if not isinstance(found, dict):
-            raise ChannelUnavailable(self._unreadable)
+            raise ChannelUnavailable(self.http.unreadable)
         return as_object(cast("object", found))
-
-    @property
-    def _unreadable(self) -> str:
-        return f"`{self.name}`: an answer that can't be read"
 
     # --- its identity and updates ----------------------------------------------------------------
 
@@ -207,7 +203,7 @@ class Account:
         more_s = POLL_S + _POLL_SLACK_S - READ_S
         found = await self._about_the_token("getUpdates" + _POLLED + since, more_s=more_s)
         if not isinstance(found, list):
-            raise ChannelUnavailable(self._unreadable)
+            raise ChannelUnavailable(self.http.unreadable)
         return cast("list[object]", found)
 
     # --- its files -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from channels._remote.cards import unmarked
 from channels._remote.fields import text
 from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
+from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
 from channels.telegram.decode import Me, Passed, Taken
@@ -147,7 +148,7 @@ class TelegramChannel:
 
     def mark(self, to: Address) -> str:
         """Return the newest known id of the chat's counter as a mark."""
-        self._needs_look()
+        check_lookup(self.name, self.capabilities)
         # No check of the address here: the send that follows refuses an invalid one.
         return self._lookup.mark(to)
 
@@ -155,7 +156,7 @@ class TelegramChannel:
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         """Probe one id; see `lookup.py`."""
-        self._needs_look()
+        check_lookup(self.name, self.capabilities)
         return await self._lookup.lookup(
             self._ours(to), content, since=since, apart=apart, before=before
         )
@@ -219,11 +220,6 @@ class TelegramChannel:
         return ref
 
     # --- addresses -------------------------------------------------------------------------------
-
-    def _needs_look(self) -> None:
-        if not self.capabilities.can_lookup:
-            message = f"`{self.name}` is told not to look for messages"
-            raise NotSupported(message)
 
     def _ours(self, place: Address) -> Address:
         chat, thread = place.chat.removeprefix("-"), place.thread
