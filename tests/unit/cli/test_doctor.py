@@ -160,6 +160,14 @@ def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: s
     assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
 
 
+def test_data_in_the_place_of_which_a_file_stands_are_one_line(tmp_path: Path) -> None:
+    """To own it would not help."""
+    (tmp_path / "data").touch(0o600)
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    fault = f"`{tmp_path / 'data'}` is no directory; name another `data_dir`"
+    assert (code, told["permissions"]) == (1, ("fail", f"{fault}; "))
+
+
 async def test_a_port_that_another_program_has_is_told(tmp_path: Path) -> None:
     """No daemon starts then; a running one has it itself."""
     (tmp_path / "data").mkdir()

@@ -280,7 +280,7 @@ def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
     loose, text = [*_secrets_faults(config)], "no data yet"
     if data is not None:
         loose += _unwritable(data)
-        if _is_there(data):
+        if _is_there(data) and data.is_dir():
             loose, text = [*loose, *_reachable_in(data)], "only this user can reach them"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
 
