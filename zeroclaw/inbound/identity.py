@@ -121,7 +121,7 @@ class People:
         self._local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
-        self._revoked: dict[str, Known] | None = None
+        self._revoked: tuple[int, Mapping[str, Known]] = (0, {})
         self.version = 0
         self.apply_config(config)
 
@@ -148,9 +148,8 @@ class People:
 
     def learn(self, known: Known) -> None:
         """Add what is stored about a person."""
-        self.version += 1
         self._stored[known.id] = known
-        self._revoked = None
+        self.version += 1
 
     def learn_choice(self, chosen: Chosen) -> None:
         """Add the language that a person chose."""
@@ -177,9 +176,8 @@ class People:
                     self.learn(PEOPLE.of(write))
                     changed = True
                 case Delete(kind=RowKind.PERSON):
-                    self.version += 1
                     self._stored.pop(write.key, None)
-                    self._revoked = None
+                    self.version += 1
                     changed = True
                 case _:
                     pass
@@ -188,7 +186,7 @@ class People:
     @property
     def stored(self) -> tuple[Known, ...]:
         """All stored people, by id."""
-        return tuple(self._stored[key] for key in sorted(self._stored))
+        return tuple(one for _, one in sorted(self._stored.items()))
 
     @property
     def revoked(self) -> frozenset[str]:
@@ -207,10 +205,14 @@ class People:
 
     def _decisions(self) -> Mapping[str, Known]:
         """Return the revocations by each id that a person has or had; the oldest of several."""
-        if self._revoked is None:
-            out = [one for one in self._stored.values() if one.state == "revoked"]
-            self._revoked = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
-        return self._revoked
+        version, found = self._revoked
+        if version != self.version:
+            # Read before the people: this may be a thread of the gate, and one is revoked meanwhile.
+            version = self.version
+            out = [one for one in list(self._stored.values()) if one.state == "revoked"]
+            found = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
+            self._revoked = version, found
+        return found
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
         """Return the ids that the configuration gives to one of its people, else none."""

@@ -1,5 +1,6 @@
 """Who is this: the configuration and what was decided since, together."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -272,3 +273,21 @@ def test_another_configuration_leaves_what_is_stored() -> None:
     assert (made.local, made.language) == (("web",), "de")
     assert made.by_now(principal("cleo")).id == "person:cleo"
     assert made.by_now(principal("ben", name="ben")).id == "person:ben"
+
+
+def test_who_is_revoked_while_others_are_looked_up_is_out() -> None:
+    """The gate looks up approvers of long calls in a thread; what that read before is not kept (P4)."""
+    made = people()
+
+    class Meanwhile(tuple[str, ...]):
+        """Ids that are being read when Cleo is revoked."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[str]:
+            made.learn(known("chat:cleo", "revoked"))
+            return iter(())
+
+    made.learn(replace(known("chat:dora", "revoked"), ids=Meanwhile()))
+    assert made.is_revoked("chat", "dora")
+    assert admitted(made, "cleo") is None
