@@ -21,10 +21,10 @@ async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admissi
 class ShortAnswers:
     """Sends toasts and the like in the background; a failed one is logged and not retried."""
 
-    def __init__(self, log: ChannelLog, event: str, most: int = MOST_ANSWERS) -> None:
-        """Log failures as `event`, and send at most `most` concurrently."""
+    def __init__(self, log: ChannelLog, event: str) -> None:
+        """Log failures as `event`."""
         self._log, self._event = log, event
-        self._under_way = asyncio.Semaphore(most)
+        self._under_way = asyncio.Semaphore(MOST_ANSWERS)
 
     def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[object]]) -> None:
         """Start to send an answer, or drop it if too many are being sent; never waits."""

@@ -10,7 +10,7 @@ import pytest
 from channels._remote import lanes
 from channels._remote.fields import moment, utc
 from channels._remote.http import Http
-from channels._remote.intake import ShortAnswers, admitted
+from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
 from channels._remote.kept import STEADY_S, WAITS_S, Ended, keep_connected
 from channels._remote.lanes import AGAIN_S, Lanes, patiently
 from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
@@ -162,7 +162,7 @@ async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
 
 async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told() -> None:
     log, given, free = Facts(), list[int](), asyncio.Event()
-    answers = ShortAnswers(log, "toast_lost", most=2)
+    answers = ShortAnswers(log, "toast_lost")
 
     async def give() -> None:
         given.append(len(given))
@@ -171,15 +171,15 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
         raise ChannelUnavailable(message)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(3):
+        for _ in range(MOST_ANSWERS + 1):
             answers.begin(group, give)
             await asyncio.sleep(0)
-        assert given == [0, 1]
+        assert given == list(range(MOST_ANSWERS))
         free.set()
-    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * 2
+    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * MOST_ANSWERS
     async with asyncio.TaskGroup() as group:
         answers.begin(group, give)
-    assert given == [0, 1, 2]
+    assert given == list(range(MOST_ANSWERS + 1))
 
 
 # --- connections ----------------------------------------------------------------------------------
