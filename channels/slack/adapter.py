@@ -67,7 +67,7 @@ from zeroclaw import (
 MOST_KNOWN = 10_000
 """Entries of each cache of chats or people; the oldest are dropped."""
 MOST_MISSED = 1_000
-"""Limit on messages read back from a chat or thread after an absence; up to one page more."""
+"""Limit on messages read back from a chat or thread after an absence, the newest."""
 PAGE = 200
 MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
@@ -313,20 +313,25 @@ class SlackChannel:
         return sorted(roots, key=order)[-MOST_THREADS:]
 
     async def _since(self, after: str, channel: str, thread: str) -> list[Json]:
-        """Read a chat's newer messages, newest page first, or a thread's, oldest page first."""
+        """Read the messages of a chat or thread after one, at most the newest `MOST_MISSED`.
+
+        Slack gives a chat's newest page first, and a thread's oldest: a thread is read to its end.
+        """
         found: list[Json] = []
+        count = 0
         asked = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
         method = "conversations.replies" if thread else "conversations.history"
         cursor: str | None = ""
-        while cursor is not None and len(found) < MOST_MISSED:
+        while cursor is not None and (thread or count < MOST_MISSED):
             read = partial(self._calls.read, method, {**asked, "cursor": cursor or None})
             page = await patiently(read, self._context.clock, self._context.log)
-            found += [
-                one for one in objects(page, "messages") if order(text(one, "ts")) > order(after)
-            ]
+            told = objects(page, "messages")
+            newer = [one for one in told if order(text(one, "ts")) > order(after)]
+            count += len(newer)
+            found = sorted([*found, *newer], key=lambda one: order(text(one, "ts")))[-MOST_MISSED:]
             cursor = text(inner(page, "response_metadata"), "next_cursor") or None
-        if cursor is not None:
-            self._context.log("history_cut", read=len(found), level="warning")
+        if cursor is not None or count > MOST_MISSED:
+            self._context.log("history_cut", read=count, level="warning")
         return found
 
     # --- sending ---------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from channels.slack.calls import LOOK_S, MOST_LOOKS, check
 from channels.slack.decode import MOST_THREADS
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import linked, text_block
-from tests.contract.channel_suite import Desk, Standing, receiving
+from tests.contract.channel_suite import Desk, Standing, noting, receiving
 from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
-from tests.contract.loopback_harness import no_transcript
+from tests.contract.loopback_harness import no_log, no_transcript
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -30,6 +30,7 @@ from zeroclaw import (
     Answered,
     Attachment,
     Channel,
+    ChannelLog,
     ChannelRejected,
     ChannelUnauthorized,
     ChannelUnavailable,
@@ -72,10 +73,11 @@ async def stage(
     settings: SlackSettings = SETTINGS,
     positions: Mapping[str, str] | None = None,
     transcript: Transcript = no_transcript,
+    log: ChannelLog = no_log,
 ) -> AsyncGenerator[Stage]:
     clock = ManualClock()
     context = slack_context(slack, clock, settings, positions=positions)
-    channel = SlackChannel(replace(context, transcript=transcript))
+    channel = SlackChannel(replace(context, transcript=transcript, log=log))
     async with receiving(channel, admit):
         yield Stage(slack=slack, channel=channel, clock=clock)
 
@@ -312,6 +314,28 @@ async def test_a_long_thread_is_read_back_to_its_end(monkeypatch: pytest.MonkeyP
         async with stage(slack, desk.admit, positions=desk.positions):
             await desk.holds(6)
         assert said(desk)[1:] == [Said(text=str(number)) for number in range(5)]
+
+
+async def test_of_a_thread_that_is_too_long_the_newest_is_read_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slack gives the oldest first; what is too far back is told to the log."""
+    monkeypatch.setattr(adapter, "PAGE", 2)
+    monkeypatch.setattr(adapter, "MOST_MISSED", 3)
+    desk, facts = Desk(), list[str]()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        async with stage(slack, desk.admit):
+            first = await ann.says("@zeroclaw hello", channel=team)
+            await first.confirmed.wait()
+        for number in range(7):
+            await ann.says(str(number), channel=team, thread=first.ts)
+        slack.waiting.clear()  # Slack has given up sending them
+        async with stage(slack, desk.admit, positions=desk.positions, log=noting(facts)):
+            await desk.holds(4)
+        assert said(desk)[1:] == [Said(text=str(number)) for number in (4, 5, 6)]
+        assert str(facts).count("history_cut") == 1
 
 
 async def test_a_thread_begun_with_the_assistant_while_nobody_listened_is_read_back() -> None:
