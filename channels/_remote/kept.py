@@ -48,7 +48,7 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
             if http.closed.is_set() or isinstance(error, RateLimited):
                 raise  # a long wait must be visible: the channel is not up meanwhile
             end = Ended(why=str(error))
-        is_steady = end.is_planned or clock.monotonic() - began >= STEADY_S
+        is_steady = clock.monotonic() - began >= STEADY_S
         tries = 0 if end.was_up and is_steady else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):
             why = end.why.removeprefix(f"`{http.name}`: ")

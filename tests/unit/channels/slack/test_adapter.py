@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from pydantic import ValidationError
 
-from channels._remote.kept import WAITS_S
+from channels._remote.kept import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check
@@ -204,6 +204,7 @@ async def test_a_move_that_fails_at_first_has_histories_read() -> None:
         await (await ann.says("one")).confirmed.wait()
         slack.will("apps.connections.open", Fault(status=503), Fault(status=503))
         tries = slack.calls.count("apps.connections.open")
+        await here.clock.advance(STEADY_S)
         await slack.moves()
         await slack.until(lambda: slack.calls.count("apps.connections.open") == tries + 2)
         await ann.says("two")
@@ -280,6 +281,17 @@ async def test_a_thread_that_can_not_be_read_back_is_the_bots_and_holds_up_nobod
         lunch = await ann.says("lunch?", channel=team)
         await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
         assert said(desk) == [Said(text="pizza")]
+
+
+async def test_a_thread_that_was_other_peoples_is_the_bots_from_a_mention_on() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        lunch = await ann.says("lunch?", channel=team)
+        for text in ("pizza", "@zeroclaw pizza or pasta?", "so?"):
+            await (await ann.says(text, channel=team, thread=lunch.ts)).confirmed.wait()
+        assert said(desk) == [Said(text="pizza or pasta?"), Said(text="so?")]
 
 
 async def test_threads_are_read_back_after_a_restart() -> None:
