@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 
@@ -455,8 +454,11 @@ class SlackChannel:
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        with suppress(_Gone):
+        try:
             await self._of_message("chat.delete", ref, {})
+        except ChannelRejected as error:
+            if not error.gone:
+                raise
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
@@ -516,9 +518,8 @@ class SlackChannel:
         before = self._newest.get(to.chat)
         shown = {"channel_id": channel, "thread_ts": thread}
         await self._calls.read(_AT_WORK, {**shown, "status": status})
-        if (
-            status and self._newest.get(to.chat) != before
-        ):  # our message was posted before the status, so it would not clear it
+        # A message of ours that was posted before the status would not clear it.
+        if status and self._newest.get(to.chat) != before:
             await self._calls.read(_AT_WORK, {**shown, "status": ""})
 
     def direct_address(self, sender: str) -> Address | None:
@@ -577,17 +578,14 @@ class SlackChannel:
     async def _of_message(self, method: str, ref: MessageRef, body: Mapping[str, object]) -> None:
         if not is_ts(ref.message):
             message = f"`{self.name}` has no message `{ref.message[:50]}`"
-            raise _Gone(message, gone=True)
+            raise ChannelRejected(message, gone=True)
         channel = await self._channel_of(self._ours(ref.address))
+        said = {**body, "channel": channel, "ts": ref.message}
         try:
-            said = {**body, "channel": channel, "ts": ref.message}
-            try:
-                await self._calls.call(method, said)
-            except Streaming:
-                await self._streams.stop(channel, ref.message)
-                await self._calls.call(method, said)
-        except ChannelRejected as error:
-            raise (_Gone(str(error), gone=True) if error.gone else error) from error
+            await self._calls.call(method, said)
+        except Streaming:
+            await self._streams.stop(channel, ref.message)
+            await self._calls.call(method, said)
 
     # --- addresses -------------------------------------------------------------------------------
 
@@ -612,10 +610,6 @@ class SlackChannel:
             raise ChannelUnavailable(self._calls.http.unreadable)
         self._direct[place.chat] = channel
         return channel
-
-
-class _Gone(ChannelRejected):
-    """Raised when a message no longer exists."""
 
 
 def _card(outcome: Outcome, link: str) -> dict[str, object]:
