@@ -18,7 +18,7 @@ from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
 from channels.discord.errors import NotThere, ThreadExists
 from channels.discord.gateway import Gateway, intents
-from channels.discord.interactions import Responder
+from channels.discord.interactions import NOBODY, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
@@ -60,8 +60,6 @@ MOST_NAME, DAY_MIN = 100, 1440
 """Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
 MARK_SLACK_S = 600.0
 """How far the local clock may be ahead of Discord's."""
-_NOBODY: Mapping[str, object] = {"parse": []}
-"""Allowed Mentions, read 2026-11: no text pings anybody."""
 _NO_EMBEDS = 1 << 2
 """Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
 
@@ -144,10 +142,7 @@ class DiscordChannel:
                     elif (done := self._done(data)) is not None:
                         responder.begin(group, done)
 
-                wanted = intents(
-                    servers=self._settings.servers != "off", content=self._settings.reads_everything
-                )
-                gateway = Gateway(self._rest, wanted, on_event)
+                gateway = Gateway(self._rest, intents(self._settings), on_event)
                 await keep_connected(gateway.hear, self._rest.http, clock, log)
         except* ChannelUnavailable:
             if not self._rest.http.closed.is_set():  # `aclose` cuts the open connection
@@ -462,7 +457,7 @@ class DiscordChannel:
         nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
         message = {
             **body,
-            "allowed_mentions": _NOBODY,
+            "allowed_mentions": NOBODY,
             "flags": self._flags,
             "nonce": nonce,  # at most 25 characters; Create Message, read 2026-11
             "enforce_nonce": True,
@@ -479,7 +474,7 @@ class DiscordChannel:
         return MessageRef(address=to, message=number)
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
-        changed = {**body, "allowed_mentions": _NOBODY, "flags": self._flags}
+        changed = {**body, "allowed_mentions": NOBODY, "flags": self._flags}
         await self._rest.call("PATCH", await self._path_of(ref), changed)
 
     # --- addresses -------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from channels._remote.fields import Json, as_object
 from channels._remote.http import BROKEN, CONNECT_S, Websocket
 from channels._remote.kept import Ended
+from channels.discord import DiscordSettings
 from channels.discord.errors import closed
 from channels.discord.rest import Rest
 
@@ -52,9 +53,10 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 OnEvent = Callable[[str, Json], None]
 
 
-def intents(*, servers: bool, content: bool) -> int:
+def intents(settings: DiscordSettings) -> int:
     """Return the smallest set of intents for what the bot has to receive."""
-    return _DIRECT_MESSAGES | (_SERVERS | _SERVER_MESSAGES) * servers | _CONTENT * content
+    in_servers = (_SERVERS | _SERVER_MESSAGES) * (settings.servers != "off")
+    return _DIRECT_MESSAGES | in_servers | _CONTENT * settings.reads_everything
 
 
 class _Socket(DiscordWebSocket):

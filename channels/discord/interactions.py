@@ -41,7 +41,8 @@ MOST_AT_ONCE = 64
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
 _FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
-_NOBODY: Mapping[str, object] = {"parse": []}
+NOBODY: Mapping[str, object] = {"parse": []}
+"""Allowed Mentions, read 2026-11: no text pings anybody."""
 MOST_ECHO_CHARS = 1_800
 
 
@@ -141,7 +142,7 @@ def _first(
         # Discord shows others that the command was used, but not the question.
         quoted = cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
-        return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": _NOBODY}}
+        return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": NOBODY}}
     return _said("✅")
 
 
@@ -153,5 +154,5 @@ def _later(what: Interaction) -> Mapping[str, object]:
 
 def _said(text: str) -> Mapping[str, Mapping[str, object] | int]:
     """Return the response that shows a line of the runtime's only to the person."""
-    data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": _NOBODY}
+    data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": NOBODY}
     return {"type": _MESSAGE, "data": data}
