@@ -58,6 +58,8 @@ def read_mail(data: bytes, asked: ReadRequest) -> Reply:
 
     Below stand the names of its files, and its other headers. Nothing in it is verified.
     """
+    if any(data.startswith(mark) for mark, _, _ in _MARKS):  # an editor has saved it
+        data = decoded(data).text.encode()
     mail = parse_mail(data)
     headers = [
         (name, f"{name.title()}: {plain_header(value)}")

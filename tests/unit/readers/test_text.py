@@ -171,6 +171,13 @@ def test_what_is_called_a_mail_and_is_none_is_read_as_text() -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_mail_that_an_editor_saved_with_a_byte_order_mark_is_read(encoding: str) -> None:
+    mail = f"Subject: hi\nContent-Transfer-Encoding: 8bit\n\n{SAID}".encode(encoding)
+    reply = read_mail(mail, ReadRequest(reader="mail"))
+    assert reply.text == f"Subject: hi\n\n{SAID}\n\nContent-Transfer-Encoding: 8bit"
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_mail(data: bytes) -> None:
     reply = read_mail(data, ReadRequest(reader="mail"))
