@@ -358,6 +358,17 @@ async def test_many_at_once_are_counted_one_after_another(world: World) -> None:
         assert sorted(await house.states()) == [*["answered"] * 2, *["failed"] * 10]  # in ten chats
 
 
+async def test_several_people_in_one_chat_are_counted_one_after_another(world: World) -> None:
+    """Also where no position makes one wait for the other."""
+    limited(world, person_per_minute=0, conversation_burst=2)
+    async with world.running() as house:
+        async with asyncio.TaskGroup() as group:
+            for who in ("ben", "cleo") * 3:
+                envelope = house.envelope(Said(text="hello"), who, room="hall")
+                group.create_task(house.services.ingress.admit(replace(envelope, position=None)))
+        assert house.services.rate_limiter.refused == {"chat": 4}
+
+
 async def test_what_was_written_while_the_daemon_was_down_is_taken(world: World) -> None:
     """It counts for the time when it was written, where the platform tells it."""
     limited(world)
