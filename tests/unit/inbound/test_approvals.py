@@ -80,6 +80,9 @@ async def test_another_operator_answers_instead(world: World) -> None:
         await house.say("poke it")
         refused = await house.press(who="ada", at="cleo")
         assert refused == "whoever asks may not approve; somebody else has to answer this"
+        world.configure(approvals=ApprovalSettings())
+        await house.ask("reload")  # it was asked of others, and stays so
+        assert await house.press(who="ada", at="cleo") == refused
         assert await house.press(who="cleo") == "approved: `poke`"
         assert world.poke.runs == [{"a": 1}]
 
