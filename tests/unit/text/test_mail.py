@@ -204,6 +204,14 @@ def test_of_too_many_containers_the_first_ones_are_read() -> None:
     ]  # x, y, z and the last that is opened
 
 
+def test_a_footer_beside_a_page_hides_neither() -> None:
+    """Mailing lists put one below each mail; only of alternatives one is read."""
+    footer = "\nlist footer"
+    page = "Content-Type: text/html\n\n<p>hello"
+    said = parse_mail(holding("x", page, footer).encode()).said()
+    assert said == [("text/html", "<p>hello"), ("text/plain", "list footer")]
+
+
 ENCODED = {
     "plain": "plain",
     "=?utf-8?B?w7w=?= =?iso-8859-1?Q?=FC_b?=": "üü b",
