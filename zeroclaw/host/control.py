@@ -31,7 +31,7 @@ FILE = "control.sock"
 LONGEST_LINE = 1024 * 1024
 MOST_CONNECTIONS = 64
 ANSWER_S = 60.0
-"""Seconds that a command waits; the daemon answers all but a reload within milliseconds."""
+"""Seconds that a command waits; only a reload and a check of very many receipts may take longer."""
 _CREDENTIALS = struct.Struct("iII")
 """`struct ucred`: pid, uid, gid (unix(7), SO_PEERCRED)."""
 _LONGEST_PATH = 107
@@ -225,7 +225,10 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
             await lines.send(line)
             reply = await lines.receive()
     except TimeoutError as error:
-        message = f"the zeroclaw in `{directory}` does not answer within {ANSWER_S:g} s; end it, and start it"
+        message = (
+            f"the zeroclaw in `{directory}` does not answer within {ANSWER_S:g} s, but may still be at "
+            "work; restart it if `zeroclaw status` gets no answer either"
+        )
         raise Unreachable(message) from error
     except ConnectionError:
         reply = None
