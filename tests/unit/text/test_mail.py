@@ -204,6 +204,10 @@ def test_of_too_many_containers_the_first_ones_are_read() -> None:
     ]  # x, y, z and the last that is opened
 
 
+def test_a_boundary_may_be_the_last_that_came() -> None:
+    assert words(b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nhi\n--x") == ["hi"]
+
+
 def test_a_footer_beside_a_page_hides_neither() -> None:
     """Mailing lists put one below each mail; only of alternatives one is read."""
     footer = "\nlist footer"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from channels._remote import kept
+from channels._remote import kept, lanes
 from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S
 from channels.discord import adapter, gateway
 from channels.discord.adapter import DiscordChannel
@@ -274,6 +274,26 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
             rig.discord.tell_servers()
             await rig.desk.holds(3)
     assert rig.said() == words(3)
+
+
+async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The newest message that was told at the beginning of a session is not the newest any more."""
+    monkeypatch.setattr(lanes, "MOST_WAITING", 1)
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(EVERYTHING):
+            ann.says(general, "message 0")
+            await rig.desk.holds(1)
+        async with rig.bot(EVERYTHING):
+            rig.desk.hold()
+            for number in range(1, 4):
+                ann.says(general, f"message {number}")
+            await rig.log.until("lane_overflowed")
+            rig.desk.release()
+            await rig.desk.holds(4)
+    assert rig.said() == words(4)
 
 
 async def test_a_server_in_an_outage_keeps_no_history_waiting(
