@@ -282,7 +282,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 ):
                     verdict = self._unreachable(case, ready.action, at)
                 else:
-                    approval = self._approval(case, ready, frozen, query, ruled, shown=shown)
+                    approval = self._approval(
+                        case, ready, frozen, query, ruled, policy=policy, shown=shown
+                    )
                     verdict = Asked(
                         action=case.id,
                         approval=approval.id,
@@ -394,11 +396,12 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         query: Query,
         ruled: Ruling,
         *,
+        policy: PolicySet,
         shown: CardArguments,
     ) -> Approval:
         action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
         decision, scope = ruled.decision, None
-        if may_be_granted(query, decision, self.policy()):
+        if may_be_granted(query, decision, policy):
             workspace = str(case.setting.context.workspace)
             scope = scope_of(action, facts, settings.grant_s, workspace)
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
@@ -420,7 +423,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             hidden=shown.hidden,
             scope=scope,
             why=decision.why,
-            reasons=reasons_of(self.policy(), decision, case.setting.taint.sources_for(facts)),
+            reasons=reasons_of(policy, decision, case.setting.taint.sources_for(facts)),
             card=case.card,
             order=case.order,
             choices=choices,
