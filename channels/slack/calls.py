@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, parsed, text
 from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
-from channels._remote.limits import TOO_LARGE, TOO_MANY, wait_s
+from channels._remote.limits import FAILED, TOO_LARGE, TOO_MANY, wait_s
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
@@ -31,7 +31,7 @@ QUIET_S = 60.0
 MOST_FRAME_BYTES = 8 * 1024 * 1024
 LOOK_S, MOST_LOOKS = 0.5, 10
 """Interval and number of checks whether Slack has processed an upload."""
-_DONE, FAILED = 200, 500
+_DONE = 200
 _JSON, _FORM = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
 _WORD = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
 _LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
