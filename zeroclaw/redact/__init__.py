@@ -39,10 +39,10 @@ from zeroclaw.redact.known import (
     MARKER,
     SHORTEST_VALUE,
     KnownState,
-    automaton,
     forms,
     holds_marker,
     known_feed,
+    needles,
     occurrences,
 )
 from zeroclaw.redact.shapes import (
@@ -127,7 +127,7 @@ class Redactor:
         references: The secret reference of each known value, by value.
     """
 
-    __slots__ = ("_automaton", "_keys", "_references", "_values")
+    __slots__ = ("_keys", "_needles", "_references", "_values")
 
     def __init__(
         self, secrets: Iterable[str] = (), *, references: Mapping[str, str] | None = None
@@ -135,11 +135,11 @@ class Redactor:
         self._references = references or {}
         values = dict.fromkeys((*secrets, *self._references))
         self._values = tuple(one for one in values if len(one) >= SHORTEST_VALUE)
-        needles = forms(self._values)
-        self._automaton = automaton(needles)
-        bare = {one: key(folded(one), bare=True) for one in needles}
+        written = forms(self._values)
+        self._needles = needles(written)
+        bare = {one: key(folded(one), bare=True) for one in written}
         short = {
-            one: key(folded(one), bare=False) for one in needles if len(bare[one]) < BARE_CHARS
+            one: key(folded(one), bare=False) for one in written if len(bare[one]) < BARE_CHARS
         }
         # A password may be an ordinary word plus punctuation, and the word alone is no secret.
         self._keys = {
@@ -170,7 +170,7 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return a whole text without its secrets."""
-        known = self._automaton
+        known = self._needles
         if is_plain(text) and (known is None or not known.begins.search(text)):
             return text  # most are a few words; a stream's steps would cost five times as much
         return self._step(Redaction(), text, final=True)[1]
@@ -186,8 +186,8 @@ class Redactor:
             known_only: Search for known values only, because binary data often looks like a
                 credential.
         """
-        automaton = self._automaton
-        if automaton and known_feed(automaton, _NOTHING_KNOWN, text, final=True)[1] != text:
+        known = self._needles
+        if known and known_feed(known, _NOTHING_KNOWN, text, final=True)[1] != text:
             return True
         if known_only:
             return False
@@ -227,8 +227,8 @@ class Redactor:
 
     def _step(self, state: Redaction, text: str, *, final: bool) -> tuple[Redaction, str]:
         known, shape = state.known, state.shape
-        if self._automaton is not None:
-            known, text = known_feed(self._automaton, known, text, final=final)
+        if self._needles is not None:
+            known, text = known_feed(self._needles, known, text, final=final)
         out: list[str] = []
         for start in range(0, max(len(text), 1), _BLOCK):
             last = final and start + _BLOCK >= len(text)

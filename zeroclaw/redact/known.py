@@ -1,6 +1,7 @@
 """Removes known secret values from text as it streams, in every form they may take.
 
-Aho-Corasick: a single pass looks at each character once, however many values there are.
+A regular expression finds where a form may begin, by its first three characters; only the forms
+that begin like that are compared with the text there.
 """
 
 import base64
@@ -8,8 +9,7 @@ import html
 import json
 import math
 import re
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
 from zeroclaw.value import Hidden, Value
@@ -21,6 +21,8 @@ SHORTEST_VALUE = 8
 
 LONGEST_VALUE = 4096
 """In characters. A longer value is searched for in pieces of this length."""
+
+_HEAD_CHARS = 3  # enough to rule out most false beginnings
 
 
 def holds_marker(text: str) -> bool:
@@ -76,24 +78,6 @@ def _pieces(needle: str) -> Iterable[str]:
     yield needle[-LONGEST_VALUE:]
 
 
-class Automaton(Value):
-    """An Aho-Corasick automaton over all needles; node 0 is the root.
-
-    Attributes:
-        begins: Finds where a needle may begin, so that ordinary text is skipped at C speed.
-        children: By node, the child for each next character.
-        fallback: By node, the node of its longest proper suffix.
-        depth: By node, how many characters of text it represents.
-        matched: By node, the length of the longest needle that ends there, 0 for none.
-    """
-
-    begins: re.Pattern[str]
-    children: tuple[dict[str, int], ...]
-    fallback: tuple[int, ...]
-    depth: tuple[int, ...]
-    matched: tuple[int, ...]
-
-
 def forms(values: Iterable[str]) -> frozenset[str]:
     """Return every form of every value that is long enough to search for."""
     return frozenset(
@@ -105,51 +89,36 @@ def forms(values: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _after(children: list[dict[str, int]], node: int) -> Iterable[str]:
-    """Yield patterns for the second and third character of needles with this first one."""
-    for second, child in sorted(children[node].items()):
-        thirds = "".join(map(re.escape, sorted(children[child])))
-        yield rf"{re.escape(second)}(?:[{thirds}]|\Z)"
+class Needles(Value):
+    """What to search for.
+
+    Attributes:
+        begins: Finds where a needle may begin, so that ordinary text is skipped at C speed. Matches
+            a needle's head, or a beginning of it at the end of the text.
+        by_head: The needles by their first `_HEAD_CHARS` characters, the longest first.
+    """
+
+    begins: re.Pattern[str]
+    by_head: Mapping[str, tuple[str, ...]]
 
 
-def automaton(needles: frozenset[str]) -> Automaton | None:
-    """Return the automaton that finds these needles, None if there are none."""
-    if not needles:
-        return None
-    children: list[dict[str, int]] = [{}]
-    fallback, depth, matched = [0], [0], [0]
-    for needle in needles:
-        node = 0
-        for character in needle:
-            if character not in children[node]:
-                children[node][character] = len(children)
-                children.append({})
-                fallback.append(0)
-                depth.append(depth[node] + 1)
-                matched.append(0)
-            node = children[node][character]
-        matched[node] = len(needle)
-    waiting = deque(children[0].values())
-    while waiting:
-        node = waiting.popleft()
-        for character, child in children[node].items():
-            suffix = fallback[node]
-            while suffix and character not in children[suffix]:
-                suffix = fallback[suffix]
-            fallback[child] = children[suffix].get(character, 0)
-            matched[child] = matched[child] or matched[fallback[child]]
-            waiting.append(child)
-    # Two more characters rule out most false beginnings, which would be walked through in Python.
-    begins = "|".join(
-        f"{re.escape(first)}(?:{'|'.join(_after(children, node))}|\\Z)"
-        for first, node in sorted(children[0].items())
-    )
-    return Automaton(
-        begins=re.compile(begins),
-        children=tuple(children),
-        fallback=tuple(fallback),
-        depth=tuple(depth),
-        matched=tuple(matched),
+def needles(values: Iterable[str]) -> Needles | None:
+    """Return what to search for to find any of these, None if there are none."""
+    by_head: dict[str, tuple[str, ...]] = {}
+    for needle in sorted(values, key=len, reverse=True):
+        head = needle[:_HEAD_CHARS]
+        by_head[head] = (*by_head.get(head, ()), needle)
+    return Needles(begins=re.compile(_begin(by_head)), by_head=by_head) if by_head else None
+
+
+def _begin(heads: Iterable[str]) -> str:
+    """Return a pattern for heads, or the beginning of one at the end; a position costs few steps."""
+    rests: dict[str, list[str]] = {}
+    for head in sorted(heads):
+        rests.setdefault(head[0], []).append(head[1:])
+    return "|".join(
+        re.escape(first) + (rf"(?:(?:{_begin(rest)})|\Z)" if rest[0] else "")
+        for first, rest in rests.items()
     )
 
 
@@ -165,62 +134,41 @@ class KnownState(Value):
     """The state between two chunks.
 
     Attributes:
-        node: The automaton's current node.
-        text: Text seen but not emitted.
-        spans: The ranges of `text` to remove, in order, not overlapping. A span that begins at -1
-            has had its marker emitted already.
+        text: Text that was seen but not emitted; it may begin a needle.
+        covered: How many characters of `text` belong to a match whose marker was emitted.
     """
 
-    node: int = 0
     text: Hidden[str] = ""
-    spans: tuple[tuple[int, int], ...] = ()
+    covered: int = 0
 
 
 def known_feed(
-    automaton: Automaton, state: KnownState, text: str, *, final: bool
+    needles: Needles, state: KnownState, text: str, *, final: bool
 ) -> tuple[KnownState, str]:
     """Process the next chunk; return the text that no known value can reach back into."""
     buffer = state.text + text
-    node, spans = state.node, list(state.spans)
-    at = len(state.text)
-    children, fallback, matched = automaton.children, automaton.fallback, automaton.matched
-    while at < len(buffer):
-        if not node:
-            begin = automaton.begins.search(buffer, at)
-            if begin is None:
-                break
-            at = begin.start()
-        character = buffer[at]
-        at += 1
-        while node and character not in children[node]:
-            node = fallback[node]
-        node = children[node].get(character, 0)
-        if matched[node]:
-            start = at - matched[node]
-            while spans and spans[-1][1] > start:
-                start = min(start, spans.pop()[0])
-            spans.append((start, at))
-    # INVARIANT: the node's depth is that of the longest suffix that may still become a match.
-    safe = len(buffer) if final else len(buffer) - automaton.depth[node]
-    out, kept = _cut(buffer, spans, safe)
-    return KnownState(node=node, text=buffer[safe:], spans=kept), out
-
-
-def _cut(
-    buffer: str, spans: list[tuple[int, int]], safe: int
-) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return the first `safe` characters with markers, and the spans of the rest."""
     out: list[str] = []
-    kept: list[tuple[int, int]] = []
-    done = 0
-    for start, end in spans:
-        if start >= safe:
-            kept.append((start - safe, end - safe))
-            continue
-        if start >= 0:
-            out += buffer[done:start], MARKER
-        if end > safe:
-            kept.append((-1, end - safe))
-        done = min(end, safe)
+    at, done, safe = 0, state.covered, len(buffer)
+    while begin := needles.begins.search(buffer, at):
+        start = begin.start()
+        alike = needles.by_head.get(begin[0], ())
+        if not final and _may_grow(alike, buffer, start):
+            safe = start
+            break
+        for needle in alike:
+            if buffer.startswith(needle, start):
+                if start >= done:
+                    out += buffer[done:start], MARKER
+                done = max(done, start + len(needle))
+                break
+        at = start + 1
     out.append(buffer[done:safe])
-    return "".join(out), tuple(kept)
+    return KnownState(text=buffer[safe:], covered=max(done - safe, 0)), "".join(out)
+
+
+def _may_grow(alike: tuple[str, ...], buffer: str, start: int) -> bool:
+    """Whether the rest of the text is the beginning of a needle, or of a head."""
+    if not alike:
+        return True
+    rest = buffer[start:][: len(alike[0])]
+    return any(len(rest) < len(one) and one.startswith(rest) for one in alike)
