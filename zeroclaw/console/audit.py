@@ -18,7 +18,6 @@ from zeroclaw.console.markup import (
     joined,
     line,
     listing,
-    pages,
     panel,
     pill,
     table,
@@ -85,16 +84,9 @@ class Numbered(Value):
     written: Written | None
 
 
-def chains(place: ConsolePaths, shown: Sequence[Chain], *, older: str, first: bool) -> Html:
-    """Return the section: one page of all chains.
-
-    Args:
-        place: The console's paths.
-        shown: The chains of this page.
-        older: The path of the next page; empty for none.
-        first: Whether this is the first page.
-    """
-    if not shown and first:
+def chains(place: ConsolePaths, shown: Sequence[Chain], links: Html) -> Html:
+    """Return the section: one page of all chains, and the links to the others."""
+    if not shown and not links.text:
         nothing = empty(
             "No tool was called yet.",
             "Each tool call leaves entries here: proposed, decided, answered, done. The entries of"
@@ -109,13 +101,13 @@ def chains(place: ConsolePaths, shown: Sequence[Chain], *, older: str, first: bo
         "Chains",
         tag("div", said, every, class_="line"),
         listing(*rows, id_="streams"),
-        pages(place.to("audit"), older, is_first=first),
+        links,
         id_="chains",
     )
 
 
 def _row(place: ConsolePaths, one: Chain) -> Html:
-    link = tag("a", tag("bdi", _name(one)), href=_path(place, one.stream))
+    link = tag("a", tag("bdi", one.where or one.stream), href=path_of(place, one.stream))
     return line(
         (_mark(one.check), " ", link),
         (counted(one.last, "entry", "entries"), *_when(one.check)),
@@ -123,11 +115,8 @@ def _row(place: ConsolePaths, one: Chain) -> Html:
     )
 
 
-def _name(one: Chain) -> str:
-    return one.where or one.stream
-
-
-def _path(place: ConsolePaths, stream: str) -> str:
+def path_of(place: ConsolePaths, stream: str) -> str:
+    """Return the path of a chain's page."""
     return f"{place.to('audit')}?of={stream}"
 
 
@@ -156,27 +145,25 @@ def _when(check: Check) -> tuple[Node, ...]:
 # --- one chain -----------------------------------------------------------------------------------
 
 
-def chain(
-    place: ConsolePaths, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
-) -> Html:
+def chain(place: ConsolePaths, one: Chain, entries: Sequence[Numbered], links: Html) -> Html:
     """Return one chain: its verdict, and a page of its entries, newest first."""
     broken = None
     if isinstance(one.check, Checked) and isinstance(one.check.verdict, Broken):
         broken = one.check.verdict.at
     rows = (_entry(each, is_broken=each.sequence == broken) for each in entries)
     heads = ("no.", "when", "what", "tool", "by", "decided", "call")
-    links: list[Node] = [tag("a", "all chains", href=place.to("audit"))]
+    ways: list[Node] = [tag("a", "all chains", href=place.to("audit"))]
     if one.is_conversation:
         path = place.to("conversations", one.stream)
-        links += [" · ", tag("a", "what was said", href=path)]
+        ways += [" · ", tag("a", "what was said", href=path)]
     return joined(
         (
-            tag("p", *links, class_="aside"),
+            tag("p", *ways, class_="aside"),
             panel("The chain", _verdict(place, one), id_="verdict"),
             panel(
                 "Entries",
                 table(heads, rows, caption="entries of the audit, the newest first"),
-                pages(_path(place, one.stream), older, is_first=first),
+                links,
                 id_="entries",
             ),
         )
@@ -207,7 +194,7 @@ def _verdict(place: ConsolePaths, one: Chain) -> Html:
 
 def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
     if isinstance(verdict, Broken):
-        path = f"{_path(place, stream)}&before={verdict.at + 1}"
+        path = f"{path_of(place, stream)}&before={verdict.at + 1}"
         link = tag("a", f"entry {verdict.at}", href=path)
         return joined(("At ", link, ": ", coded(verdict.why), ". Nothing after it can be trusted."))
     return _intact(verdict)

@@ -21,7 +21,6 @@ from zeroclaw.console.markup import (
     joined,
     line,
     listing,
-    pages,
     panel,
     pill,
     table,
@@ -72,30 +71,21 @@ class FilledWindow(Value):
     """An estimate of the next model request of a conversation.
 
     Attributes:
-        rows: Its parts, each with its tokens.
+        words: How full the window is.
+        rows: What fills it, each with its tokens.
         tokens: Tokens of the whole request.
         window: The model's context window; None if unknown.
-        reserve: Tokens reserved for the answer.
     """
 
-    rows: tuple[tuple[str, int], ...]
+    words: str
+    rows: Sequence[tuple[str, int]]
     tokens: int
     window: int | None
-    reserve: int
 
 
-def conversations(
-    place: ConsolePaths, told: Sequence[ConversationSummary], *, older: str, first: bool
-) -> Html:
-    """Return the section: one page of conversations, newest first.
-
-    Args:
-        place: The console's paths.
-        told: The conversations of this page.
-        older: The path of the next page; empty for none.
-        first: Whether this is the first page.
-    """
-    if not told and first:
+def conversations(place: ConsolePaths, told: Sequence[ConversationSummary], links: Html) -> Html:
+    """Return the section: one page of conversations, newest first, and the links to the others."""
+    if not told and not links.text:
         nothing = empty(
             "Nobody has said anything yet.",
             "Each chat has a conversation, and a new one after `/new`. Here you see whose they are,"
@@ -103,12 +93,7 @@ def conversations(
         )
         return panel("All, the newest first", nothing, id_="conversations")
     rows = (_row(place, one, "talk") for one in told)
-    return panel(
-        "All, the newest first",
-        listing(*rows, id_="talks"),
-        pages(place.to("conversations"), older, is_first=first),
-        id_="conversations",
-    )
+    return panel("All, the newest first", listing(*rows, id_="talks"), links, id_="conversations")
 
 
 def at_work(place: ConsolePaths, told: Sequence[ConversationSummary]) -> Html:
@@ -166,12 +151,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def conversation(
-    place: ConsolePaths,
-    told: ConversationSummary,
-    lines: Sequence[TranscriptItem],
-    *,
-    older: str,
-    first: bool,
+    place: ConsolePaths, told: ConversationSummary, lines: Sequence[TranscriptItem], links: Html
 ) -> Html:
     """Return one conversation: its state, and a page of what was said, in order."""
     head = tag(
@@ -195,7 +175,6 @@ def conversation(
         ),
     )
     if lines:
-        links = pages(place.to("conversations", told.id), older, is_first=first)
         said = (links, tag("ol", *map(_said, lines), id="talk", class_="talk"))
     return joined((head, panel("Said", *said, id_="said")))
 
@@ -210,23 +189,15 @@ def filling(place: ConsolePaths, told: ConversationSummary, filled: FilledWindow
 
 
 def _filled(filled: FilledWindow) -> tuple[Html, ...]:
-    rows = list(filled.rows)
-    if filled.window is None:
-        bar: tuple[Html, ...] = ()
-        words = f"{filled.tokens:,} tokens; how many the model takes is not known"
-    else:
-        free = max(filled.window - filled.reserve - filled.tokens, 0)
-        rows += [("for the answer", filled.reserve), ("free", free)]
-        share = min(round(filled.tokens * 100 / filled.window), 100)
-        words = f"{share} % of {filled.window:,} tokens"
-        bar = (tag("progress", value=filled.tokens, max=filled.window, aria_label=words),)
-    shown = (
-        tag("tr", tag("td", tag("bdi", name)), tag("td", f"{tokens:,}")) for name, tokens in rows
+    bar = tag("progress", value=filled.tokens, max=filled.window, aria_label=filled.words)
+    rows = (
+        tag("tr", tag("td", tag("bdi", name)), tag("td", f"{tokens:,}"))
+        for name, tokens in filled.rows
     )
     return (
-        *bar,
-        tag("p", f"{words}, by estimate, before the next message", class_="note"),
-        table(("part", "tokens"), shown, caption="what fills the window, in its order"),
+        *(() if filled.window is None else (bar,)),
+        tag("p", f"{filled.words}, by estimate, before the next message", class_="note"),
+        table(("part", "tokens"), rows, caption="what fills the window, in its order"),
     )
 
 

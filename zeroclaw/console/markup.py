@@ -148,20 +148,17 @@ def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     return tag("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
-def pages(first: str, older: str, *, is_first: bool) -> Html:
+def pages(path: str, name: str, here: str, older: str) -> Html:
     """Return the links of a paged list; empty if there is only one page.
 
     Args:
-        first: The path of the first page.
-        older: The path of the next page; empty for none.
-        is_first: Whether this is the first page.
+        path: The path of the first page.
+        name: The field of the query that tells where a page begins.
+        here: Its value for this page; empty for the first.
+        older: Its value for the next page; empty for none.
     """
-    links = [
-        tag("a", words, href=where, rel=rel)
-        for where, words, rel in (
-            ("" if is_first else first, "← newest", "prev"),
-            (older, "older →", "next"),
-        )
-        if where
-    ]
+    links = [tag("a", "← newest", href=path, rel="prev")] if here else []
+    if older:
+        where = f"{path}{'&' if '?' in path else '?'}{name}={older}"
+        links.append(tag("a", "older →", href=where, rel="next"))
     return tag("nav", *links, class_="pages", aria_label="pages") if links else Html("")

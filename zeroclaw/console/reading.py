@@ -28,12 +28,13 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.commands.filling import filled, named
+from zeroclaw.inbound.commands.filling import filled, told
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Part
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import LogKind, Row, RowKind
+from zeroclaw.text.language import ENGLISH
 from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.value import replace
 
@@ -205,12 +206,8 @@ class ConsoleReader:
             conversation=conversation, principal=newest.principal, address=newest.address
         )
         found = await filled(self._store, self._context.sources, whose)
-        return FilledWindow(
-            rows=tuple((named(part, "en"), tokens) for part, tokens in found.shares.items()),
-            tokens=found.tokens,
-            window=found.window,
-            reserve=found.reserve,
-        )
+        words, rows = told(found, ENGLISH)
+        return FilledWindow(words=words, rows=rows, tokens=found.tokens, window=found.window)
 
     def _redacted(self, one: TranscriptItem) -> TranscriptItem:
         # The stored words of people are not redacted.

@@ -14,7 +14,7 @@ from zeroclaw.config.model import ToolsSettings
 from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy, usage
 from zeroclaw.console.chain_checks import GROWN, ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.markup import Html, joined
+from zeroclaw.console.markup import Html, joined, pages
 from zeroclaw.console.reading import A_PAGE, ConsoleReader
 from zeroclaw.envelope import (
     Answered,
@@ -134,8 +134,8 @@ class Sections:
             return await self._conversation(ConversationId(asked["of"]), asked)
         after = asked.get("after", "")
         told, more = await self._reader.conversations(after)
-        older = f"{self._place.to('conversations')}?after={more}" if more else ""
-        main = conversations.conversations(self._place, told, older=older, first=not after)
+        links = pages(self._place.to("conversations"), "after", after, more)
+        main = conversations.conversations(self._place, told, links)
         if after:
             return "", main
         working = conversations.at_work(self._place, await self._reader.at_work())
@@ -152,11 +152,8 @@ class Sections:
             return told.address.in_words(), main
         before = asked.get("before", "")
         part = await self._reader.transcript(here, before)
-        path = f"{self._place.to('conversations', here)}?before={part.before}"
-        older = path if part.before else ""
-        main = conversations.conversation(
-            self._place, told, part.items, older=older, first=not before
-        )
+        links = pages(self._place.to("conversations", here), "before", before, part.before)
+        main = conversations.conversation(self._place, told, part.items, links)
         return told.address.in_words(), main
 
     async def _usage(self, _asked: Fields) -> tuple[str, Html]:
@@ -171,10 +168,11 @@ class Sections:
         before = asked.get("before", "")
         names = await self._reader.streams(last=A_PAGE + 1, before=before)
         here = names[:A_PAGE]
-        older = f"{self._place.to('audit')}?before={here[-1]}" if len(names) > A_PAGE else ""
+        older = here[-1] if len(names) > A_PAGE else ""
+        links = pages(self._place.to("audit"), "before", before, older)
         # Long chains are not checked by viewing the list; they wait for a form.
         shown = await self._seen(*here, most_entries=GROWN)
-        return "", audit.chains(self._place, shown, older=older, first=not before)
+        return "", audit.chains(self._place, shown, links)
 
     async def _seen(self, *streams: str, most_entries: float = inf) -> list[audit.Chain]:
         """Return the chains that exist; first check those that are due, within the waiting time."""
@@ -195,14 +193,11 @@ class Sections:
         if not found:
             raise NotThere
         (one,) = found
-        before = _number(asked.get("before", ""), one.last + 1)
-        entries = await self._reader.entries(stream, before)
-        oldest = entries[-1].sequence if entries else 1
-        path = f"{self._place.to('audit')}?of={stream}&before={oldest}"
-        main = audit.chain(
-            self._place, one, entries, older=path if oldest > 1 else "", first="before" not in asked
-        )
-        return f"Audit: {one.where or stream}", main
+        before = asked.get("before", "")
+        entries = await self._reader.entries(stream, _number(before, one.last + 1))
+        older = str(entries[-1].sequence) if entries and entries[-1].sequence > 1 else ""
+        links = pages(audit.path_of(self._place, stream), "before", before, older)
+        return f"Audit: {one.where or stream}", audit.chain(self._place, one, entries, links)
 
     async def _check(self, fields: Fields) -> str:
         """Check one chain again, or all of them."""

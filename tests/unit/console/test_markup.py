@@ -85,15 +85,15 @@ def test_a_table_scrolls_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("newer", "older", "links"),
+    ("path", "here", "older", "links"),
     [
-        ("", "", {}),
-        ("/n", "", {"← newest": "/n"}),
-        ("", "/o", {"older →": "/o"}),
-        ("/n", "/o", {"← newest": "/n", "older →": "/o"}),
+        ("/n", "", "", {}),
+        ("/n", "i", "", {"← newest": "/n"}),
+        ("/n", "", "o", {"older →": "/n?after=o"}),
+        ("/n?of=a", "i", "o", {"← newest": "/n?of=a", "older →": "/n?of=a&after=o"}),
     ],
 )
 def test_pages_are_linked_where_there_are_more(
-    newer: str, older: str, links: dict[str, str]
+    path: str, here: str, older: str, links: dict[str, str]
 ) -> None:
-    assert parsed(pages("/n", older, is_first=not newer).text).links() == links
+    assert parsed(pages(path, "after", here, older).text).links() == links

@@ -18,14 +18,16 @@ from zeroclaw.console.conversations import (
     filling,
     text,
 )
-from zeroclaw.console.markup import joined
+from zeroclaw.console.markup import joined, pages
 from zeroclaw.console.policy import Question, Suggestions, policy
+from zeroclaw.context.composer import Filled
 from zeroclaw.envelope import CheckedReceipt, off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.ruling import Explained, Ruling
+from zeroclaw.inbound.commands.filling import told
 from zeroclaw.value import replace
 
 TOLD = ConversationSummary(
@@ -33,12 +35,17 @@ TOLD = ConversationSummary(
     entries=1_234, audited=6, queued=1,
 )  # fmt: skip
 
+ONLY = pages("/n", "after", "", "")
+FIRST_OF_TWO = pages("/n", "after", "", "o")
+SECOND_OF_THREE = pages("/n", "after", "i", "o")
+LAST = pages("/n", "after", "i", "")
+
 
 # --- conversations -------------------------------------------------------------------------------
 
 
 def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
-    page = whole("conversations", conversations(PLACE, [TOLD], older="/o", first=True))
+    page = whole("conversations", conversations(PLACE, [TOLD], FIRST_OF_TWO))
     row = page.by_id(f"talk-{HERE}")
     assert faults(page) == []
     assert row.words.startswith(f"running chat/ann{HOSTILE}, Bob · last 2026-01-01 12:00 UTC")
@@ -47,12 +54,12 @@ def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
         "chat/ann": f"/console/conversations/{HERE}",
         "audit": f"/console/audit?of={HERE}",
     }
-    assert page.links()["older →"] == "/o"
+    assert page.links()["older →"] == "/n?after=o"
 
 
 def test_a_conversation_says_what_it_is_about() -> None:
     named = replace(TOLD, title=f"Tea {HOSTILE}")
-    page = whole("conversations", conversations(PLACE, [named], older="", first=True))
+    page = whole("conversations", conversations(PLACE, [named], ONLY))
     assert faults(page) == []
     assert f"chat/annTea {HOSTILE} · {HOSTILE}, Bob · last" in page.words
 
@@ -61,27 +68,27 @@ def test_no_title_reads_as_a_name_or_as_the_consoles_own_words() -> None:
     """A model, or whoever began it, wrote it: it stands in quotes, as a name does that they chose."""
     for title in ("Olga (operator)", OFF_THE_RECORD):
         named = replace(TOLD, title=title)
-        page = whole("conversations", conversations(PLACE, [named], older="", first=True))
+        page = whole("conversations", conversations(PLACE, [named], ONLY))
         assert [one.text for one in page.every("q")] == [title]
     hidden = replace(TOLD, id=off_the_record(HERE), title="")
-    page = whole("conversations", conversations(PLACE, [hidden], older="", first=True))
+    page = whole("conversations", conversations(PLACE, [hidden], ONLY))
     assert (page.every("q"), f"chat/ann{OFF_THE_RECORD} · " in page.words) == ([], True)
 
 
 @pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
 def test_every_state_has_its_word(state: State) -> None:
     quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
-    page = whole("conversations", conversations(PLACE, [quiet], older="", first=False))
+    page = whole("conversations", conversations(PLACE, [quiet], LAST))
     assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 entry" in page.words
-    assert page.links()["← newest"] == "/console/conversations"
+    assert page.links()["← newest"] == "/n"
     assert "audit" not in page.links()
-    alone = conversation(PLACE, quiet, [], older="", first=True)
+    alone = conversation(PLACE, quiet, [], ONLY)
     assert "audit" not in whole("conversations", alone).links()
 
 
 def test_what_is_at_work_stands_apart() -> None:
     """A conversation may stand in both lists, each row with an id of its own."""
-    both = joined((at_work(PLACE, [TOLD]), conversations(PLACE, [TOLD], older="", first=True)))
+    both = joined((at_work(PLACE, [TOLD]), conversations(PLACE, [TOLD], ONLY)))
     page = whole("conversations", both)
     assert faults(page) == []
     assert page.ids("work-") == [f"work-{HERE}"]
@@ -89,9 +96,9 @@ def test_what_is_at_work_stands_apart() -> None:
 
 
 def test_without_conversations_the_page_says_what_will_be_there() -> None:
-    page = whole("conversations", conversations(PLACE, [], older="", first=True))
+    page = whole("conversations", conversations(PLACE, [], ONLY))
     assert "Nobody has said anything yet." in page.words
-    beyond = whole("conversations", conversations(PLACE, [], older="", first=False))
+    beyond = whole("conversations", conversations(PLACE, [], LAST))
     assert "Nobody has said anything yet." not in beyond.words
 
 
@@ -116,7 +123,7 @@ def test_a_conversation_is_read_from_above() -> None:
         item("4", "", kind="card", outcome=answered),
         item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200)),
     ]
-    page = whole("conversations", conversation(PLACE, TOLD, lines, older="/o", first=False))
+    page = whole("conversations", conversation(PLACE, TOLD, lines, SECOND_OF_THREE))
     assert faults(page) == []
     assert page.by_id("item-1").text == f"Ann · 2026-01-01 12:00 UTC{HOSTILE}"
     assert [one.words for one in page.by_id("item-2").every("strong")] == ["open", "denied"]
@@ -124,12 +131,11 @@ def test_a_conversation_is_read_from_above() -> None:
     assert "by Olga" in page.by_id("item-2").words
     assert "expired" in page.by_id("item-4").words
     assert "file a<b>.txt, 1,200 bytes" in page.by_id("item-5").words
-    assert page.links()["older →"] == "/o"
-    assert page.links()["← newest"] == f"/console/conversations/{HERE}"
+    assert (page.links()["older →"], page.links()["← newest"]) == ("/n?after=o", "/n")
 
 
 def test_a_conversation_whose_words_are_gone_says_so() -> None:
-    page = whole("conversations", conversation(PLACE, TOLD, [], older="", first=True))
+    page = whole("conversations", conversation(PLACE, TOLD, [], ONLY))
     assert "Nothing that was said is kept." in page.words
 
 
@@ -146,15 +152,15 @@ def test_what_the_model_is_told_is_a_bar_and_a_table(
     window: int | None, words: str, last: list[str]
 ) -> None:
     """Each part with its tokens; a window that nobody knows has no bar."""
-    filled = FilledWindow(
-        rows=(("messages", 900), ("a<b>", 100)), tokens=1_000, window=window, reserve=1_000
-    )
+    shares = {"messages": 900, "a<b>": 100}
+    said, rows = told(Filled(shares=shares, tokens=1_000, window=window, reserve=1_000), "en")
+    filled = FilledWindow(words=said, rows=rows, tokens=1_000, window=window)
     page = whole("conversations", filling(PLACE, TOLD, filled))
     assert faults(page) == []
     assert words in page.words
-    rows = [[cell.words for cell in row.every("td")] for row in page.every("tr")]
-    assert ["messages", "900"] in rows
-    assert rows[-1] == last
+    cells = [[cell.words for cell in row.every("td")] for row in page.every("tr")]
+    assert ["messages", "900"] in cells
+    assert cells[-1] == last
     bars = [one.attributes["value"] for one in page.every("progress")]
     assert bars == ([] if window is None else ["1000"])
     assert page.links()["what was said"] == f"/console/conversations/{HERE}"
@@ -175,7 +181,7 @@ def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -
         item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True))),
         item("4", "**a** `b`", plain=True),
     ]
-    page = whole("conversations", conversation(PLACE, TOLD, lines, older="", first=True))
+    page = whole("conversations", conversation(PLACE, TOLD, lines, ONLY))
     badges = [one for one in page.every("li") if "data-verdict" in one.attributes]
     assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier"]
     assert badges[0].text == proven.line()
@@ -210,20 +216,20 @@ def test_chains_say_whether_they_are_whole() -> None:
         "d": DAMAGED,
     }
     chains = [chain(check, stream=name, where="") for name, check in checks.items()]
-    page = whole("audit", shown.chains(PLACE, chains, older="/o", first=False))
+    page = whole("audit", shown.chains(PLACE, chains, SECOND_OF_THREE))
     marks = [one.words for one in page.by_id("streams").every("strong")]
     assert faults(page) == []
     assert marks == ["not checked", "checking 25 %", "checking 0 %", "intact", "damaged"]
     assert page.links()["n"] == "/console/audit?of=n"
-    assert (page.links()["older →"], page.links()["← newest"]) == ("/o", "/console/audit")
+    assert (page.links()["older →"], page.links()["← newest"]) == ("/n?after=o", "/n")
     _logout, every = page.every("form")
     assert every.fields() == {"token": "the-token", "check": ""}
 
 
 def test_without_chains_the_page_says_what_will_be_there() -> None:
-    page = whole("audit", shown.chains(PLACE, [], older="", first=True))
+    page = whole("audit", shown.chains(PLACE, [], ONLY))
     assert "No tool was called yet." in page.words
-    beyond = whole("audit", shown.chains(PLACE, [], older="", first=False))
+    beyond = whole("audit", shown.chains(PLACE, [], LAST))
     assert "Check every chain" in beyond.words
 
 
@@ -242,7 +248,7 @@ ENTRIES = [
 
 def test_a_damaged_chain_says_where() -> None:
     """And the entry is marked; nothing of a tool's name is markup."""
-    page = whole("audit", shown.chain(PLACE, chain(DAMAGED), ENTRIES, older="/o", first=True))
+    page = whole("audit", shown.chain(PLACE, chain(DAMAGED), ENTRIES, FIRST_OF_TWO))
     assert faults(page) == []
     assert "damaged At entry 2: it is not what its hash says." in page.by_id("verdict").words
     assert page.by_id("verdict").links() == {"entry 2": f"/console/audit?of={HERE}&before=3"}
@@ -264,7 +270,7 @@ def test_a_damaged_chain_says_where() -> None:
     ],
 )
 def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> None:
-    page = whole("audit", shown.chain(PLACE, chain(check), [], older="", first=False))
+    page = whole("audit", shown.chain(PLACE, chain(check), [], LAST))
     assert faults(page) == []
     assert said in page.by_id("verdict").words
     assert ("1 call has no end yet" in page.words) == (check == WHOLE)
@@ -276,7 +282,7 @@ def test_the_daemons_own_chain_holds_anchors_and_cuts() -> None:
         Numbered(sequence=1, written=Anchor(conversation=HERE, sequence=5, head="12" * 32, at=AT)),
     ]
     own = chain(WHOLE, stream="daemon", where="the daemon's own")
-    page = whole("audit", shown.chain(PLACE, own, noted, older="", first=True))
+    page = whole("audit", shown.chain(PLACE, own, noted, ONLY))
     assert "cutentry 4 of 01HEREefefefef" in page.by_id("entry-2").words
     assert "anchoredentry 5 of 01HERE12121212" in page.by_id("entry-1").words
     assert "what was said" not in page.links()

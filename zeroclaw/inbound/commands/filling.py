@@ -34,24 +34,28 @@ async def told_filling(store: Store, sources: RequestSources, given: Invocation)
     return Reply(text=in_words(await filled(store, sources, whose), given.language))
 
 
-def in_words(filled: Filled, language: Language) -> str:
-    """Return a bar and a table, in monospace."""
-    rows = [(named(name, language), tokens) for name, tokens in filled.shares.items()]
+def told(filled: Filled, language: Language) -> tuple[str, list[tuple[str, int]]]:
+    """Return how full the window is, and what fills it with the tokens of each."""
+    rows = [(_named(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
         tokens = Grouped(number=filled.tokens)
-        head = catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens)
-    else:
-        free = max(filled.window - filled.reserve - filled.tokens, 0)
-        rows += [
-            (catalogue.CONTEXT_ANSWER.to(language), filled.reserve),
-            (catalogue.CONTEXT_FREE.to(language), free),
-        ]
-        share = min(filled.tokens / filled.window, 1.0)
-        cells = round(share * BAR_CELLS)
-        told = catalogue.CONTEXT_FILLED.to(
-            language, share=round(share * 100), window=Grouped(number=filled.window)
-        )
-        head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {told}"
+        return catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens), rows
+    free = max(filled.window - filled.reserve - filled.tokens, 0)
+    rows += [
+        (catalogue.CONTEXT_ANSWER.to(language), filled.reserve),
+        (catalogue.CONTEXT_FREE.to(language), free),
+    ]
+    share = min(round(filled.tokens * 100 / filled.window), 100)
+    window = Grouped(number=filled.window)
+    return catalogue.CONTEXT_FILLED.to(language, share=share, window=window), rows
+
+
+def in_words(filled: Filled, language: Language) -> str:
+    """Return a bar and a table, in monospace."""
+    head, rows = told(filled, language)
+    if filled.window is not None:
+        cells = round(min(filled.tokens / filled.window, 1.0) * BAR_CELLS)
+        head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {head}"
     counts = [Grouped(number=tokens).to(language) for _, tokens in rows]
     wide, long = max(len(name) for name, _ in rows), max(map(len, counts))
     lines = (
@@ -60,6 +64,6 @@ def in_words(filled: Filled, language: Language) -> str:
     return "\n".join(("```", head, "", *lines, "```"))
 
 
-def named(part: str, language: Language) -> str:
+def _named(part: str, language: Language) -> str:
     """Return the name of a part of a request; files and other packages' parts keep their own name."""
     return NAMES[part].to(language) if part in NAMES else part
