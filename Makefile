@@ -11,6 +11,7 @@ bin := .venv/bin
 
 help:
 	@echo 'make run     start the daemon on its embedded defaults (ARGS="--config my.toml" to change them)'
+	@echo 'make run-setup   install what the daemon needs, without starting it'
 	@echo 'make quick   lint and the fast tests, before every commit'
 	@echo 'make test    run every test but the long searches (ARGS="-k draft" for some)'
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'

@@ -191,12 +191,20 @@ def test_the_service_may_write_where_its_data_and_workspaces_are(
     """All else is read-only to it (`ProtectSystem=strict`), and without a workspace no tool runs."""
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     for variable in settings["Environment"].split():
         monkeypatch.setenv(*variable.split("=", 1))
     assert settings["ProtectSystem"] == "strict"
+    state = Path("/var/lib", settings["StateDirectory"])
     found = places_of()
-    written_to = {Path("/var/lib", name) for name in settings["StateDirectory"].split()}
-    assert written_to == {found.data, found.workspaces}
+    assert found.data.is_relative_to(state)
+    assert found.workspaces.is_relative_to(state)
+
+
+def test_the_service_keeps_its_log_and_not_its_login_link() -> None:
+    """By default stderr goes where stdout goes (systemd.exec(5)), which here is nowhere."""
+    lines = UNIT.read_text(encoding="utf-8").splitlines()
+    assert {"StandardOutput=null", "StandardError=journal"} <= set(lines)
 
 
 def test_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> None:
