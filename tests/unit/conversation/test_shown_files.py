@@ -12,6 +12,7 @@ from tests.unit.conversation.test_downloads import file, send
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.context.history import FILES_STAY
 from zeroclaw.conversation.attachments import ATTACHMENTS
+from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import FileKind, FilePart, UserMessage
 from zeroclaw.provider import ProviderFacts
 from zeroclaw.retention.tables import TABLES
@@ -126,6 +127,16 @@ async def test_a_picture_whose_blob_is_gone_is_not_shown(world: World) -> None:
         await house.say("and now?")
         assert shown(world) == []
         assert [part.digest for part in parts(world)] == [digest]
+
+
+async def test_files_that_a_model_refuses_after_all_are_left_out(world: World) -> None:
+    """Whatever is known of what it takes, an answer without them is better than none."""
+    takes(world, "images")
+    world.model.will((ProviderRejected("no pictures here"),), says("I can't see it."))
+    async with world.running() as house:
+        await send(house, "look", file(world, "a.png", RED))
+        assert house.texts() == ["I can't see it."]
+        assert [len(one.files) for one in world.model.requests] == [1, 0]
 
 
 async def test_old_pictures_are_not_shown(world: World) -> None:

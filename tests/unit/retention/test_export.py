@@ -123,6 +123,17 @@ async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> N
     assert await told(world, "ada") == []
 
 
+async def test_whoever_is_known_by_the_entries_of_a_journal_alone_is_found(world: World) -> None:
+    """Rows go by when their turn began, and the journal keeps a turn that ended later whole."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("hello", "ben")
+    for kind in (RowKind.INBOX, RowKind.TURN, RowKind.ACTION):
+        world.store.forget(kind)
+    assert [one[0] for one in await told(world, "ada")] == ["call", "result", "answer"]
+
+
 def note(text: str, where: ConversationId) -> Note:
     return Note(number=0, text=text, by="Ada", at=EPOCH, conversation=where)
 

@@ -413,6 +413,16 @@ async def test_a_message_that_is_deleted_at_once_is_withdrawn_behind_it() -> Non
     assert rig.said() == [Said(text="hello"), Deleted(message=str(said.id))]
 
 
+async def test_messages_that_a_moderator_purges_are_each_withdrawn() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(EVERYTHING):
+            said = [ann.says(general, f"message {number}").id for number in range(2)]
+            rig.discord.backend.bulk_delete_messages(general, said)
+            await rig.desk.holds(4)
+    assert rig.said() == [*words(2), *(Deleted(message=str(one)) for one in said)]
+
+
 async def test_a_store_that_is_away_delays_and_loses_nothing() -> None:
     """Each chat keeps its order; nothing is shown past what could not be stored (P1, P2)."""
     desk = Desk()
