@@ -271,8 +271,8 @@ class People:
         name = text.removeprefix("person:")
         if any(person.name == name for person in self._people):
             return f"person:{name}"
-        channel, colon, sender = text.partition(":")
-        if not (colon and sender) or channel not in self._allowed or channel in self._local:
+        channel, _, sender = text.partition(":")
+        if channel not in self._allowed or channel in self._local:
             return ""
         spelled = self.spelled(channel, sender)
         return self._principal_id(f"{channel}:{spelled}") if spelled else ""

@@ -217,8 +217,5 @@ async def _original(context: InboundContext, envelope: Envelope, message: str) -
     for row in rows:
         item = INBOX.of(row)
         if item.message == message and item.principal.sender == envelope.sender.id:
-            # An item that failed without a turn was not taken.
-            was_refused = row.state == "failed" and item.turn is None
-            is_past = isinstance(item.content, Obeyed | TooOld | Unread) or was_refused
-            return None if is_past else row
+            return None if isinstance(item.content, Obeyed | TooOld | Unread) else row
     return None

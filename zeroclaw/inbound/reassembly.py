@@ -127,9 +127,7 @@ class Reassembly(Struct, eq=False):
             self._newest[_key(run)] = run.id
 
     def _ends_text(self, place: str, sender: str) -> None:
-        run = self._newest.pop((place, sender, ""), None)
-        if run is not None:
-            self._runs.pop(run, None)
+        self._runs.pop(self._newest.pop((place, sender, ""), ItemId("")), None)
 
     def _let_go(self, now: float) -> None:
         """Forget messages whose rest is too late."""
