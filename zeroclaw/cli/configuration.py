@@ -121,7 +121,8 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
     except ValidationError as error:
         faults.extend(faults_of(error, Config))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
-    kept = {key: one for key, one in table.items() if key not in {place[0] for place in broken}}
+    tables = {place[0] for place in broken}
+    kept = {key: one for key, one in table.items() if key not in tables}
     if named := object_at(table, "channels"):
         kept["channels"] = {
             name: one for name, one in named.items() if ("channels", name) not in broken

@@ -21,8 +21,11 @@ def table_of(text: str) -> dict[str, object]:
     try:
         table = tomllib.loads(text)
         unfit = tuple(_unfit(table, ""))
-    except (ValueError, RecursionError) as error:  # also of a number of thousands of digits
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
+    except (ValueError, RecursionError) as error:  # what TOML allows and Python can't hold
+        why = "a number is too long" if isinstance(error, ValueError) else "it is nested too deeply"
+        raise ConfigError((f"not valid TOML: {why}",)) from error
     if unfit:
         raise ConfigError(tuple(f"{path}: has a NUL, or is not UTF-8 text" for path in unfit))
     return table

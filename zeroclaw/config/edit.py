@@ -8,11 +8,13 @@ may belong to the next table and must stay with it.
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from pydantic import BaseModel
 
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
+from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.json_fields import is_array, is_object
 
@@ -46,7 +48,7 @@ def value_of(text: str) -> object:
     """Parse a value as TOML; text that is not TOML is a string."""
     try:
         table = tomllib.loads(f"value = {text}")
-    except ValueError:  # not TOML, or a number of thousands of digits
+    except (ValueError, RecursionError):  # not TOML, or more than Python can hold
         return text
     # More keys mean that a line break in the value started another line of TOML.
     return table["value"] if list(table) == ["value"] else text
@@ -93,7 +95,7 @@ def on_one_line(value: object) -> str:
     if is_array(value):
         return f"[{', '.join(map(on_one_line, value))}]"
     if is_object(value):
-        pairs = (f"{tomlkit.key(key).as_string()} = {on_one_line(value[key])}" for key in value)
+        pairs = (f"{_spelled(key)} = {on_one_line(value[key])}" for key in value)
         return f"{{ {', '.join(pairs)} }}"
     return tomlkit.item(value).as_string()
 
@@ -118,7 +120,7 @@ def set_key(text: str, dotted: str, given: str) -> str:
     _put(wanted, keys, value, dotted, lambda _: {})
     toml = _toml_of(given, value)
     if is_new:
-        line = f"{tomlkit.key(keys[-1]).as_string()} = {toml}"
+        line = f"{_spelled(keys[-1])} = {toml}"
         after = with_line(text, keys[:-1], line)
         if after is not None and _comes_to(after, wanted):
             return after
@@ -133,6 +135,8 @@ def set_key(text: str, dotted: str, given: str) -> str:
 def unset_key(text: str, dotted: str) -> str:
     """Return the text without one key or table, so that its default applies.
 
+    A header line that is left above nothing goes as well, unless it switches something on.
+
     Args:
         text: The whole TOML.
         dotted: A key path; a number is an index into a list, from 0.
@@ -145,7 +149,30 @@ def unset_key(text: str, dotted: str) -> str:
     if not _take(wanted, keys):
         fault = f"{dotted}: the file says nothing of it, so its default holds"
         raise ConfigError((fault,))
-    return _edited(text, lambda document: _take(document, keys), wanted, dotted)
+    after = _edited(text, lambda document: _take(document, keys), wanted, dotted)
+    above = keys[:-1]
+    if above and _is_header_alone(after, above):
+        with suppress(ConfigError):  # of a file with faults the meaning is unknown
+            fewer = unset_key(after, ".".join(map(_spelled, above)))
+            return fewer if parse(fewer) == parse(after) else after
+    return after
+
+
+def _is_header_alone(text: str, keys: Keys) -> bool:
+    """Whether a table has no key, and no comment that would be lost with it."""
+    import tomlkit
+    from tomlkit.items import Table
+
+    table = _at(tomlkit.parse(text), keys)
+    if not isinstance(table, Table) or table.trivia.comment:
+        return False
+    return not table.as_string().strip()
+
+
+def _spelled(key: str) -> str:
+    import tomlkit
+
+    return tomlkit.key(key).as_string()
 
 
 def _last_of_its_list(table: object, keys: Keys) -> Keys:

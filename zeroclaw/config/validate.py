@@ -14,6 +14,7 @@ from zeroclaw.config import table_of
 from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, ChannelSettings, Config
 from zeroclaw.errors import ConfigError, meant
 
+MOST_FAULTS = 100
 _LISTED = "; `zeroclaw config schema` lists what is allowed"
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _SENTENCES = {
@@ -24,6 +25,7 @@ _SENTENCES = {
     "float_type": "should be a number",
     "dict_type": "should be a table",
     "model_type": "should be a table",
+    "invalid-json-value": "should be a text, a number, true, false, a list or a table",
     # The one dataclass of the settings is `SecretReference`.
     "dataclass_type": 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is',
 }
@@ -99,22 +101,31 @@ def faults_of(
 ) -> tuple[str, ...]:
     """Return one line per validation fault: key path, what is wrong, what is allowed.
 
+    The first `MOST_FAULTS` are told, then how many more there are.
+
     Args:
         error: The validation's error.
         models: The models whose keys the table may have.
         prefix: Put before each key path.
     """
-    return tuple(
+    found = error.errors(include_url=False, include_input=False)
+    told = tuple(
         f"{_key_path(fault['loc'], prefix)}: {_sentence(fault, models)}"
-        for fault in error.errors(include_url=False, include_input=False)
+        for fault in found[:MOST_FAULTS]
     )
+    if (more := len(found) - MOST_FAULTS) > 0:
+        line = f"{_key_path((), prefix)}: {more} more faults, which are told once these are mended"
+        return (*told, line)
+    return told
 
 
 def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
-    # pydantic appends `[key]` if the key itself is at fault; a fault of the whole table has no path
+    # pydantic puts the type of each of the options behind its key
+    first = next((n for n in (2, 3) if places[n - 2 : n] == ("provider", "options")), len(places))
+    # It appends `[key]` if the key itself is at fault; a fault of the whole table has no path.
     path = "".join(
         f"[{place}]" if isinstance(place, int) else f".{on_one_line(place)}"
-        for place in places
+        for place in (*places[:first], *places[first::2])
         if place != "[key]"
     )
     return f"{prefix}{path.removeprefix('.')}".removesuffix(".") or "file"

@@ -226,6 +226,7 @@ def test_naming_one_channel_keeps_the_others() -> None:
         ("{ a = 1 }", {"a": 1}),
         ("1\nb = 2", "1\nb = 2"),
         ("9" * 5000, "9" * 5000),
+        ("[" * 5000, "[" * 5000),
     ],
 )
 def test_a_value_is_toml_or_else_a_text(typed: str, value: object) -> None:
@@ -309,6 +310,34 @@ def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str,
         left,
         {one: v for one, v in left.items() if v != {}},
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "after"),
+    [
+        (
+            "[runtime]\nbacklog = 5\n\n[budget]\nday_usd = 1\n",
+            "runtime.backlog",
+            "[budget]\nday_usd = 1\n",
+        ),
+        ("[tools.notes]\nmax_notes = 5\n", "tools.notes.max_notes", ""),
+        ("[runtime]\n# why\nbacklog = 5\n", "runtime.backlog", "[runtime]\n# why\n"),
+        ("[runtime] # mine\nbacklog = 5\n", "runtime.backlog", "[runtime] # mine\n"),
+        ("[channels.slack]\nstream = true\n", "channels.slack.stream", "[channels.slack]\n"),
+        (
+            "[compaction.provider]\nattempts = 2\n",
+            "compaction.provider.attempts",
+            "[compaction.provider]\n",
+        ),
+        ("autonomy = 1\n[runtime]\nbacklog = 5\n", "runtime.backlog", "autonomy = 1\n[runtime]\n"),
+    ],
+    ids=["first", "nested", "comment", "comment beside it", "a channel", "a model", "a fault"],
+)
+def test_a_header_line_goes_with_its_last_key_if_it_says_nothing(
+    text: str, key: str, after: str
+) -> None:
+    """It stays where a comment would go with it, and where it switches something on."""
+    assert unset_key(text, key) == after
 
 
 @pytest.mark.parametrize(

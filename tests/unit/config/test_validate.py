@@ -175,6 +175,17 @@ def test_a_fault_is_told_in_the_words_of_the_file(text: str, fault: str) -> None
     assert faults_of(text) == (fault,)
 
 
+@pytest.mark.parametrize("table", ["provider", "compaction.provider"])
+def test_an_option_that_json_can_not_hold_is_told_by_its_place(table: str) -> None:
+    """As the file has it, without the types that pydantic puts between the keys (P10)."""
+    options = "{ when = 2026-01-01, deep = [{ x = [inf] }, { y = [07:32:00] }] }"
+    assert faults_of(f"[{table}]\noptions = {options}") == (
+        f"{table}.options.when: should be a text, a number, true, false, a list or a table",
+        f"{table}.options.deep[0].x[0]: should be a finite number",
+        f"{table}.options.deep[1].y[0]: should be a text, a number, true, false, a list or a table",
+    )
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -226,6 +237,21 @@ def test_an_address_may_be_left_empty() -> None:
 def test_a_key_that_is_misspelled_is_told_by_its_name(text: str, fault: str) -> None:
     """Among those of its own table (P10)."""
     assert fault in faults_of(text)
+
+
+def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() -> None:
+    """Each unknown key is compared with all known ones, which took a minute for 200,000 (P10)."""
+    keys = "\n".join(f"key_{number} = 1" for number in range(150))
+    faults = faults_of(keys)
+    assert len(faults) == 101
+    assert faults[-2:] == (
+        "key_99: unknown key; `zeroclaw config schema` lists what is allowed",
+        "file: 50 more faults, which are told once these are mended",
+    )
+    _, faults = channel_settings(
+        parse(f"[channels.telegram]\n{keys}"), {"telegram": TelegramSettings}
+    )
+    assert faults[-1].startswith("channels.telegram: ")
 
 
 def test_a_misspelled_key_of_a_channel_may_be_its_kinds_or_everybodys() -> None:
