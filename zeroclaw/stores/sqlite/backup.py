@@ -57,7 +57,8 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700, parents=True)
         _copy_database(source, unfinished / FILE_NAME, progress)
-        _check(unfinished / FILE_NAME, source, "put an older backup in its place, none was made")
+        remedy = "put an older one in its place, `zeroclaw restore --force BACKUP`; none was made"
+        _check(unfinished / FILE_NAME, source, remedy)
         for name in files:
             if (directory / name).is_file():
                 _copy_file(directory / name, unfinished / name)
@@ -113,7 +114,8 @@ def restore(
     if log.exists() and log.stat().st_size:
         message = (
             f"`{backup}` was copied by hand while its database was open, and a part of it is in "
-            f"`{log.name}`; make a backup of it with `backup --data-dir {backup}`, and restore that"
+            f"`{log.name}`; make a backup of it with `backup --data-dir {backup} BACKUP`, and restore "
+            "that"
         )
         raise StoreUnusable(message)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -203,9 +205,12 @@ def _check(copy: Path, named: Path, remedy: str) -> None:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             schema = schema_of(connection, named, shipped())
             found: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        is_damaged = found[0][0] != "ok" or schema == 0
     except sqlite3.Error as error:
-        raise unusable(error, named) from error
-    if found[0][0] != "ok" or schema == 0:
+        is_damaged = primary_code(error) in _UNREADABLE_CODES
+        if not is_damaged:
+            raise unusable(error, named) from error
+    if is_damaged:
         message = f"`{named}` is damaged; {remedy}"
         raise StoreUnusable(message)
 

@@ -27,8 +27,8 @@ _PRIMARY_CODE = 0xFF  # mask; the other bits of a result code are details, sqlit
 _BY_CODE = {
     sqlite3.SQLITE_FULL: "`{path}` can't grow: its disk is full, or the store is at its cap; "
     "free space or raise the cap, nothing stored is damaged",
-    sqlite3.SQLITE_CORRUPT: "`{path}` is damaged; stop zeroclaw, keep a copy of the file, and put "
-    "a backup in its place",
+    sqlite3.SQLITE_CORRUPT: "`{path}` is damaged; stop zeroclaw, keep a copy of the directory, and "
+    "put a backup in its place: `zeroclaw restore --force BACKUP`",
     sqlite3.SQLITE_NOTADB: "`{path}` is not an SQLite database; move it away, or name another data "
     "directory",
     sqlite3.SQLITE_READONLY: "`{path}` can't be written; give zeroclaw's user the right to write it",

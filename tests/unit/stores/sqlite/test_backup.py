@@ -154,10 +154,10 @@ def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def damage(place: Path) -> None:
+def damage(place: Path, begin: int = 8192) -> None:
     """Have a page of a store hold nothing of it."""
     body = bytearray((place / FILE_NAME).read_bytes())
-    body[8192:12288] = b"\xff" * 4096
+    body[begin : begin + 3996] = b"\xff" * 3996
     (place / FILE_NAME).write_bytes(body)
 
 
@@ -251,12 +251,15 @@ def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> 
     restore(tmp_path / "made", tmp_path / "data", files=FILES, overwrite=True)
 
 
-def test_a_damaged_backup_replaces_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begin", [0, 100, 8192], ids=["header", "schema", "a table"])
+def test_a_damaged_backup_replaces_nothing(tmp_path: Path, begin: int) -> None:
     """It is looked through whole first."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
     keep(data, "new")
-    damage(copy)
-    with pytest.raises(StoreUnusable):
+    damage(copy, begin)
+    with pytest.raises(
+        StoreUnusable, match="is damaged; take another backup, nothing was replaced"
+    ):
         restore(copy, data, files=FILES, overwrite=True)
     assert kept(data) == ["new"]
     assert not (data / f"{FILE_NAME}.restoring").exists()

@@ -181,7 +181,8 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path) -> None:
     path.write_bytes(content)
 
     assert refusal(tmp_path) == (
-        f"`{path}` is damaged; stop zeroclaw, keep a copy of the file, and put a backup in its place"
+        f"`{path}` is damaged; stop zeroclaw, keep a copy of the directory, and put a backup in its "
+        "place: `zeroclaw restore --force BACKUP`"
     )
     assert path.read_bytes() == bytes(content)
 
