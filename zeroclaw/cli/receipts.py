@@ -39,7 +39,7 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
 
     TOKEN is a receipt (zc-receipt-…) or any text that contains receipts; - reads the text from
     stdin. A true receipt proves that the tool was called, when, and with which outcome. Exits with
-    1 if a receipt is false, or if the text contains none. No daemon has to run.
+    1 if a receipt is false or can't be checked, or if the text contains none. No daemon has to run.
     """
     found = asyncio.run(receipts_in(place, text))
     if found or as_json:
@@ -52,6 +52,10 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
 
 def line(one: Mapping[str, object]) -> str:
     """Return a verdict as a line for a person."""
+    if one["verdict"] == "unchecked":
+        return (
+            f"{one['token']}: can't be checked: no result of it is stored, and the audit is damaged"
+        )
     if (words := _WORDS.get(str(one["verdict"]))) is None:
         return f"{one['token']}: FALSE: nobody here issued it for what is stored"
     tool = str(one["tool"])

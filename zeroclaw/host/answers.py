@@ -116,9 +116,9 @@ class Grants(Text, frozen=True):
 
 
 class Receipts(Answer, frozen=True):
-    """The verdict on each receipt in a text; `tool`, `outcome` and `at` are empty for a false one.
+    """The verdict on each receipt in a text; the rest is empty where nothing is proven.
 
-    {"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "false",
+    {"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "unchecked" | "false",
      "tool": "shell", "outcome": "ok", "at": "2026-01-01T12:00:00+00:00"}
     """
 

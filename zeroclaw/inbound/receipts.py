@@ -1,10 +1,13 @@
 """Check which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
 
+from collections.abc import Mapping
+
 from zeroclaw.envelope import CheckedReceipt, ConversationId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.inbound.anchors import verify_stream
+from zeroclaw.inbound.anchors import STREAM, verify_stream
 from zeroclaw.store import Kept, LogKind
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
@@ -22,7 +25,7 @@ class Receipts(Struct, eq=False):
         tokens = receipt.find_tokens(text)
         issued = await self._issued(frozenset(tokens))
         removed = await self._removed(frozenset(tokens) - set(issued))
-        return [_as_json(token, issued.get(token), removed.get(token)) for token in tokens]
+        return [_as_json(token, issued.get(token), removed) for token in tokens]
 
     async def _issued(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
         """Return the receipts found in journals; None for one whose result does not match."""
@@ -40,23 +43,33 @@ class Receipts(Struct, eq=False):
                 )
         return found
 
-    async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt]:
-        """Return the receipts whose results were removed, according to an intact audit chain."""
-        found: dict[str, CheckedReceipt] = {}
+    async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
+        """Return the receipts whose results were removed, according to an intact audit chain.
+
+        None for one that a damaged chain has, or may have.
+        """
+        found: dict[str, CheckedReceipt | None] = {}
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
-            known = await recorded_in(self.store, stream)
-            mine = {token: known[token] for token in tokens & set(known)}
-            if mine and isinstance(await verify_stream(self.store, stream), Intact):
-                found |= mine
+            if stream == STREAM:  # the daemon's own has none
+                continue
+            try:
+                known = await recorded_in(self.store, stream)
+            except StoreUnusable:
+                found = dict.fromkeys(tokens) | found
+                continue
+            if mine := tokens & set(known):
+                is_whole = isinstance(await verify_stream(self.store, stream), Intact)
+                found |= {token: known[token] if is_whole else None for token in mine}
         return found
 
 
 def _as_json(
-    token: str, issued: CheckedReceipt | None, removed: CheckedReceipt | None
+    token: str, issued: CheckedReceipt | None, removed: Mapping[str, CheckedReceipt | None]
 ) -> dict[str, object]:
-    one = issued or removed
+    one = issued or removed.get(token)
     if one is None:
-        return {"token": token, "verdict": "false", "tool": "", "outcome": "", "at": ""}
+        verdict = "unchecked" if token in removed else "false"
+        return {"token": token, "verdict": verdict, "tool": "", "outcome": "", "at": ""}
     kept = "earlier" if one.earlier else "valid"
     verdict = "removed" if issued is None else kept
     at = one.at.isoformat()

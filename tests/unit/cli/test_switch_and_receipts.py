@@ -186,6 +186,11 @@ async def test_a_running_daemon_is_told(
             "FALSE: nobody here issued it for what is stored",
             1,
         ),
+        (
+            {"token": TOKEN, "verdict": "unchecked"},
+            "can't be checked: no result of it is stored, and the audit is damaged",
+            1,
+        ),
     ],
 )
 async def test_a_receipt_is_told_true_from_false(

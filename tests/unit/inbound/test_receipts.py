@@ -170,13 +170,16 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("is_whole", "verdict"),
-    [(True, ("removed", "look", "ok")), (False, ("false", "", ""))],
+    [(True, ("removed", "look", "ok")), (False, ("unchecked", "", ""))],
     ids=["audit whole", "audit damaged"],
 )
 async def test_a_receipt_outlives_the_result_that_it_stood_under(
     world: World, is_whole: bool, verdict: tuple[str, str, str]
 ) -> None:
-    """When its age has taken the result, a whole audit still tells it from a false one (P7, K27)."""
+    """When its age has taken the result, a whole audit still tells it from a false one (P7, K27).
+
+    A damaged one proves nothing, neither that it is true nor that it is false.
+    """
     world.model.will(LOOK)
     async with world.running() as house:
         await house.say("look")
@@ -195,6 +198,34 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
         assert await world.store.streams(LogKind.JOURNAL) == ()
         [found] = await house.services.receipts.verify(token)
         assert (found["verdict"], found["tool"], found["outcome"]) == verdict
+
+
+@pytest.mark.parametrize(
+    ("damaged", "of_a_forged_one"),
+    [(STREAM, "false"), ("another", "unchecked")],
+    ids=["the daemon's own chain", "another conversation's"],
+)
+async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
+    world: World, damaged: str, of_a_forged_one: str
+) -> None:
+    """The one whose result is kept is checked all the same (P7, P10)."""
+    world.model.will(LOOK, says("seen"), LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [old] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    append = Append(log=LogKind.AUDIT, stream=damaged, body=b"damaged")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(append,)))
+    world.clock.leap(timedelta(days=100))
+    async with world.running() as house:
+        await house.advance(2)
+        await house.say("look again")
+        [new] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
+        found = await house.services.receipts.verify(f"{old} {new} {FORGED}")
+    assert [one["verdict"] for one in found] == [
+        "unchecked" if damaged == STREAM else "removed",
+        "valid",
+        of_a_forged_one,
+    ]
 
 
 async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
