@@ -8,8 +8,8 @@ arrived: `ClientConnectorError` means before, `ServerDisconnectedError`, `Socket
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 import aiohttp
 from yarl import URL
@@ -70,6 +70,7 @@ class AiohttpClient:
                     status=response.status,
                     headers=headers_of(response.raw_headers),
                     chunks=self._chunks(response.content),
+                    unread=lambda: _unread(response.connection),
                 )
             finally:
                 response.close()  # closes the connection, unless the answer was read whole
@@ -148,3 +149,21 @@ class AiohttpClient:
                 return HttpCut("the connection was closed too early", before_answer=before_answer)
             case _:
                 return HttpFailed(f"the request failed ({type(error).__name__})")
+
+
+@contextmanager
+def _unread(connection: aiohttp.connector.Connection | None) -> Generator[None]:
+    """Read nothing from a connection; see `HttpAnswer.unread`.
+
+    The library itself pauses a transport only while it holds more than it was asked for, which is
+    nothing between two chunks.
+    """
+    transport = None if connection is None else connection.transport
+    if transport is None:  # the answer was received whole, or is cut
+        yield
+        return
+    transport.pause_reading()
+    try:
+        yield
+    finally:
+        transport.resume_reading()

@@ -18,7 +18,14 @@ from collections.abc import (
     Mapping,
     MutableMapping,
 )
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import Protocol
 
 from zeroclaw.errors import ZeroclawError
@@ -85,11 +92,14 @@ class HttpAnswer(Value):
         headers: Names in lower case; repeated headers are joined by commas.
         chunks: The body without transfer encoding, in order; iterate once. Ends when the body is
             complete; raises `HttpCut` or `HttpTimedOut` if it does not complete.
+        unread: While this block runs, the system keeps what arrives, so that one read takes all of
+            it; wait for no chunk in it. A cut is noticed only after what came before it.
     """
 
     status: int
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
+    unread: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class HttpLimits(Value):

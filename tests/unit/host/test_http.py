@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from tests.fakes.tcp_server import heard, saying
+from tests.fakes.tcp_server import heard, saying, serving
 from zeroclaw.host.http import (
     HttpClient,
     HttpConnectFailed,
@@ -121,6 +121,42 @@ async def test_a_closed_client_can_be_used_again() -> None:
         await client.aclose()
         assert (await fetch(client, post(server)))[0] == 200
         await client.aclose()
+
+
+async def passes_of_the_loop() -> None:
+    """Let whoever listens read what was written."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a_cut() -> None:
+    go, written = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n")
+        await go.wait()
+        for piece in (b"1\r\nb\r\n", b"1\r\nc\r\n"):
+            writer.write(piece)
+            await passes_of_the_loop()
+        writer.close()
+        await passes_of_the_loop()
+        written.set()
+
+    async with (
+        serving(serve) as port,
+        aclosing(http_client()) as client,
+        client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
+    ):
+        assert await anext(answer.chunks) == b"a"
+        with answer.unread():
+            go.set()
+            await written.wait()
+        assert await anext(answer.chunks) == b"bc"
+        with pytest.raises(HttpCut):
+            await anext(answer.chunks)
+        with answer.unread():  # nothing is left to read, and no connection
+            pass
 
 
 async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:

@@ -1,8 +1,8 @@
 """An HTTP client that plays answers, in virtual time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from zeroclaw.host.http import HttpAnswer, HttpFailed, HttpRequest
@@ -29,6 +29,7 @@ class FakeHttp:
         self.sent_at: list[float] = []
         self.open_answers = 0
         self.read_to_the_end = 0
+        self.unread = 0
         self.closed = 0
 
     @asynccontextmanager
@@ -41,13 +42,21 @@ class FakeHttp:
         self.open_answers += 1
         try:
             yield HttpAnswer(
-                status=answer.status, headers=answer.headers, chunks=self._chunks(answer)
+                status=answer.status,
+                headers=answer.headers,
+                chunks=self._chunks(answer),
+                unread=self._unread,
             )
         finally:
             self.open_answers -= 1
 
     async def aclose(self) -> None:
         self.closed += 1
+
+    @contextmanager
+    def _unread(self) -> Generator[None]:
+        self.unread += 1
+        yield
 
     async def _chunks(self, answer: Played) -> AsyncGenerator[bytes, None]:
         for part in answer.parts:

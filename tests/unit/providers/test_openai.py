@@ -274,6 +274,19 @@ async def test_the_time_of_the_consumer_does_not_count() -> None:
     assert events[-1] == Finished(reason="stop")
 
 
+async def test_once_an_answer_has_begun_it_is_read_every_50_ms() -> None:
+    """Its beginning is shown at once, and its end is known as soon as it is read."""
+    role = b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
+    http = FakeHttp(Played(parts=(role, 0.01, TEXT, TEXT, 0.07, TEXT, STOP, 0.01, DONE)))
+    clock = LoopClock()
+    read_at = [
+        (type(event), round(clock.monotonic(), 3)) async for event in provider(http).stream(REQUEST)
+    ]
+    texts = [(TextDelta, 0.01), (TextDelta, 0.06), (TextDelta, 0.18)]
+    assert read_at == [*texts, (Finished, 0.24)]
+    assert http.unread == 3
+
+
 @pytest.mark.parametrize(
     "rest", [(100.0,), (HttpCut("cut", before_answer=False),)], ids=["silence", "a cut"]
 )

@@ -152,8 +152,13 @@ _PIECE = Decoder(_Piece)
 
 
 class Assembly(Struct, eq=False):
-    """One answer while it arrives."""
+    """One answer while it arrives.
 
+    Attributes:
+        is_blank: Nothing was said so far, not even in reasoning.
+    """
+
+    is_blank: bool = True
     _finish: str = ""
     _usage: Usage | None = None
     _calls: list[_CallDraft] = field(default_factory=list[_CallDraft])
@@ -168,7 +173,6 @@ class Assembly(Struct, eq=False):
     _pieces: list[str] = field(default_factory=list[str])
     _text: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
     _reasoning: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
-    _is_blank: bool = True
 
     @property
     def has_finish(self) -> bool:
@@ -199,13 +203,13 @@ class Assembly(Struct, eq=False):
         text, count = self._text.join("".join(self._pieces)), len(self._pieces)
         self._pieces.clear()
         if text.strip():
-            self._is_blank = False
+            self.is_blank = False
         return (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return the events that are ready.
 
-        Text is returned by `said`. Chunks of other choices than the first, and of kinds that were
+        Text is returned by `take_text`. Chunks of other choices than the first, and of kinds that were
         not requested, are ignored.
         """
         if "usage" in chunk or "x_groq" in chunk:
@@ -242,7 +246,7 @@ class Assembly(Struct, eq=False):
         said, reason = self.take_text(), REASONS.get(self._finish.lower(), "stop")
         calls = self._whole_calls(reason)
         text = self._text.end()
-        if self._is_blank and not text and not calls:
+        if self.is_blank and not text and not calls:
             finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
             message = f"the model answered with nothing (finish reason `{finish}`)"
             raise ProviderRejected(message)
@@ -278,13 +282,13 @@ class Assembly(Struct, eq=False):
         text = text_at(delta, "reasoning") or text_at(delta, "reasoning_content")
         from_blocks = ""
         for fragment in objects_at(delta, "reasoning_details"):
-            self._is_blank = False
+            self.is_blank = False
             self._merge(fragment)
             from_blocks += text_at(fragment, "text") or text_at(fragment, "summary")
         text += "".join(map(_thinking, objects_at(delta, "content")))
         text = self._reasoning.join(text or from_blocks)
         if text.strip():
-            self._is_blank = False
+            self.is_blank = False
         return _reasoning(text)
 
     def _merge(self, fragment: dict[str, object]) -> None:

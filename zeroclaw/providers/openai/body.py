@@ -48,6 +48,11 @@ class Body(Struct, kw_only=True):
         return self._assembly.has_finish
 
     @property
+    def is_under_way(self) -> bool:
+        """Something was said, and the finish has not come."""
+        return not (self._assembly.is_blank or self._assembly.has_finish)
+
+    @property
     def unread_bytes(self) -> int:
         """The size of what was received and is still to be turned into events."""
         if self._kind != "stream":
