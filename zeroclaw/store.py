@@ -43,8 +43,8 @@ class DurablePoint(StrEnum):
     HOUSEKEEPING = "housekeeping"
 
 
-UNFENCED = frozenset({DurablePoint.ADMITTED, DurablePoint.ANSWERED})
-"""Points that may be committed to a conversation without its lease: admissions and answers."""
+UNFENCED = frozenset({DurablePoint.ADMITTED, DurablePoint.ASKED, DurablePoint.ANSWERED})
+"""Points that may be committed to a conversation without its lease: admissions, cards and answers."""
 
 
 class RowKind(StrEnum):

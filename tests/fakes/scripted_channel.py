@@ -109,7 +109,7 @@ class ScriptedChannel:
         self._clock = clock
         self._capabilities = capabilities
         self._messages: dict[str, Shown] = {}
-        self._by_key: dict[str, MessageRef] = {}
+        self._by_key: dict[tuple[str, str], MessageRef] = {}
         self.previews: dict[str, str] = {}
         self._made = 0
         self._events: asyncio.Queue[tuple[Envelope, asyncio.Future[Admission]]] = asyncio.Queue(100)
@@ -428,8 +428,9 @@ class ScriptedChannel:
         return shown
 
     def _post(self, to: Address, text: str, key: str, *, draft: bool = False) -> Shown:
-        if self._capabilities.idempotent_send and key in self._by_key:
-            earlier = self._messages.get(self._by_key[key].message)
+        known = self._by_key.get((to.key(), key))
+        if self._capabilities.idempotent_send and known is not None:
+            earlier = self._messages.get(known.message)
             if earlier is not None:
                 return earlier
         self._made += 1
@@ -437,7 +438,7 @@ class ScriptedChannel:
         ref = MessageRef(address=to, message=f"m{self._made}")
         shown = Shown(ref=ref, text=text, key=key, draft=draft)
         self._messages[ref.message] = shown
-        self._by_key[key] = ref
+        self._by_key[to.key(), key] = ref
         return shown
 
 

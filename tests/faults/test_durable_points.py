@@ -22,7 +22,11 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.FETCHED: (("files", 1), ("files", 2)),
     DurablePoint.TURN_STARTED: (("text", 1), ("files", 1)),
     DurablePoint.GATED: (("batch", 1),),
-    DurablePoint.ASKED: (("approved", 1), ("batch", 1), ("unsure card", 1)),
+    # First a card is to be sent, then it was.
+    DurablePoint.ASKED: (
+        *(("approved", 1), ("approved", 2), ("batch", 1)),
+        *(("unsure card", 1), ("unsure card", 2)),
+    ),
     DurablePoint.ANSWERED: (("approved", 1), ("denied", 1), ("batch", 2)),
     DurablePoint.SETTLED: (("approved", 1), ("denied", 1), ("batch", 2)),
     DurablePoint.CALL_STARTED: (("shell", 1), ("edited", 1), ("batch", 1)),

@@ -31,7 +31,8 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.FETCHED: (("file", 1),),
     DurablePoint.TURN_STARTED: (("text", 1), ("group", 1)),
     DurablePoint.GATED: (("batch", 1),),
-    DurablePoint.ASKED: (("approved", 1), ("group asks", 1), ("long card", 1)),
+    # First a card is to be sent, then it was.
+    DurablePoint.ASKED: (("approved", 2), ("approved", 1), ("group asks", 2), ("long card", 2)),
     DurablePoint.ANSWERED: (("approved", 1), ("denied", 1), ("batch", 2)),
     DurablePoint.SETTLED: (("approved", 1), ("long card", 1), ("batch", 2)),
     DurablePoint.CALL_STARTED: (("shell", 1), ("batch", 1)),

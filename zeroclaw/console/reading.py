@@ -80,7 +80,7 @@ class ConsoleReader:
     async def waiting(self) -> tuple[RequestView, ...]:
         """Return the open approval requests, nearest deadline first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
-        read = [approvals.APPROVALS.of(row) for row in found]
+        read = [self._inbound.in_force(APPROVALS.of(row)) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 

@@ -169,7 +169,7 @@ class Daemon:
         await services.erasure.clear_unrecorded()
         await services.remember()
         unsaid = await services.outbox.resume()
-        await services.deadlines.resume()
+        await services.open_requests.resume()
         await self._wake(unsaid)
         self.page.start()
         for name, answer in self._calls().items():
@@ -183,8 +183,8 @@ class Daemon:
         raise Stopped
 
     def _noticed(self) -> None:
-        """Wake the task that tells operators about stored notices."""
-        self.services.notices.news.set()
+        """Wake the task that shows operators what is stored for them."""
+        self.services.channels.news.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
         """End the daemon: without a store it can't keep its promises, and the operator must be told."""

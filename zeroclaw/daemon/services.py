@@ -39,12 +39,12 @@ from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.deadlines import Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.live_config import LivePolicy, learn_stored
 from zeroclaw.inbound.mailbox import Mailboxes
+from zeroclaw.inbound.open_requests import OpenRequests
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.outbox_hooks import OutboxHooks
 from zeroclaw.inbound.planner import Planner
@@ -110,18 +110,18 @@ class Services:
         self.operators = Operators(
             self.people, self.channels.channel_of, settings, context.may_approve
         )
-        self.notices = Notices(context, self.operators, group, self.channels.news)
+        self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
         self._numbers = Numbers(store)
         self.requests = Approvals(context, self._numbers)
-        self.deadlines = Deadlines(context, group, requests=self.requests)
+        self.open_requests = OpenRequests(context, self.requests, self.notices, self.channels.news)
         self.outbox = Outbox(
             store=store,
             accounts=self.channels.accounts,
             clock=clock,
             group=group,
             fence_of=self._leases.fence_of,
-            hooks=OutboxHooks(context, self.requests, self.deadlines, self.notices),
+            hooks=OutboxHooks(context, self.requests, self.notices),
             jitter=foundation.jitter,
             drafts=lambda: open_drafts(store),
         )
@@ -162,7 +162,7 @@ class Services:
         self.strangers = Strangers(context, self._numbers, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
-        self.revocation = Revocation(context, group)
+        self.revocation = Revocation(context, group, self.channels.news)
         self.reloader = Reloader(foundation, self.revocation)
         self.status = StatusOf(store, self._report)
         planner = Planner(
@@ -276,7 +276,6 @@ class Services:
             results=Results(
                 keys=foundation.keys, redactor=redactor, settings=settings, reader=reader
             ),
-            numbers=self._numbers,
             clock=foundation.clock,
             ids=foundation.ids,
             log=log,
@@ -306,7 +305,6 @@ class Services:
             self.people.learn_choice(chosen)
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
-        await self.deadlines.resume_strangers()
         await self.reassembly.remember()
         await self.budget.remember()
 
@@ -335,13 +333,10 @@ class Services:
 
     def learn_people(self, writes: tuple[Write, ...]) -> None:
         """Update ingress and gate about who is admitted, who asks to be, and who was revoked."""
-        self.deadlines.written(writes)
         self.strangers.written(writes)
-        before = self.people.revoked
         if self.people.learn_from_writes(writes):
             self.policy.revoke(self.people.revoked)
-            if self.people.revoked - before:
-                self.revocation.begin()
+            self.revocation.begin()
 
     async def take_halt(self, halt: Halt) -> None:
         """Put a halt into force, or lift it."""
@@ -364,7 +359,7 @@ class Services:
             "erasure": self.erasure.keep(),
             "mailboxes": self.mailboxes.keep(),
             "titles": self.titles.keep(),
-            "notices": self.notices.keep(),
+            "open_requests": self.open_requests.keep(),
         }
         if foundation.listener is not None:
             served["listener"] = foundation.listener.serve()

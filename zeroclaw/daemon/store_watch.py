@@ -13,6 +13,8 @@ from zeroclaw.store import Commit, Fence, Put, RowKind, Store
 
 T = TypeVar("T")
 
+_FOR_OPERATORS = frozenset({RowKind.NOTICE, RowKind.APPROVAL, RowKind.STRANGER})
+
 
 class WatchedStore:
     """A `Store` that reports when a write succeeded or failed; otherwise forwards to the wrapped one."""
@@ -31,7 +33,7 @@ class WatchedStore:
             store: The wrapped store.
             failed: Called when the store can't be written any more.
             written: Called after each commit.
-            noticed: Called after a commit with a notice to operators, see `NOTICES`.
+            noticed: Called after a commit with something for operators: a notice, or a request.
         """
         self._store = store
         self._failed = failed
@@ -47,7 +49,7 @@ class WatchedStore:
         await self._told(self._store.commit(commit))
         self._written()
         for one in commit.writes:
-            if isinstance(one, Put) and one.kind is RowKind.NOTICE:
+            if isinstance(one, Put) and one.kind in _FOR_OPERATORS:
                 self._noticed()
                 break
 

@@ -58,12 +58,16 @@ class ApprovalRequest(Value):
 
     The kinds are `Approval`, about a call, and `inbound.pairing.Stranger`, about a person. Each
     decides who may answer, and what an answer does.
+
+    Attributes:
+        refused: The keys of the chats that did not take its card.
     """
 
     id: ApprovalId
     deadline_at: datetime
     numbers: tuple[Numbered, ...] = ()
     refs: tuple[MessageRef, ...] = ()
+    refused: tuple[str, ...] = ()
     state: Literal["pending", "waiting", "approved", "denied", "expired", "stopped"] = "pending"
     by: str = ""
     reason: str = ""
@@ -89,7 +93,7 @@ class Approval(ApprovalRequest):
         conversation: Where the call was asked for.
         turn: The turn that waits.
         requester: The person on whose behalf the call is.
-        approvers: Who is asked, in the policy's terms: `role:operator`, `person:ann`.
+        approvers: Who was to be asked, in the policy's terms: `role:operator`, `person:ann`.
         requester_may_answer: Whether the requester may be the approver.
         summary: The tool's line about the call; it may be cut, but hides nothing else.
         summaries: The same in other languages.

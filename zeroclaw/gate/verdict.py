@@ -118,7 +118,7 @@ class GatedBatch(Value):
 
     Attributes:
         verdicts: In request order.
-        approvals: The questions in request order, for the caller to number and send.
+        approvals: The questions in request order, for the caller to store.
         audited: To be chained in this order.
         frozen: The well-formed calls, in request order.
         cleared: The calls that are allowed without asking.

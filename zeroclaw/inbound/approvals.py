@@ -30,7 +30,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
-from zeroclaw.value import Struct, replace
+from zeroclaw.value import Struct
 
 GRANTS = "grants"
 """The scope in which grants are numbered, like calls in an approver's chat; no chat has this key."""
@@ -210,11 +210,8 @@ class Approvals(Struct, eq=False):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
             return met, pairing.toast(met, principal.language)
-        # A reload also applies to requests that are already open.
-        now = self.context.settings.config.approvals
-        may_answer = one.requester_may_answer and now.requester_may_answer
         found = approvals.answer(
-            replace(one, approvers=now.approvers, requester_may_answer=may_answer),
+            self.context.in_force(one),
             principal=principal,
             requester=self.context.people.by_now(one.requester),
             choice=choice,

@@ -12,13 +12,14 @@ from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread, item_put
 from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
+from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.ruling import rule_answer
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
-from zeroclaw.value import Struct, Value
+from zeroclaw.value import Struct, Value, replace
 
 
 class Plan(Value):
@@ -168,6 +169,12 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         """Return the query whether a principal may do something now."""
         now = self.clock.now()
         return Query(principal=principal, action=action, now=now, direct=direct, own=own)
+
+    def in_force(self, one: Approval) -> Approval:
+        """Return an open request with who may answer it now: a reload applies to it too."""
+        now = self.settings.config.approvals
+        may_answer = one.requester_may_answer and now.requester_may_answer
+        return replace(one, approvers=now.approvers, requester_may_answer=may_answer)
 
     def may_approve(self, principal: Principal, tool: str) -> bool:
         """Whether a principal may answer requests about a tool now."""

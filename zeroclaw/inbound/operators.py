@@ -51,32 +51,42 @@ class Operators(Struct, eq=False):
     may_approve: Callable[[Principal, str], bool]
 
     def approvers(
-        self, principal: Principal, here: Address, tools: Collection[str]
+        self,
+        principal: Principal,
+        here: Address,
+        tools: Collection[str],
+        *,
+        refused: Collection[str] = (),
+        requester_may_answer: bool = True,
     ) -> tuple[Reader, ...]:
         """Return the best chats for a question about calls of these tools.
 
         An approver who asks in private answers in that same chat. Otherwise it is the configured
         chat, else the approvers on the channel that asked, else those anywhere, else the operator
         at this machine.
+
+        Args:
+            principal: Who asks.
+            here: The chat of their turn.
+            tools: By name. Who is near may approve one, and only others the next.
+            refused: The keys of chats that did not take the question.
+            requester_may_answer: False if the question was asked while the requester might not.
         """
         principal = self.people.by_now(principal)
-        may_answer = self.settings.config.approvals.requester_may_answer
+        may_answer = requester_may_answer and self.settings.config.approvals.requester_may_answer
 
-        def best(tool: str) -> tuple[Reader, ...]:
+        def left(readers: Iterable[Reader]) -> tuple[Reader, ...]:
+            return tuple(one for one in readers if one.address.key() not in refused)
+
+        found: dict[str, Reader] = {}
+        for tool in sorted(tools):
+            own: tuple[Reader, ...] = ()
             if here.direct and may_answer and self.may_approve(principal, tool):
-                return (Reader(address=here, language=self.people.language_of(principal.id)),)
-            reached = self._who_may_answer(principal, tool)
-            return self._routed(reached) or self._nearest(reached, here)
-
-        return _of_each(tools, best)
-
-    def each_approver(
-        self, principal: Principal, here: Address, tools: Collection[str]
-    ) -> tuple[Reader, ...]:
-        """Return the chats for a question that the configured chat does not accept."""
-        return _of_each(
-            tools, lambda tool: self._nearest(self._who_may_answer(principal, tool), here)
-        )
+                own = (Reader(address=here, language=self.people.language_of(principal.id)),)
+            reached = self._who_may_answer(principal, tool, may_answer=may_answer)
+            best = left(own) or left(self._routed(reached)) or self._nearest(left(reached), here)
+            found.update((one.address.key(), one) for one in best)
+        return tuple(found.values())
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: of all named people, else of this machine.
@@ -104,15 +114,16 @@ class Operators(Struct, eq=False):
             if one.address.channel == channel
         )[:1]
 
-    def _who_may_answer(self, principal: Principal, tool: str) -> tuple[Reader, ...]:
-        settings = self.settings.config.approvals
+    def _who_may_answer(
+        self, principal: Principal, tool: str, *, may_answer: bool
+    ) -> tuple[Reader, ...]:
         contacts = tuple(
             one
-            for one in self.people.contacts(settings.approvers)
+            for one in self.people.contacts(self.settings.config.approvals.approvers)
             if (person := self.people.identified(f"{one.channel}:{one.sender}")) is not None
             and self.may_approve(person, tool)
         )
-        if not settings.requester_may_answer:
+        if not may_answer:
             own = (principal.channel, principal.sender)
             contacts = tuple(
                 one
@@ -144,14 +155,6 @@ class Operators(Struct, eq=False):
         return tuple(found.values())
 
 
-def _of_each(
-    tools: Collection[str], chats: Callable[[str], tuple[Reader, ...]]
-) -> tuple[Reader, ...]:
-    """Return the chats for every tool; who is near may approve one, and only others the next."""
-    found = {one.address.key(): one for tool in sorted(tools) for one in chats(tool)}
-    return tuple(found.values())
-
-
 FIRST_WHILE_S = 600.0
 LONGEST_WHILE_S = 3600.0
 MOST_CAUSES = 3
@@ -179,13 +182,11 @@ class Notices(Struct, eq=False):
 
     Attributes:
         group: Owns the waiting task.
-        news: Set when a notice was stored, or a channel has come up.
     """
 
     context: InboundContext
     operators: Operators
     group: asyncio.TaskGroup
-    news: asyncio.Event
     _spell: _Spell | None = None
 
     async def tell(self, says: Localized, *, but_channel: str = "") -> None:
@@ -194,15 +195,11 @@ class Notices(Struct, eq=False):
         commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,))
         await self.context.store.commit(commit)
 
-    async def keep(self) -> None:
-        """Move notices, including those of earlier processes, to the outbox when operators are reachable."""
-        self.news.set()
-        while True:
-            await self.news.wait()
-            self.news.clear()
-            async for row in scan(self.context.store, NOTICES.where()):
-                posted = partial(self._posted, row.key)
-                await self.context.transact(posted, DurablePoint.HOUSEKEEPING)
+    async def post(self) -> None:
+        """Move all notices to the outbox, if an operator can be reached."""
+        async for row in scan(self.context.store, NOTICES.where()):
+            posted = partial(self._posted, row.key)
+            await self.context.transact(posted, DurablePoint.HOUSEKEEPING)
 
     async def _posted(self, key: str, reads: Reads) -> Plan:
         notice = await NOTICES.get(reads, key)

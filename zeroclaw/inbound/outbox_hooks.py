@@ -4,18 +4,14 @@ from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text, address_of
 from zeroclaw.envelope import MessageRef
-from zeroclaw.gate import approval as approvals
-from zeroclaw.gate.approval import Approval
-from zeroclaw.inbound.approvals import Approvals, requests_of
+from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.deadlines import Deadlines
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.store import Row, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn.approvals import card_rows
 from zeroclaw.turn.context import Failure
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, replace
 
 
 class OutboxHooks(Struct, eq=False):
@@ -23,13 +19,10 @@ class OutboxHooks(Struct, eq=False):
 
     context: InboundContext
     requests: Approvals
-    deadlines: Deadlines
     notices: Notices
 
-    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
-        """Watch the deadline of a card that was sent; if its request has ended, settle it."""
-        if row.conversation is not None:
-            self.deadlines.shown(item)
+    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:  # noqa: ARG002
+        """Record the message of a card that was sent; if its request has ended, settle it."""
         return await self.requests.shown(item.approvals, ref)
 
     async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:  # noqa: ARG002
@@ -40,7 +33,6 @@ class OutboxHooks(Struct, eq=False):
         """Record that an answer failed, and report it to the operators."""
         writes: list[Write] = []
         what: Localized = catalogue.A_MESSAGE
-        is_asked_again = False
         if isinstance(item, Text) and item.turn is not None:
             what = catalogue.AN_ANSWER
             turn = await TURNS.get(self.context.store, item.turn)
@@ -51,9 +43,9 @@ class OutboxHooks(Struct, eq=False):
                     writes.append(item_put(taken, "failed", expect=version))
         elif isinstance(item, ApprovalCard):
             what = catalogue.A_CARD
-            again = await self._asked_again(row, item)
-            is_asked_again = bool(again)
-            writes += again
+            for one, version in await requests_of(self.context.store, item.approvals):
+                known = replace(one, refused=(*one.refused, row.place))
+                writes.append(request_put(known, expect=version))
         elif isinstance(item, File):
             what = catalogue.A_FILE
             if not item.uncertainty.may_stand:
@@ -73,31 +65,5 @@ class OutboxHooks(Struct, eq=False):
         says = catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
         if not isinstance(item, Settle) and item.uncertainty.may_stand:
             says = catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
-        if is_asked_again:
-            says = catalogue.ASKED_IN_PRIVATE.about(where=where, why=why)
         told = Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         return (*writes, *self.notices.line(told))
-
-    async def _asked_again(self, row: Row, item: ApprovalCard) -> tuple[Write, ...]:
-        """Send a card to each approver after their shared chat refused it.
-
-        Nothing if its questions have ended, or if no other approver can be asked.
-        """
-        here = row.conversation
-        if here is None or item.address.direct:
-            return ()
-        found = await requests_of(self.context.store, item.approvals)
-        card = tuple(one for one, _ in found if isinstance(one, Approval))
-        if all(one.state != "pending" for one in card):
-            return ()
-        tools = {one.tool for one in card}
-        readers = tuple(
-            one
-            for one in self.notices.operators.each_approver(card[0].requester, item.address, tools)
-            if all(not approvals.number_of(shown, one.address.key()) for shown in card)
-        )
-        numbered, counters = await self.requests.numbers.give(card, readers, here)
-        pairs = zip(numbered, found, strict=True)
-        puts = (approvals.to_put(one, expect=version) for one, (_, version) in pairs)
-        cards = card_rows(numbered, readers, here, self.context.ids)
-        return (*puts, *counters, *cards) if cards else ()

@@ -33,13 +33,16 @@ class Revocation(Struct, eq=False):
 
     Attributes:
         group: Owns the work.
+        news: Set whenever people or the policy may have changed; see `OpenRequests`.
     """
 
     context: InboundContext
     group: asyncio.TaskGroup
+    news: asyncio.Event
 
     def begin(self) -> None:
         """Start to end what revoked people have under way; never waits."""
+        self.news.set()
         self.group.create_task(self.sweep(), name="revoked")
 
     def end_what_is_left_of(self, principal: Principal) -> None:

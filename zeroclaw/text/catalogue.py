@@ -349,12 +349,6 @@ PLATFORM_REFUSED = Sentence(
     en="{what} in `{where}` was refused by the platform: {why}.",
     de="{what} in `{where}` wurde von der Plattform abgelehnt: {why}.",
 )
-ASKED_IN_PRIVATE = Sentence(
-    en="A question for the chat in `approvals.chat` was refused in `{where}`, so each approver is asked "
-    "in private: {why}.",
-    de="Eine Frage an den Chat aus `approvals.chat` wurde in `{where}` abgelehnt, darum wird einzeln "
-    "gefragt, wer freigeben darf: {why}.",
-)
 MAY_HAVE_ARRIVED = Sentence(
     en="{what} in `{where}` may or may not have arrived: {why}.",
     de="{what} in `{where}` steht dort vielleicht, vielleicht auch nicht: {why}.",

@@ -1,22 +1,19 @@
-"""Approval requests of a conversation: sent to approvers, answered, or ended at their deadline.
+"""Approval requests of a conversation: how they end, by an answer, their deadline or their turn.
 
-Cards and their updates are outbox rows, committed together with the requests. So a card is shown if
-and only if its request is on record, and every known card shows how it ended.
+The updates of their cards are outbox rows, committed together with the end. So every known card
+shows how its requests ended.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
 
-from zeroclaw.clock import Ids
 from zeroclaw.conversation.inbox import Item, item_put
-from zeroclaw.delivery.rows import ApprovalCard, Settle, Text, outbox_row
-from zeroclaw.envelope import ApprovalId, ConversationId, Reader
+from zeroclaw.delivery.rows import Settle, outbox_row
+from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Rows, Write
-from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
@@ -34,31 +31,7 @@ class ApprovalRequests:
         self._services = services
         self._conversation = conversation
 
-    # --- asking --------------------------------------------------------------------------------
-
-    async def put(
-        self, asked: tuple[Approval, ...], readers: tuple[Reader, ...], here: Reader
-    ) -> tuple[Write, ...]:
-        """Return the rows that send the requests of a batch, numbered for each chat.
-
-        Args:
-            asked: All requests of the batch.
-            readers: The approvers' chats, at least one.
-            here: The chat of the turn; it gets a note if it is not an approver's.
-        """
-        numbered, counters = await self._services.numbers.give(asked, readers, self._conversation)
-        writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
-        writes += counters
-        writes += card_rows(numbered, readers, self._conversation, self._services.ids)
-        if here.address.key() in {one.address.key() for one in readers}:
-            return tuple(writes)
-        tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
-        who = approvals.who(numbered[0].approvers, here.language)
-        waiting = catalogue.WAITING_FOR.to(here.language, who=who, tools=tools)
-        note = Text(address=here.address, text=waiting, language=here.language)
-        return (*writes, self._row(note))
-
-    def _row(self, item: Settle | Text) -> Put:
+    def _row(self, item: Settle) -> Put:
         return outbox_row(self._services.ids.ulid(), item, self._conversation)
 
     # --- answers -------------------------------------------------------------------------------
@@ -173,18 +146,6 @@ class ApprovalRequests:
                 ended.append(approvals.stop(one, by=by, at=now))
                 writes.append(approvals.to_put(ended[-1], expect=version))
         return (*writes, *await self.settled(*ended))
-
-
-def card_rows(
-    asked: tuple[Approval, ...], readers: Iterable[Reader], conversation: ConversationId, ids: Ids
-) -> list[Put]:
-    """Return the rows that show the requests of one card in each of these chats."""
-    keys = tuple(one.id for one in asked)
-    cards = [(one.address, approvals.card_of(asked, one.address.key())) for one in readers]
-    return [
-        outbox_row(ids.ulid(), ApprovalCard(address=place, card=card, approvals=keys), conversation)
-        for place, card in cards
-    ]
 
 
 async def on_cards(

@@ -11,7 +11,6 @@ from zeroclaw.context.composer import Composer, RequestSources
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.inbox import Item
-from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
@@ -73,7 +72,6 @@ class TurnServices(Value):
     live: Live
     outbox: Outbox
     results: Results
-    numbers: Numbers
     clock: Clock
     ids: Ids
     log: ChannelLog

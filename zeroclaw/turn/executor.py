@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
-from zeroclaw.envelope import ActionId, ApprovalId, Reader, is_off_the_record
+from zeroclaw.envelope import ActionId, ApprovalId, is_off_the_record
+from zeroclaw.gate.approval import to_put
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import ToolCall, ToolMessage, Usage
@@ -151,12 +152,6 @@ class EffectExecutor:
         Without approval requests, the commit of the calls that start includes it.
         """
         gated = await self.calls.gate(calls)
-        writes: tuple[Write, ...] = gated.writes
-        if gated.approvals:
-            here = Reader(address=self._turn.address, language=self._turn.language)
-            tools = {one.tool for one in gated.approvals}
-            chats = self._services.gate.approvers(self._opened.principal, here.address, tools)
-            writes += await self._asks.put(gated.approvals, chats, here)
         spoken = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
         await self._tell(
             Transition(
@@ -164,7 +159,7 @@ class EffectExecutor:
                 point=None if gated.starts else DurablePoint.GATED,
                 journal=(spoken,),
                 audited=gated.audited,
-                writes=writes,
+                writes=(*gated.writes, *(to_put(one, expect=0) for one in gated.approvals)),
             )
         )
 

@@ -9,7 +9,7 @@ from tests.fakes.plain_tool import BURN, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
-from zeroclaw.config.model import ChannelSettings, PolicySettings, RuntimeSettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySettings, RuntimeSettings
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
@@ -117,6 +117,21 @@ async def audited(house: House) -> list[audit.Entry]:
             entry = audit.read(one.body)
             found += [entry] if isinstance(entry, audit.Entry) else []
     return found
+
+
+async def test_a_question_is_for_whom_a_reload_names(world: World) -> None:
+    """The page says who may answer it now, not who might when it was asked."""
+    async with visiting(world) as visitor:
+        await asked(visitor.house)
+        world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+        await visitor.house.ask("reload")
+        page = await visitor.page("approvals")
+        facts = {
+            one.every("dt")[0].words: one.every("dd")[0].words
+            for one in page.every("div")
+            if one.every("dt")
+        }
+        assert facts["answered by"] == "ben"
 
 
 async def test_a_denial_carries_its_reason(world: World) -> None:

@@ -807,7 +807,7 @@ async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: W
 
         world.clock.leap(timedelta(seconds=901))
         world.store.meanwhile = answer
-        await house.services.deadlines.resume()
+        await house.services.open_requests.resume()
         assert answers == ["deny"]
         [row] = await house.rows(RowKind.APPROVAL)
         assert row.state == "expired"

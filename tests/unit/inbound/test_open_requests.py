@@ -1,0 +1,175 @@
+"""Who is shown an open request: everyone who may answer it now, once each (P5)."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.house_parts import CAPABILITIES, CHAT, PEOPLE
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.scripted_channel import Shown
+from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for
+from tests.unit.inbound.test_kills import deliver, killed_after
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
+from zeroclaw.errors import ChannelRejected, Conflict
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.value import replace
+
+BEN = PEOPLE[1]
+CLEO = PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",))
+NO_OPERATOR = PEOPLE[0].model_copy(update={"roles": ()})
+FAR = PersonSettings(name="ada", ids=("chat:ada", "mail:ada@x"), roles=("operator",))
+
+
+def cards(world: World, who: str, *, channel: str = "chat") -> list[Shown]:
+    """All cards in somebody's own chat."""
+    platform = world.platforms[channel]
+    return [one for one in platform.standing(platform.address(who, direct=True)) if one.card]
+
+
+def with_mail(world: World) -> World:
+    """Let the operator be reached by mail as well."""
+    world.add_channel("mail")
+    world.configure(
+        channels={"chat": CHAT, "mail": ChannelSettings(allowed_users=("ada@x",))},
+        people=(FAR, BEN),
+    )
+    return world
+
+
+async def test_an_operator_of_a_reload_is_shown_what_waits(world: World) -> None:
+    """Once, and the card shows how it ended, as every other does."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both", "ben")
+        await house.press(call=1)
+        world.configure(people=(*PEOPLE, CLEO))
+        await house.ask("reload")
+        await house.ask("reload")
+        (card,) = cards(world, "cleo")
+        assert card.card is not None
+        assert [(call.tool, call.number) for call in card.card.calls] == [("poke", 1)]
+        assert len(cards(world, "ada")) == 1
+        await house.say("/approve 1", "cleo")
+        assert house.endings() == [("approved", "Cleo"), ("approved", "Ada")]
+        assert house.endings("cleo") == house.endings()
+        assert len(world.poke.runs) == 2
+
+
+async def test_an_approver_who_is_let_in_is_shown_what_waits(world: World) -> None:
+    """Whom an operator takes back is asked from then on, by the commit that does it."""
+    world.configure(people=(*PEOPLE, CLEO))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.ask("pair", words="revoke cleo")
+        await house.say("poke it", "ben")
+        assert cards(world, "cleo") == []
+        await house.ask("pair", words="approve cleo")
+        assert await house.press(who="cleo") == "approved: `poke`"
+
+
+async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: World) -> None:
+    """The last approver goes while the other call of the batch is judged."""
+    world.configure(people=(*PEOPLE,))
+    world.model.will(asks_for(("poke", '{"a": 1}'), ("look", "{}")))
+    async with world.running() as house:
+        world.look.resolving = asyncio.Event()
+        await house.say("poke it", "ben")
+        world.configure(people=(NO_OPERATOR, BEN))
+        await house.ask("reload")
+        world.look.resolving.set()
+        await house.settle()
+        assert cards(world, "ada") == []
+        assert house.texts("ben") == []
+        world.configure(people=(NO_OPERATOR, BEN, CLEO))
+        await house.ask("reload")
+        assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
+        assert await house.press(who="cleo") == "approved: `poke`"
+
+
+async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> None:
+    """An operator who has blocked the bot on one platform is asked on the other one."""
+    with_mail(world).model.will(POKE)
+    world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        assert cards(world, "ada") == []
+        assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
+        assert await house.press(who="ada@x", channel="mail") == "approved: `poke`"
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_whoever_asks_and_may_not_answer_is_not_shown_it_by_a_reload(world: World) -> None:
+    """A request that was made while they might not stays one that they may not answer."""
+    world.configure(people=(*PEOPLE, CLEO), approvals=ApprovalSettings(requester_may_answer=False))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.configure(approvals=ApprovalSettings())
+        await house.ask("reload")
+        assert cards(world, "ada") == []
+        assert len(cards(world, "cleo")) == 1
+
+
+async def test_who_may_approve_from_an_hour_on_is_shown_what_waits_then(tmp_path: Path) -> None:
+    """No event tells that the hour has come."""
+    hours: dict[str, object] = {
+        "id": "night",
+        "effect": "deny",
+        "principals": ["person:cleo"],
+        "actions": ["approve:*"],
+        "when": {"hour_between": [0, 12]},
+    }
+    clock = ManualClock(datetime(2026, 1, 5, 11, 55, tzinfo=UTC))
+    world = World(tmp_path, clock=clock)
+    world.configure(people=(*PEOPLE, CLEO), policy=PolicySettings(statement=(hours,)))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        assert cards(world, "cleo") == []
+        await house.advance(400)
+        assert len(cards(world, "cleo")) == 1
+        assert len(cards(world, "ada")) == 1
+
+
+async def test_a_card_that_others_keep_changing_is_shown_in_the_end(world: World) -> None:
+    world.model.will(POKE)
+    tries = 0
+
+    def first(commit: Commit) -> None:
+        nonlocal tries
+        if commit.point is DurablePoint.ASKED and tries < 7:
+            tries += 1
+            message = "somebody was first"
+            raise Conflict(message)
+
+    world.store.before = first
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        assert tries == 7
+        assert len(cards(world, "ada")) == 1
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+async def test_a_kill_after_any_commit_shows_it_once_to_each(world: World, number: int) -> None:
+    """Before its cards, between them, and after: the next process knows whom it was shown to."""
+    world.add_platform("chat", replace(CAPABILITIES, idempotent_send=True))
+    world.configure(people=(*PEOPLE, CLEO))
+    world.model.will(*[POKE] * 4)
+    killed_after(world, number)
+    async with world.running() as house:
+        said = [house.envelope(house.said("poke it"), "ben")]
+        await deliver(house, said)
+    world.store.heal()
+    async with world.running() as house:
+        await deliver(house, said)
+        await house.advance(5)
+        assert [len(cards(world, who)) for who in ("ada", "cleo")] == [1, 1]
+        assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
+        await house.press()
+        await house.advance(5)
+        shown = [cards(world, who)[0].outcome for who in ("ada", "cleo")]
+        assert [one and [end.how for end in one.endings] for one in shown] == [["approved"]] * 2
+        assert world.poke.runs == [{"a": 1}]

@@ -1,0 +1,227 @@
+"""Open approval requests of every kind: shown to approvers, reminded of, ended at their deadline.
+
+Turns and strangers only store their requests. One task compares what is stored with the time, the
+people, the policy and the channels of the moment, and does what is due: whenever a request, a
+notice, a person, the configuration or a channel has changed, at the next deadline, and each minute
+while a call waits, because a policy may depend on the hour. So no change can be missed, and a kill
+in between only delays what it was about to do.
+
+A call's request is shown to everyone who may answer it now, once in each chat. It is ended by the
+turn that waits for it; its approvers get one reminder before that. A reminder is committed together
+with a claim, and only while the request is unanswered. So a restart does not repeat it, and a kill
+can't leave only one of the two. A request about a stranger ends at its deadline, its cards show
+that, and it is deleted a day after its end.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+from functools import partial
+
+from zeroclaw.conversation.message_text import span
+from zeroclaw.conversation.turn_row import TURNS, TurnRow
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, outbox_row
+from zeroclaw.errors import AlreadyClaimed, Conflict
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.approval import APPROVALS, Approval
+from zeroclaw.host.clock import wait_at_most
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.context import InboundContext, Plan
+from zeroclaw.inbound.operators import Notices
+from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
+from zeroclaw.text import catalogue
+from zeroclaw.value import Struct, field
+
+LOOK_AGAIN_S = 60.0
+"""Seconds until an open call is looked at again; a policy names hours, so a minute is soon enough."""
+LEAST_S = 10.0
+"""With less time left than this, an approver would read a reminder too late."""
+CLAIM_KEPT = timedelta(days=1)
+Look = tuple[Plan, float | None]
+"""What to write now, and after how many seconds to look again; None for never."""
+NOTHING = Plan(conversation=None)
+
+
+class OpenRequests(Struct, eq=False):
+    """Does what is due for open requests, and for notices to operators; the daemon has one.
+
+    Attributes:
+        news: Set when something has changed that decides what is due.
+    """
+
+    context: InboundContext
+    requests: Approvals
+    notices: Notices
+    news: asyncio.Event
+    # The cards that need no reminder any more.
+    _reminded: set[str] = field(default_factory=set[str])
+
+    async def resume(self) -> None:
+        """End the calls' requests that expired while no daemon ran; once, at a start."""
+        store, now = self.context.store, self.context.clock.now()
+        async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
+            await self.context.transact(partial(self._ended, row.key), DurablePoint.ANSWERED)
+
+    async def _ended(self, key: str, reads: Reads) -> Plan:
+        row = await reads.get(RowKind.APPROVAL, key)
+        if row is None or row.state != "pending":
+            return NOTHING
+        return await self.requests.expired(row)
+
+    async def keep(self) -> None:
+        """Do what is due, now and whenever that has changed."""
+        while True:
+            self.news.clear()
+            await self.notices.post()
+            wait_s = await self._look()
+            if wait_s is None:
+                await self.news.wait()
+            else:
+                await wait_at_most(wait_s, self.news.wait(), clock=self.context.clock)
+
+    async def _look(self) -> float | None:
+        """Do what is due for each request; return after how many seconds more may be due."""
+        store, cards = self.context.store, dict[str, list[Approval]]()
+        async for call in APPROVALS.all(store, state="pending"):
+            cards.setdefault(call.card, []).append(call)
+        self._reminded &= cards.keys()
+        waits = [LOOK_AGAIN_S if cards else None]
+        for card, calls in cards.items():
+            keys = [one.id for one in sorted(calls, key=lambda one: one.order)]
+            waits.append(await self._done(partial(self._shown, keys), DurablePoint.ASKED))
+            if card not in self._reminded:
+                left_s = await self._done(partial(self._reminder, keys), DurablePoint.HOUSEKEEPING)
+                waits.append(left_s)
+                if left_s is None:
+                    self._reminded.add(card)
+        async for one in STRANGERS.all(store):
+            looked = partial(self._stranger, one.id)
+            waits.append(await self._done(looked, DurablePoint.HOUSEKEEPING))
+        return min((one for one in waits if one is not None), default=None)
+
+    async def _done(
+        self, look: Callable[[Reads], Awaitable[Look]], point: DurablePoint
+    ) -> float | None:
+        wait_s: float | None = None
+
+        async def planned(reads: Reads) -> Plan:
+            nonlocal wait_s
+            plan, wait_s = await look(reads)
+            return plan
+
+        try:
+            await self.context.transact(planned, point)
+        except Conflict:
+            return 0.0  # others were first each time: look again
+        except AlreadyClaimed:
+            return None  # an earlier process sent the reminder
+        return wait_s
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    async def _shown(self, keys: Iterable[str], reads: Reads) -> Look:
+        """Show a batch's open calls in the chats that have no card of them."""
+        found = [await APPROVALS.read(reads, key) for key in keys]
+        versions = {one.id: version for one, version in found if one is not None and one.is_open}
+        asked = tuple(self.context.in_force(one) for one, _ in found if one and one.id in versions)
+        # Read past `reads`: where a turn answers never changes, but the rest of its row does.
+        turn = await TURNS.get(self.context.store, asked[0].turn) if asked else None
+        if turn is None:
+            return NOTHING, None
+        first, here, where = asked[0], asked[0].conversation, turn.address
+        readers = tuple(
+            one
+            for one in self.notices.operators.approvers(
+                first.requester,
+                where,
+                {one.tool for one in asked},
+                refused=first.refused,
+                requester_may_answer=first.requester_may_answer,
+            )
+            if not approvals.number_of(first, one.address.key())
+        )
+        if not readers:
+            return NOTHING, None
+        numbered, counters = await self.requests.numbers.give(asked, readers, here)
+        places = {one.address.key(): one.address for one in readers}
+        ids = tuple(one.id for one in numbered)
+        cards = (
+            ApprovalCard(address=to, card=approvals.card_of(numbered, place), approvals=ids)
+            for place, to in places.items()
+        )
+        is_told = bool(first.numbers) or where.key() in places
+        writes = (
+            *(approvals.to_put(one, expect=versions[one.id]) for one in numbered),
+            *counters,
+            *(outbox_row(self.context.ids.ulid(), card, here) for card in cards),
+            *(() if is_told else (self._waiting(numbered, turn),)),
+        )
+        return Plan(conversation=here, writes=writes), None
+
+    def _waiting(self, asked: tuple[Approval, ...], turn: TurnRow) -> Put:
+        """Return the note that tells the chat of a turn whom it waits for."""
+        language = turn.item.principal.language
+        tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in asked))
+        who = approvals.who(asked[0].approvers, language)
+        text = catalogue.WAITING_FOR.to(language, who=who, tools=tools)
+        return self.context.note(text, turn.address, asked[0].conversation, language=language)
+
+    async def _reminder(self, keys: Iterable[str], reads: Reads) -> Look:
+        """Remind of a card if it is time; one that no chat has by then needs no reminder."""
+        rows = [await reads.get(RowKind.APPROVAL, key) for key in keys]
+        open_ = [APPROVALS.of(row) for row in rows if row and row.state == "pending"]
+        settings, now = self.context.settings.config.approvals, self.context.clock.now()
+        lead_s = settings.timeout_s * settings.remind_share
+        if not open_ or lead_s < LEAST_S:
+            return NOTHING, None
+        deadline = min(one.deadline_at for one in open_)
+        left_s = (deadline - now).total_seconds()
+        if left_s > lead_s:
+            return NOTHING, left_s - lead_s
+        notes = self._notes(open_, left_s)
+        if left_s <= 0 or not notes:
+            return NOTHING, None
+        told = tuple(f"reminded/{one.id}" for one in open_)
+        claim = Claim(keys=told, until=deadline + CLAIM_KEPT)
+        return Plan(conversation=None, writes=(claim, *notes)), None
+
+    def _notes(self, open_: list[Approval], left_s: float) -> tuple[Put, ...]:
+        """Return a reminder for each approver who has the card."""
+        places = {ref.address.key(): ref.address for one in open_ for ref in one.refs}
+        return tuple(
+            self.context.note(
+                catalogue.ABOUT_TO_EXPIRE.to(
+                    approvals.language_in(open_[0], place),
+                    calls=", ".join(_named(one, place) for one in open_),
+                    left=span(left_s),
+                ),
+                address,
+                quiet=True,
+            )
+            for place, address in places.items()
+        )
+
+    # --- strangers -----------------------------------------------------------------------------
+
+    async def _stranger(self, key: str, reads: Reads) -> Look:
+        """End a request at its deadline; a day later delete it, and the messages with its code."""
+        row, now = await reads.get(RowKind.STRANGER, key), self.context.clock.now()
+        if row is None:
+            return NOTHING, None
+        one = STRANGERS.of(row)
+        if row.due_at is not None and now < row.due_at:
+            return NOTHING, (row.due_at - now).total_seconds()
+        if one.is_open:
+            ended = approvals.expire(one, now)
+            put = pairing.to_put(ended, expect=row.version)
+            settles = await self.requests.settled(ended, ended.refs)
+            return Plan(conversation=None, writes=(put, *settles)), 0.0
+        deletes = (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages))
+        return Plan(conversation=None, writes=deletes), None
+
+
+def _named(one: Approval, place: str) -> str:
+    number = approvals.number_of(one, place)
+    return f"`{one.tool}` (`/approve {number}`, `/deny {number}`)" if number else f"`{one.tool}`"
