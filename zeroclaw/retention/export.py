@@ -19,6 +19,8 @@ from html import escape
 from itertools import groupby
 from typing import Literal
 
+from msgspec.structs import asdict
+
 from zeroclaw.clock import made_at
 from zeroclaw.context.notes import NOTES, note_of
 from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow, in_words, sent_in_words
@@ -31,7 +33,7 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import Row, RowKind
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 Kind = Literal[
     "said", "file", "sent", "answer", "note", "call", "result", "approval", "summary", "remembered"
@@ -49,18 +51,12 @@ class Line(Value):
     kind: Kind
     at: datetime
     conversation: ConversationId
-    text: str
     by: str = ""
+    text: str
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, object]:
         """Return the line as plain JSON."""
-        return {
-            "kind": self.kind,
-            "at": self.at.astimezone(UTC).isoformat(),
-            "conversation": self.conversation,
-            "by": self.by,
-            "text": self.text,
-        }
+        return {**asdict(self), "at": self.at.astimezone(UTC).isoformat()}
 
 
 Order = tuple[datetime, str, int]
@@ -104,13 +100,7 @@ def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, .
     every = [placed for one in found for placed in _of(one)]
     ordered = sorted(every, key=lambda placed: placed[0])
     return tuple(
-        Line(
-            kind=line.kind,
-            at=_to_the_millisecond(line.at),
-            conversation=line.conversation,
-            by=redact(line.by),
-            text=redact(line.text),
-        )
+        replace(line, at=_to_the_millisecond(line.at), by=redact(line.by), text=redact(line.text))
         for _, line in ordered
     )
 

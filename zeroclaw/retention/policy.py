@@ -4,7 +4,7 @@ Only what has ended is deleted: an open turn, a waiting message, an open outbox 
 unanswered approval request stay, whatever their age.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
@@ -29,27 +29,15 @@ class Horizons(Value):
 
     Attributes:
         now: For grants that ended, and for the counters of past days.
-        messages: For messages, answers and the journal.
-        approvals: For ended approval requests, their cards, and the calls they were about.
+        ages: For each age that tables name; the journal's is that of messages.
         blobs: For whole results and attached files.
         audit: For the audit.
     """
 
     now: datetime
-    messages: datetime
-    approvals: datetime
+    ages: Mapping[Age, datetime]
     blobs: datetime
     audit: datetime
-
-    def of(self, age: Age) -> datetime:
-        """Return the instant for an age that tables name."""
-        match age:
-            case Age.MESSAGES:
-                return self.messages
-            case Age.APPROVALS:
-                return self.approvals
-            case _:
-                assert_never(age)
 
 
 def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
@@ -67,8 +55,10 @@ def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> 
 
     return Horizons(
         now=now,
-        messages=ago(settings.messages_days),
-        approvals=ago(settings.approvals_days),
+        ages={
+            Age.MESSAGES: ago(settings.messages_days),
+            Age.APPROVALS: ago(settings.approvals_days),
+        },
         blobs=ago(settings.blobs_days),
         audit=ago(settings.audit_days, 0),
     )
@@ -92,7 +82,7 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
             if not is_ended(row, ended):
                 return False
             other = None if sooner is None else sooner(row)
-            horizon = max(at.of(age), FOR_EVER if other is None else at.of(other))
+            horizon = max(at.ages[age], FOR_EVER if other is None else at.ages[other])
             if began is None:
                 return is_before(row.key, horizon)
             began_at = began(row)

@@ -43,7 +43,7 @@ from zeroclaw.store import (
     read_all,
     scan,
 )
-from zeroclaw.table import Ages, Declaration, Stays, UntilDue
+from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
 from zeroclaw.value import Struct
 
@@ -104,7 +104,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         busy = await self._busy()
         gone = {
             "rows": await self._rows(at, busy),
-            "journals": await self._journals(at.messages, busy),
+            "journals": await self._journals(at.ages[Age.MESSAGES], busy),
             "blobs": await self._blobs(at.blobs),
             "audits": await self._audits(at.audit, busy),
             "conversations": await self._conversations(at, busy),
@@ -146,7 +146,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             return
         due_before = at.now if isinstance(keeps, UntilDue) else None
         tells_time = isinstance(keeps, Ages) and keeps.at is None
-        latest = max(at.messages, at.approvals)
+        latest = max(at.ages.values())
         for state in sorted(keeps.ended) or [None]:
             async for row in scan(self.store, table.where(state=state, due_before=due_before)):
                 if tells_time and not is_before(row.key, latest):
@@ -247,7 +247,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         """Delete conversations that no chat points to and that are empty."""
         count = 0
         async for row in scan(self.store, CONVERSATIONS.where()):
-            if not is_before(row.key, at.messages):
+            if not is_before(row.key, at.ages[Age.MESSAGES]):
                 break
             here = ConversationId(row.key)
             if here in busy or not await self._is_empty(here):

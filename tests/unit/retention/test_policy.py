@@ -36,7 +36,7 @@ from zeroclaw.retention.policy import (
 )
 from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_WRITERS, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
-from zeroclaw.table import Ages, Column, Stays, UntilDue, Words
+from zeroclaw.table import Age, Ages, Column, Stays, UntilDue, Words
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import Limits
@@ -47,8 +47,7 @@ ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada"
 PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)
 AT = Horizons(
     now=EPOCH,
-    messages=EPOCH - 10 * DAY,
-    approvals=EPOCH - 5 * DAY,
+    ages={Age.MESSAGES: EPOCH - 10 * DAY, Age.APPROVALS: EPOCH - 5 * DAY},
     blobs=EPOCH - 5 * DAY,
     audit=EPOCH - 20 * DAY,
 )
@@ -164,8 +163,7 @@ def test_days_are_halved_when_the_disk_is_full_but_for_the_audit() -> None:
     settings = RetentionSettings(messages_days=8, approvals_days=0, blobs_days=4, audit_days=8)
     assert horizons(settings, EPOCH, halved=2) == Horizons(
         now=EPOCH,
-        messages=EPOCH - 2 * DAY,
-        approvals=FOR_EVER,
+        ages={Age.MESSAGES: EPOCH - 2 * DAY, Age.APPROVALS: FOR_EVER},
         blobs=EPOCH - DAY,
         audit=EPOCH - 8 * DAY,
     )
