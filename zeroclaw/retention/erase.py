@@ -130,13 +130,10 @@ class Erasure:
             self._log("erasure_waits", person=request.person, level="warning")
             return False
         language = request.by.language
-        text = (
-            catalogue.FORGOTTEN_YOU.to(language)
-            if request.person == request.by.id
-            else (catalogue.FORGOTTEN_OTHER if any(removed) else catalogue.FORGOTTEN_NOTHING).to(
-                language, whom=request.person
-            )
-        )
+        if any(removed) or request.person == request.by.id:
+            text = catalogue.FORGOTTEN.to(language, what=request.words)
+        else:
+            text = catalogue.FORGOTTEN_NOTHING.to(language, whom=request.person)
         told = self._context.note(text, request.address, language=language)
         gone = ERASURE_REQUESTS.delete(row.key)
         await self._commit(told, gone)

@@ -795,34 +795,20 @@ FORGET_ONLY_YOURS = Sentence(
     en="You can only have your own words forgotten: `/forget`.",
     de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
 )
-FORGET_ASKS_YOU = Sentence(
-    en="This removes what you said to me, what I answered, and what I noted of it, for good; only "
-    "the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it "
-    "within ten minutes as `/forget {code}`.",
-    de="Das löscht endgültig, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
-    "notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
-    "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
-    "Minuten als `/forget {code}`.",
+WHAT_YOU_SAID = Sentence(en="what you said to me", de="was du mir gesagt hast")
+WHAT_THEY_SAID = Sentence(en="what `{whom}` said to me", de="was `{whom}` mir gesagt hat")
+FORGET_ASKS = Sentence(
+    en="This removes {what}, what I answered, and what I noted of it, for good; only the audit "
+    "stays, which holds no words. Files in workspaces stay too. To go on, repeat it within ten "
+    "minutes as `/forget {code}`.",
+    de="Das löscht endgültig, {what}, was ich geantwortet und was ich mir davon notiert habe; nur "
+    "das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in Arbeitsverzeichnissen "
+    "bleiben. Wenn du das willst, wiederhole es in den nächsten zehn Minuten als `/forget {code}`.",
 )
-FORGET_ASKS_ABOUT = Sentence(
-    en="This removes what `{whom}` said to me, what I answered, and what I noted of it, for good; "
-    "only the audit stays, which holds no words. Files in workspaces stay too. To go on, "
-    "repeat it within ten minutes as `/forget {code}`.",
-    de="Das löscht endgültig, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
-    "davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
-    "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
-    "Minuten als `/forget {code}`.",
-)
-FORGOTTEN_YOU = Sentence(
-    en="Done: what you said to me is removed.", de="Erledigt: was du mir gesagt hast, ist gelöscht."
-)
+FORGOTTEN = Sentence(en="Done: {what} is removed.", de="Erledigt: {what}, ist gelöscht.")
 FORGOTTEN_NOTHING = Sentence(
     en="There is nothing left to remove: of `{whom}` I keep nothing.",
     de="Es gibt nichts mehr zu löschen: von `{whom}` bewahre ich nichts auf.",
-)
-FORGOTTEN_OTHER = Sentence(
-    en="Done: what `{whom}` said to me is removed.",
-    de="Erledigt: was `{whom}` mir gesagt hat, ist gelöscht.",
 )
 
 # --- /grants and /revoke -------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.value import Value, replace
 
 REPEAT_WITHIN = timedelta(minutes=10)
@@ -34,6 +35,13 @@ class ErasureRequest(Value, stored_as="Wish"):
     by: Principal
     address: Address
     code: str
+
+    @property
+    def words(self) -> Localized:
+        """What is erased, for the one who made the request."""
+        if self.person == self.by.id:
+            return catalogue.WHAT_YOU_SAID
+        return catalogue.WHAT_THEY_SAID.about(whom=self.person)
 
 
 ERASURE_REQUESTS = Table(
@@ -60,18 +68,13 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
             put = ERASURE_REQUESTS.put(principal.id, opened, state=OPEN, expect=version)
             return Reply(text=catalogue.FORGETTING_NOW.to(language), writes=(put,))
     person = (named if ":" in named else f"person:{named}") if named else principal.id
-    is_own = person == principal.id
     may_others = context.may(principal, "command:forget", direct=given.address.direct, own=False)
-    if not is_own and not may_others:
+    if person != principal.id and not may_others:
         return Reply(text=catalogue.FORGET_ONLY_YOURS.to(language))
     # The end of a ulid is random; that is enough, because the code only guards against mistakes.
     code = context.ids.ulid()[-CODE_CHARS:]
     asked = ErasureRequest(person=person, by=principal, address=given.address, code=code)
     due_at = now + REPEAT_WITHIN
     put = ERASURE_REQUESTS.put(principal.id, asked, state=ASKED, due_at=due_at, expect=version)
-    text = (
-        catalogue.FORGET_ASKS_YOU.to(language, code=code)
-        if is_own
-        else catalogue.FORGET_ASKS_ABOUT.to(language, whom=person, code=code)
-    )
+    text = catalogue.FORGET_ASKS.to(language, what=asked.words, code=code)
     return Reply(text=text, writes=(put,))
