@@ -11,7 +11,14 @@ from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http import http_client
 from zeroclaw.message import UserMessage
-from zeroclaw.provider import Endpoint, ModelRequest, Provider, StreamEvent, TextDelta
+from zeroclaw.provider import (
+    Endpoint,
+    ModelRequest,
+    Provider,
+    ProviderFacts,
+    StreamEvent,
+    TextDelta,
+)
 from zeroclaw.providers.local import LocalProvider, LocalRules
 from zeroclaw.providers.local.provider import CHILD
 from zeroclaw.providers.openai import OpenAIProvider
@@ -117,7 +124,8 @@ def local_provider(model: Path, *, child: Path = CHILD) -> LocalProvider:
     """The real model, in its child."""
     return LocalProvider(
         # One thread, as other tests run beside it: two would spin, each waiting for the other.
-        rules=LocalRules(model_file=model, context_tokens=2048, threads=1, calls_tools=False),
+        rules=LocalRules(model_file=model, threads=1),
+        facts=ProviderFacts(model=model.stem, context_tokens=2048, calls_tools=False),
         context=replace(context(), open_endpoint=over),
         child=child,
     )

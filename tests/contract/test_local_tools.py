@@ -99,7 +99,8 @@ async def local(model: Path, server: ModelServer) -> AsyncGenerator[Provider, No
     facts = await facts_of(model)
     model.with_name(f"{model.name}.url").write_text(server.url.removesuffix("/v1"))
     provider = LocalProvider(
-        rules=LocalRules(model_file=model, calls_tools=facts.calls_tools),
+        rules=LocalRules(model_file=model),
+        facts=facts,
         context=replace(context(), open_endpoint=over),
         child=Path(llama_child.__file__),
     )
@@ -160,7 +161,8 @@ async def test_the_real_server_writes_definitions_into_the_prompt(
     model = await asyncio.to_thread(with_tools, small_model, tmp_path / "m.gguf")
     assert (await facts_of(model)).calls_tools
     provider = LocalProvider(
-        rules=LocalRules(model_file=model, context_tokens=1024, threads=1),
+        rules=LocalRules(model_file=model, threads=1),
+        facts=ProviderFacts(model=model.stem, context_tokens=1024),
         context=replace(context(), open_endpoint=wrap),
     )
     await provider.start()

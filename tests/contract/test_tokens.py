@@ -21,7 +21,7 @@ from zeroclaw.context.tokens import (
 )
 from zeroclaw.host.http import HttpClient, HttpRequest, http_client
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
-from zeroclaw.provider import Endpoint, ModelRequest, Provider, UsageReported
+from zeroclaw.provider import Endpoint, ModelRequest, Provider, ProviderFacts, UsageReported
 from zeroclaw.providers.local.provider import LocalProvider, LocalRules
 from zeroclaw.value import replace
 
@@ -79,7 +79,8 @@ async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
         return over(endpoint)
 
     provider = LocalProvider(
-        rules=LocalRules(model_file=small_model, context_tokens=2048, threads=1, calls_tools=False),
+        rules=LocalRules(model_file=small_model, threads=1),
+        facts=ProviderFacts(model=small_model.stem, context_tokens=2048, calls_tools=False),
         context=replace(context(), open_endpoint=open_endpoint),
     )
     async with aclosing(provider), aclosing(http_client()) as http:

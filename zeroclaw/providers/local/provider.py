@@ -67,29 +67,19 @@ class LocalRules(Value):
 
     Attributes:
         model_file: A GGUF file.
-        context_tokens: The context window; its memory is allocated at start.
-        context_from: The source of `context_tokens`.
         threads: Processor threads.
         max_output_tokens: Small models ramble; without a limit they fill their window.
         temperature: Sampling temperature, unless a request sets its own.
         repeat_penalty: How much less likely a recent token becomes; 1 changes nothing.
         start_s: Longest wait for a model to load, in seconds.
-        calls_tools: Tool definitions are worth sending.
-        note: One line shown at start.
-        counted_by: What counts tokens, for people.
     """
 
     model_file: Path
-    context_tokens: int = 4096
-    context_from: str = ""
     threads: int = 2
     max_output_tokens: int = 1024
     temperature: float = 0.8
     repeat_penalty: float = 1.0
     start_s: float = 120.0
-    calls_tools: bool = True
-    note: str = ""
-    counted_by: str = "llama.cpp"
 
 
 class _Child(Struct, frozen=True, eq=False, kw_only=True):
@@ -103,10 +93,13 @@ class LocalProvider(Struct, eq=False):
     """A `Provider` that runs a child process; answers one request at a time, in order of arrival.
 
     Attributes:
+        rules: Which model to run, and how.
+        facts: What is known about the model file; the child allocates memory for the whole window.
         child: The program that serves the model.
     """
 
     rules: LocalRules
+    facts: ProviderFacts
     context: ProviderContext
     child: Path = CHILD
     _child: _Child | None = None
@@ -115,18 +108,6 @@ class LocalProvider(Struct, eq=False):
     # waiting request would look stalled.
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _failures: int = 0
-
-    @property
-    def facts(self) -> ProviderFacts:
-        """What is known about the model file."""
-        return ProviderFacts(
-            model=self.rules.model_file.stem,
-            context_tokens=self.rules.context_tokens,
-            context_from=self.rules.context_from,
-            calls_tools=self.rules.calls_tools,
-            note=self.rules.note,
-            counted_by=self.rules.counted_by,
-        )
 
     @property
     def pid(self) -> int | None:
@@ -144,7 +125,7 @@ class LocalProvider(Struct, eq=False):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the child, starting it if necessary; see `Provider.stream`."""
         bound = request.max_output_tokens or self.rules.max_output_tokens
-        tools = request.tools if self.rules.calls_tools else ()
+        tools = request.tools if self.facts.calls_tools else ()
         request = replace(request, max_output_tokens=bound, tools=tools)
         async with self._turn:
             may_repeat = True
@@ -204,7 +185,7 @@ class LocalProvider(Struct, eq=False):
 
     async def _start(self) -> _Child:
         """Start a child and wait until it is serving."""
-        rules, key = self.rules, self.context.ids.token()
+        facts, key = self.facts, self.context.ids.token()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -220,9 +201,10 @@ class LocalProvider(Struct, eq=False):
             start_new_session=True,  # Ctrl-C must not reach the child: turns are finished first
         )
         settings = {
-            **asdict(rules),
-            "model_file": str(rules.model_file),
-            "model": rules.model_file.stem,
+            **asdict(self.rules),
+            "model_file": str(self.rules.model_file),
+            "model": facts.model,
+            "context_tokens": facts.context_tokens,
             "api_key": key,  # through the pipe, because every user can read a command line
         }
         url = ""
@@ -231,12 +213,12 @@ class LocalProvider(Struct, eq=False):
         finally:
             if not url:
                 await _stop(process)
-        self.context.log("local_model_started", model=rules.model_file.stem, pid=process.pid)
+        self.context.log("local_model_started", model=facts.model, pid=process.pid)
         endpoint = Endpoint(
             base_url=f"{url}/v1",
-            model=rules.model_file.stem,
+            model=facts.model,
             api_key=key,
-            context_tokens=rules.context_tokens,
+            context_tokens=facts.context_tokens,
             tokenize_url=f"{url}/tokenize",
         )
         return _Child(process=process, provider=self.context.open_endpoint(endpoint))
@@ -278,19 +260,22 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     # is reported when the model is started.
     calls_tools = not is_shipped and knows_tools(chosen) is not False
     window, said_by = _window(trained_tokens(chosen), settings.context_tokens)
-    rules = LocalRules(
-        model_file=chosen,
+    facts = ProviderFacts(
+        model=chosen.stem,
         context_tokens=window,
         context_from=said_by,
-        threads=min(MOST_THREADS, os.cpu_count() or 2),
-        max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
-        temperature=0.2 if is_shipped else 0.8,  # its model card's advice
-        repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,
         calls_tools=calls_tools,
         note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
         counted_by=settings.tokenizer or "llama.cpp",
     )
-    return LocalProvider(rules, context)
+    rules = LocalRules(
+        model_file=chosen,
+        threads=min(MOST_THREADS, os.cpu_count() or 2),
+        max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
+        temperature=0.2 if is_shipped else 0.8,  # its model card's advice
+        repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,
+    )
+    return LocalProvider(rules, facts, context)
 
 
 def _window(trained: int | None, configured: int | None) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from zeroclaw.errors import (
     system_words,
 )
 from zeroclaw.host.places import expand
-from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, Usage
+from zeroclaw.message import FinishReason, Message, ToolCall, Usage
 from zeroclaw.provider import (
     Finished,
     ModelRequest,
@@ -44,7 +44,9 @@ from zeroclaw.providers.scripted.script import (
     next_answer,
     parse_script,
 )
-from zeroclaw.value import Struct, field
+from zeroclaw.value import Struct, field, replace
+
+FACTS = ProviderFacts(model="scripted", note="answers come from a script, not from a model")
 
 
 class ScriptedProvider(Struct, eq=False, kw_only=True):
@@ -52,20 +54,8 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
 
     script: Script
     clock: Clock
-    context_tokens: int | None = None
-    takes: frozenset[FileKind] = frozenset()
+    facts: ProviderFacts = FACTS
     _failed: Counter[int] = field(default_factory=Counter[int])
-
-    @property
-    def facts(self) -> ProviderFacts:
-        """What the runtime needs to know; a script can call tools."""
-        return ProviderFacts(
-            model="scripted",
-            context_tokens=self.context_tokens,
-            context_from="the configuration" if self.context_tokens else "",
-            note="answers come from a script, not from a model",
-            takes=self.takes,
-        )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Play the next answer; see `Provider.stream`."""
@@ -124,13 +114,13 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Scrip
         reason = system_words(error) if isinstance(error, OSError) else "no text"
         fault = f"provider.script: `{path}` can't be read: {reason}"
         raise ConfigError((fault,)) from error
-    script = parse_script(text)
-    return ScriptedProvider(
-        script=script,
-        clock=context.clock,
+    facts = replace(
+        FACTS,
         context_tokens=settings.context_tokens,
+        context_from="the configuration" if settings.context_tokens else "",
         takes=frozenset(settings.takes or ()),
     )
+    return ScriptedProvider(script=parse_script(text), clock=context.clock, facts=facts)
 
 
 def _end(
