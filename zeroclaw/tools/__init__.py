@@ -115,6 +115,19 @@ def dump(model: BaseModel) -> Arguments:
     return model.model_dump()
 
 
+def read_spec(name: str, description: str, model: type[BaseModel], timeout_s: float) -> ToolSpec:
+    """Return the declaration of a tool that reads what its conversation has, and does no more."""
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters=ModelSchema(model),
+        effects=frozenset({"read"}),
+        idempotent=True,
+        risk="low",
+        timeout_s=timeout_s,
+    )
+
+
 class ModelTool(Value, Generic[Model]):
     """A tool built from a pydantic model of its arguments and a few functions.
 

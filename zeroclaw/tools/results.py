@@ -15,8 +15,8 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
+from zeroclaw.tool import Tool, ToolContext, ToolOutput
+from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, read_spec
 from zeroclaw.value import Value
 
 NAME = "read_result"
@@ -61,15 +61,8 @@ def tools(
     store: ResultsStore, answer_chars: Callable[[], int] = lambda: 20_000
 ) -> tuple[Tool, ...]:
     """Return the tool; `answer_chars` returns the current cap, beyond which the runtime cuts."""
-    spec = ToolSpec(
-        name=NAME,
-        description="Read on in an earlier result of this conversation that was cut or left out.",
-        parameters=ModelSchema(ReadArguments),
-        effects=frozenset({"read"}),
-        idempotent=True,
-        risk="low",
-        timeout_s=_TIMEOUT_S,
-    )
+    said = "Read on in an earlier result of this conversation that was cut or left out."
+    spec = read_spec(NAME, said, ReadArguments, _TIMEOUT_S)
 
     def apply_settings(asked: ReadArguments) -> ReadArguments:
         most = answer_chars() - _HEAD_CHARS
@@ -151,31 +144,12 @@ def _places(text: str, asked: ReadArguments) -> Iterator[tuple[int, int, int]]:
         at = asked.offset + match.start()
         if at < shown_to:
             continue
-        start = max(_lines_before(text, at, asked.lines), shown_to)
-        end = _lines_after(text, asked.offset + match.end(), asked.lines)
-        yield start, end, at
+        end = asked.offset + match.end()
+        before = text[max(at - _AROUND_CHARS, 0) : at].split("\n")[-asked.lines - 1 :]
+        after = text[end : end + _AROUND_CHARS].split("\n")[: asked.lines + 1]
+        end += len("\n".join(after))
+        yield max(at - len("\n".join(before)), shown_to), end, at
         shown_to = end
-
-
-def _lines_before(text: str, at: int, lines: int) -> int:
-    """Return where the line `lines` before `at` begins, or `_AROUND_CHARS` back if that is nearer."""
-    nearest = max(at - _AROUND_CHARS, 0)
-    for _ in range(lines + 1):
-        at = text.rfind("\n", nearest, at)
-        if at < 0:
-            return nearest
-    return at + 1
-
-
-def _lines_after(text: str, at: int, lines: int) -> int:
-    """Return where the line `lines` after `at` ends, or `_AROUND_CHARS` on if that is nearer."""
-    farthest = min(at + _AROUND_CHARS, len(text))
-    at -= 1
-    for _ in range(lines + 1):
-        at = text.find("\n", at + 1, farthest)
-        if at < 0:
-            return farthest
-    return at
 
 
 def _missing(name: str, *, known: bool) -> str:

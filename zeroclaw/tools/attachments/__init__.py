@@ -33,8 +33,8 @@ from zeroclaw.readers.formats import is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, parse_reply, request_line
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
-from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted, without_controls
+from zeroclaw.tool import Tool, ToolContext, ToolOutput
+from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, read_spec, without_controls
 from zeroclaw.value import Struct, Value, field, replace
 
 __all__ = ["NAME", "AttachmentsStore", "File", "tools", "try_reader"]
@@ -116,18 +116,11 @@ def tools(
         answer_chars: Returns the current cap on an answer; the runtime cuts longer ones again.
     """
     files = _Files(settings, store, boxed, answer_chars)
-    spec = ToolSpec(
-        name=NAME,
-        description=(
-            "Read a file of a message: text, mail, rows of CSV, pages of PDF, or what an image says of"
-            " itself."
-        ),
-        parameters=ModelSchema(ReadArguments),
-        effects=frozenset({"read"}),
-        idempotent=True,
-        risk="low",
-        timeout_s=settings.timeout_s + _AROUND_S,
+    said = (
+        "Read a file of a message: text, mail, rows of CSV, pages of PDF, or what an image says of"
+        " itself."
     )
+    spec = read_spec(NAME, said, ReadArguments, settings.timeout_s + _AROUND_S)
     return (
         ModelTool(
             spec=spec,

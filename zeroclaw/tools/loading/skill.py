@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from zeroclaw.tool import ToolSpec
-from zeroclaw.tools import ModelSchema, ToolArguments
+from zeroclaw.tools import ToolArguments, read_spec
 from zeroclaw.value import Value
 
 MOST_NAME_CHARS, MOST_DESCRIPTION_CHARS = 64, 1_024  # bounds set by the format
@@ -38,20 +37,11 @@ class LoadSkillArguments(ToolArguments):
     file: str = Field(default="", max_length=500, description="One of its further files.")
 
 
-def _spec(name: str, description: str, model: type[ToolArguments]) -> ToolSpec:
-    return ToolSpec(
-        name=name,
-        description=description,
-        parameters=ModelSchema(model),
-        effects=frozenset({"read"}),
-        idempotent=True,
-        risk="low",
-        timeout_s=10.0,
-    )
-
-
-LOAD_TOOLS = _spec("load_tools", "Get the tools of groups.", LoadToolsArguments)
-LOAD_SKILLS = _spec("load_skills", "Get a skill, or read a file of it.", LoadSkillArguments)
+_TIMEOUT_S = 10.0
+LOAD_TOOLS = read_spec("load_tools", "Get the tools of groups.", LoadToolsArguments, _TIMEOUT_S)
+LOAD_SKILLS = read_spec(
+    "load_skills", "Get a skill, or read a file of it.", LoadSkillArguments, _TIMEOUT_S
+)
 
 
 class Skill(Value):
