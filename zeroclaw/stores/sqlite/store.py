@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,9 @@ from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 T = TypeVar("T")
 
 DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
+# No warning, because Debian 12 ships such a release and nothing is wrong: the bug needs a second
+# connection that writes, and zeroclaw has only one.
+_ADVICE = {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
 _WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
 
 
@@ -45,10 +49,7 @@ async def open_store(
     Raises:
         StoreUnusable: One line that says what to do; nothing was damaged.
     """
-
-    def open_files() -> Opened:
-        return open_for_writing(directory, cap_bytes=cap_bytes)
-
+    open_files = partial(open_for_writing, directory, cap_bytes=cap_bytes)
     store = SqliteStore(
         directory, clock=clock, blob_cap_bytes=blob_cap_bytes, open_files=open_files
     )
@@ -60,21 +61,9 @@ async def open_store(
             schema=opened.schema,
             schema_before=opened.schema_before,
             sqlite=sqlite3.sqlite_version,
-            **_advice(sqlite3.sqlite_version_info),
+            **(_ADVICE if has_wal_reset_bug(sqlite3.sqlite_version_info) else {}),
         )
     return store
-
-
-def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
-    """Return what an operator should know about this release of SQLite.
-
-    This is not a warning, because Debian 12 ships such a release and nothing is wrong: the bug
-    needs a second connection that writes, and zeroclaw has only one.
-    """
-    major, minor, patch = version[:3]
-    if not has_wal_reset_bug((major, minor, patch)):
-        return {}
-    return {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
 
 
 class SqliteStore(StoreReads):
