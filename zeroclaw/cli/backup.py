@@ -1,14 +1,12 @@
 """`zeroclaw backup` and `zeroclaw restore`: a copy of all data, even while the daemon runs."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from zeroclaw.cli.invocation import harmless
-from zeroclaw.cli.options import at_place
+from zeroclaw.cli.options import at_place, progress
 
-_TENTHS = 10
 MOST_KEPT = 1_000_000
 """Limit of revoked people that are copied into the restored data."""
 
@@ -26,18 +24,7 @@ def command(place: Path, *, path: Path) -> None:
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import back_up
 
-    shown = -1
-
-    def progress(done: int, every: int) -> None:
-        nonlocal shown
-        tenth = _TENTHS * done // max(every, 1)
-        if tenth != shown and sys.stderr.isatty():
-            click.echo(f"\rcopying: {tenth * 100 // _TENTHS} %", err=True, nl=False)
-            shown = tenth
-
-    back_up(place, path, files=(FILE,), progress=progress)
-    if shown >= 0:
-        click.echo(err=True)
+    back_up(place, path, files=(FILE,), progress=progress(path.name))
     click.echo(f"backed up to {path}")
 
 

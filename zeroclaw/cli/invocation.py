@@ -10,11 +10,9 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 import click
-
-V = TypeVar("V")
 
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
@@ -26,11 +24,16 @@ _CONFIG_ALONE = frozenset({"config", "models", "policy", "try"})
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
 
 
-def note_option(ctx: click.Context, param: click.Parameter, value: V) -> V:
-    """Store the value of an option that was given; a click callback."""
-    if value is not None:
-        ctx.meta[f"{NAME}.{param.name}"] = str(value)
-    return value
+def noted_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
+    """Store the path of an option that was given, and return it; a click callback."""
+    if value is None:
+        return None
+    if not value:  # a variable that is not set; as a path it would be this directory
+        message = f"{param.opts[-1]}: it is empty; name a path, or leave the option out"
+        raise click.UsageError(message, ctx)
+    path = Path(value)
+    ctx.meta[f"{NAME}.{param.name}"] = str(path)
+    return path
 
 
 def command(words: str) -> str:

@@ -1,6 +1,6 @@
 """The options that commands share, and the places that they select."""
 
-import os
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -8,33 +8,18 @@ from typing import TypeVar
 
 import click
 
-from zeroclaw.cli.invocation import note_option, say
+from zeroclaw.cli.invocation import noted_path, say
 from zeroclaw.host.places import data_place
 
 C = TypeVar("C", bound=Callable[..., object])
-
-
-class _Named(click.Path):
-    """A path that is not empty, as that of a variable which is not set: it would be this directory."""
-
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | bytes | os.PathLike[str]:
-        if not value and param is not None:
-            message = f"{param.opts[-1]}: it is empty; name a path, or leave the option out"
-            raise click.UsageError(message, ctx)
-        return super().convert(value, param, ctx)
 
 
 def with_config(function: C) -> C:
     """Add `--config`."""
     return click.option(
         "--config",
-        callback=note_option,
-        type=_Named(path_type=Path),
+        callback=noted_path,
+        type=click.Path(),
         metavar="PATH",
         help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
         "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
@@ -45,8 +30,8 @@ def with_places(function: C) -> C:
     """Add `--config` and `--data-dir`."""
     data_dir = click.option(
         "--data-dir",
-        callback=note_option,
-        type=_Named(path_type=Path),
+        callback=noted_path,
+        type=click.Path(),
         metavar="PATH",
         help="The data directory, instead of the configured one.",
     )
@@ -77,3 +62,16 @@ def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
         click.echo(escape.as_json(told, indent=2))
     else:
         say("\n".join(lines))
+
+
+def progress(name: str) -> Callable[[int, int | None], None]:
+    """Return a function that shows how many bytes are done, on one line and on a terminal only."""
+
+    def show(done: int, total: int | None) -> None:
+        if not sys.stderr.isatty():
+            return
+        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %" if total else " MB"
+        end = "\n" if done == total else ""
+        click.echo(f"\r{name}  {done / 1e6:,.0f}{of}  {end}", nl=False, err=True)
+
+    return show

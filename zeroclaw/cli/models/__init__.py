@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import as_json, print_found, with_config
+from zeroclaw.cli.options import as_json, print_found, progress, with_config
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -83,7 +82,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     if is_url:
         asyncio.run(_fetch(source, target, sha256))
     else:
-        take(expand(source), target, copies=copies, sha256=sha256, show=_progress(target))
+        take(expand(source), target, copies=copies, sha256=sha256, show=progress(target.name))
     say(
         f"added {target}\nTo use it, write this into your configuration; `zeroclaw models test` tests it:\n"
     )
@@ -118,17 +117,4 @@ async def _fetch(url: str, target: Path, sha256: str) -> None:
     from zeroclaw.host.models.downloads import fetch
 
     async with aclosing(http_client(HttpLimits(connect_s=20.0, read_s=60.0))) as http:
-        await fetch(http, url, target, sha256=sha256, show=_progress(target))
-
-
-def _progress(target: Path) -> Callable[[int, int | None], None]:
-    """Return a function that shows progress on one line, on a terminal only."""
-
-    def show(done: int, total: int | None) -> None:
-        if not sys.stderr.isatty():
-            return
-        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %" if total else " MB"
-        end = "\n" if done == total else ""
-        click.echo(f"\r{target.name}  {done / 1e6:,.0f}{of}  {end}", nl=False, err=True)
-
-    return show
+        await fetch(http, url, target, sha256=sha256, show=progress(target.name))

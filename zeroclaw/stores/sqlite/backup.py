@@ -32,7 +32,7 @@ _LOG_SUFFIX = "-wal"
 _SIDE_SUFFIXES = (_LOG_SUFFIX, "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
-"""Called with the number of pages done and the total."""
+"""Called with the number of bytes done and the total."""
 
 
 def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progress) -> None:
@@ -42,7 +42,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         directory: The data directory.
         to: The directory to create; must not exist.
         files: Names of other files in the data directory to copy, if they exist.
-        progress: Called repeatedly, last with all pages done.
+        progress: Called repeatedly, last with all bytes done.
 
     Raises:
         StoreUnusable: One line that says what to do; nothing is left behind.
@@ -172,17 +172,14 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
             # An open transaction pins the snapshot; without it, every commit of the daemon would
             # restart the copy.
             reading.execute("BEGIN")
-            pages = number(
-                reading,
-                "SELECT page_count FROM pragma_page_count, (SELECT count(*) FROM sqlite_schema)",
-            )
+            number(reading, "SELECT count(*) FROM sqlite_schema")
+            size = number(reading, "PRAGMA page_size")
             reading.backup(
                 writing,
                 pages=_PAGES_AT_ONCE,
-                progress=lambda _status, left, every: progress(every - left, every),
+                progress=lambda _, left, every: progress((every - left) * size, every * size),
                 sleep=0,
             )
-            progress(pages, pages)
         os.fsync(fresh)
 
 
