@@ -1,21 +1,16 @@
 """`zeroclaw usage`: the models' usage by day, person or model; works without a daemon, too."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 import msgspec
 
 from zeroclaw.cli.client import ask_if_running, store_at
 from zeroclaw.cli.options import as_json, at_place, print_found
-from zeroclaw.host.answers import UsageReport, Used
-
-BY: Mapping[str, Callable[[Used], str]] = {
-    "day": lambda one: one.day,
-    "person": lambda one: one.person,
-    "model": lambda one: one.model,
-}
+from zeroclaw.host.answers import By, UsageReport, Used
 
 
 @click.command("usage")
@@ -28,14 +23,14 @@ BY: Mapping[str, Callable[[Used], str]] = {
 )
 @click.option(
     "--by",
-    type=click.Choice(tuple(BY)),
+    type=click.Choice(get_args(By)),
     default="day",
     show_default=True,
     help="What to add up by.",
 )
 @at_place
 @as_json
-def command(place: Path, *, days: int, by: str, as_json: bool) -> None:
+def command(place: Path, *, days: int, by: By, as_json: bool) -> None:
     """Show how many tokens models used, and what that cost.
 
     Counts the turns that have ended and are still stored. The price is the one that was known when
@@ -55,14 +50,14 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
         return await used_since(store, first_day(now, days))
 
 
-def lines(used: tuple[Used, ...], by: str) -> Iterator[str]:
+def lines(used: tuple[Used, ...], by: By) -> Iterator[str]:
     """Return the sums as lines for a person, followed by the total."""
     from zeroclaw.limits.prices import AS_OF, grouped, total
 
     if not used:
         yield "no model was used"
         return
-    found = {**grouped(used, BY[by]), "all": total(used)}
+    found = {**grouped(used, by), "all": total(used)}
     wide = max(map(len, (by, *found)))
     yield f"{by:<{wide}}  {'turns':>7}  {'input':>13}  {'cached':>13}  {'output':>13}  {'US dollars':>12}"
     for name, one in found.items():

@@ -29,12 +29,12 @@ def usage(used: Sequence[Used], first: date, last: date) -> Html:
         (
             panel(
                 "Tokens a day",
-                _chart(days, grouped(used, lambda one: one.day)),
+                _chart(days, grouped(used, "day")),
                 tag("p", everything, class_="note"),
                 id_="days",
             ),
-            panel("People", *_sums(grouped(used, lambda one: one.person), "person"), id_="people"),
-            panel("Models", *_sums(grouped(used, lambda one: one.model), "model"), id_="models"),
+            panel("People", *_sums(grouped(used, "person"), "person"), id_="people"),
+            panel("Models", *_sums(grouped(used, "model"), "model"), id_="models"),
         )
     )
 

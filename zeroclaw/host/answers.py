@@ -6,6 +6,7 @@ fields are ignored.
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from msgspec import Struct
 
@@ -160,6 +161,10 @@ class Reloaded(Answer, frozen=True):
     waiting: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+
+
+By = Literal["day", "person", "model"]
+"""What usage is summed by: a field of `Used`."""
 
 
 class Used(Answer, frozen=True):

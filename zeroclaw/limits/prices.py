@@ -5,9 +5,9 @@ Money is counted in whole millionths of a US dollar, so that sums are exact.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from zeroclaw.host.answers import Used
+from zeroclaw.host.answers import By, Used
 from zeroclaw.message import Usage
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Language, Localized, LocalizedMessage
@@ -107,11 +107,11 @@ def total(used: Iterable[Used]) -> Used:
     )
 
 
-def grouped(used: Iterable[Used], by: Callable[[Used], str]) -> dict[str, Used]:
-    """Return the sums of usage records grouped by a key, sorted by key."""
+def grouped(used: Iterable[Used], by: By) -> dict[str, Used]:
+    """Return the sums of usage records, sorted by what they are summed by."""
     found: dict[str, list[Used]] = defaultdict(list)
     for one in used:
-        found[by(one)].append(one)
+        found[getattr(one, by)].append(one)
     return {name: total(found[name]) for name in sorted(found)}
 
 

@@ -39,7 +39,7 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
             lately=amount(total(used)),
         )
         people = sorted(
-            grouped(used, lambda one: one.person).items(),
+            grouped(used, "person").items(),
             key=lambda one: one[1].input_tokens + one[1].output_tokens,
             reverse=True,
         )
