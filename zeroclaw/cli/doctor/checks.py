@@ -25,26 +25,12 @@ STARTING = timedelta(minutes=1)
 SOON = timedelta(minutes=5)
 """An approval that expires within this time is reported as expiring soon."""
 _ORDER = (
-    *(
-        "configuration",
-        "daemon",
-        "secrets",
-        "halt",
-        "network",
-        "provider",
-        "channels",
-        "sandbox",
-        "user",
-    ),
-    *("store", "approvals", "conversations", "delivery"),
-    *("disk", "clock", "permissions", "versions", "errors"),
-)
+    "configuration", "daemon", "secrets", "halt", "network", "provider", "channels", "sandbox",
+    "user", "store", "approvals", "conversations", "delivery",
+    "disk", "clock", "permissions", "versions", "errors",
+)  # fmt: skip
 _SHOWN = 3
 _RESTART = "restart `zeroclaw run`"
-_MB = 1_000_000
-_MINUTE_S = 60
-_HOUR_S = 3600
-_DAY_S = 86_400
 
 
 class Line(Value):
@@ -363,11 +349,11 @@ def _ago(now: datetime, at: datetime) -> str:
 
 def _span(time: timedelta) -> str:
     seconds = max(int(time.total_seconds()), 0)
-    for size, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
 
 
 def _mb(size: int) -> str:
-    return f"{size / _MB:,.0f} MB"
+    return f"{size / 1e6:,.0f} MB"

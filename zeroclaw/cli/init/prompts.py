@@ -62,9 +62,7 @@ class Interview(Value):
             if not chosen:
                 click.echo("Without a channel nobody can talk to the bot; choose one.")
         click.echo(
-            "What may tools do without asking you: only read, and nothing else at all (readonly),"
-        )
-        click.echo(
+            "What may tools do without asking you: only read, and nothing else at all (readonly),\n"
             "read, and ask before anything more (supervised), or all that no rule forbids (full)?"
         )
         levels = click.Choice(["readonly", "supervised", "full"])
@@ -155,12 +153,10 @@ class Interview(Value):
     def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret is stored; if nowhere yet, write it into a file."""
         click.echo(
-            f"Where is the key of `{whose}`: in an environment variable (env), in a file, in the"
+            f"Where is the key of `{whose}`: in an environment variable (env), in a file, in the\n"
+            "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you\n"
+            "can read."
         )
-        click.echo(
-            "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you"
-        )
-        click.echo("can read.")
         ways = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
         while True:
             default = None if is_needed else "none"
@@ -302,15 +298,13 @@ def _is_kept(seen: Seen) -> bool:
 
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty if a code will identify them."""
-    if manifest.may_pair:
-        click.echo(
-            "Your sender id there makes you the operator. If you don't know it, leave it empty:"
-        )
-        click.echo(
-            "the daemon prints a code, and whoever sends it to the bot becomes the operator."
-        )
-    else:
-        click.echo("Your sender id there makes you the operator.")
+    unknown = (
+        " If you don't know it, leave it empty:\n"
+        "the daemon prints a code, and whoever sends it to the bot becomes the operator."
+    )
+    click.echo(
+        f"Your sender id there makes you the operator.{unknown if manifest.may_pair else ''}"
+    )
     default = "" if manifest.may_pair else None
     while typed := _text(f"Your sender id on {manifest.kind}", default=default):
         if sender := manifest.spelled(typed):

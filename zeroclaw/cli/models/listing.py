@@ -37,21 +37,11 @@ class Listing(Value):
     silent: tuple[str, ...]
 
     @property
-    def directory(self) -> Path:
-        """The directory of the model files."""
-        return self.taken.places.models
-
-    @property
-    def provider(self) -> ProviderSettings:
-        """The settings of the model in use."""
-        return self.taken.config.provider
-
-    @property
     def file_taken(self) -> Path | None:
         """The model file in use, None if a server answers."""
-        if self.provider.kind != "local":
-            return None
-        return model_file_of(self.provider, self.directory)
+        provider = self.taken.config.provider
+        is_local = provider.kind == "local"
+        return model_file_of(provider, self.taken.places.models) if is_local else None
 
 
 async def listing(taken: Loaded, *, url: str) -> Listing:
@@ -61,7 +51,7 @@ async def listing(taken: Loaded, *, url: str) -> Listing:
         taken: As `take_model` returned it.
         url: Another server, up to and including `/v1`; empty for none.
     """
-    settings, directory = taken.config.provider, taken.places.models
+    settings = taken.config.provider
     named = {url.rstrip("/"): ""} if url else {}
     silent: list[str] = []
     if settings.base_url:
@@ -74,13 +64,13 @@ async def listing(taken: Loaded, *, url: str) -> Listing:
         except NoOffer as error:
             silent.append(str(error))
     servers += await on_loopback(one for one in USUAL if one not in named)
-    files = await asyncio.to_thread(model_files, directory)
+    files = await asyncio.to_thread(model_files, taken.places.models)
     return Listing(taken=taken, files=files, servers=tuple(servers), silent=tuple(silent))
 
 
 def in_words(found: Listing) -> Iterator[str]:
     """Yield a listing as lines for a person."""
-    yield f"model files in {found.directory}"
+    yield f"model files in {found.taken.places.models}"
     for file in found.files:
         marks = [
             f"{file.size_bytes / 1e6:,.0f} MB",
@@ -107,8 +97,9 @@ def in_words(found: Listing) -> Iterator[str]:
 
 def as_json(found: Listing) -> Mapping[str, object]:
     """Return a listing as JSON."""
+    provider = found.taken.config.provider
     return {
-        "directory": str(found.directory),
+        "directory": str(found.taken.places.models),
         "files": [
             {
                 "name": file.path.name,
@@ -124,9 +115,9 @@ def as_json(found: Listing) -> Mapping[str, object]:
         ],
         "silent": list(found.silent),
         "taken": {
-            "kind": found.provider.kind,
-            "model": found.provider.model,
-            "base_url": without_credentials(found.provider.base_url),
+            "kind": provider.kind,
+            "model": provider.model,
+            "base_url": without_credentials(provider.base_url),
             "file": str(found.file_taken or ""),
             "why": found.taken.why,
         },
@@ -134,12 +125,12 @@ def as_json(found: Listing) -> Mapping[str, object]:
 
 
 def _is_taken(found: Listing, server: Server, model: str) -> bool:
-    base_url = found.provider.base_url.rstrip("/")
-    return (server.base_url, model) == (base_url, found.provider.model)
+    provider = found.taken.config.provider
+    return (server.base_url, model) == (provider.base_url.rstrip("/"), provider.model)
 
 
 def _what(found: Listing) -> str:
-    provider = found.provider
+    provider = found.taken.config.provider
     if found.file_taken is not None:
         is_there = expand(str(found.file_taken)).is_file()
         return f"{found.file_taken}{'' if is_there else ', which does not exist'}"
