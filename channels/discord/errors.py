@@ -62,10 +62,9 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
     code = whole(said, "code") or 0
     message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
-    is_gone = code in _GONE
     kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
     kind = ThreadExists if code == THREAD_EXISTS else kind
-    return kind(message, gone=is_gone)
+    return kind(message, gone=code in _GONE)
 
 
 def about_the_token(name: str) -> ChannelUnauthorized:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
-from channels._remote.fields import Json, as_object, number, objects, parsed, text, whole
+from channels._remote.fields import Json, as_object, flag, number, objects, parsed, text, whole
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels._remote.settings import is_safe
@@ -28,6 +28,8 @@ from zeroclaw import (
 MOST_ROUTES = 10_000
 """Routes whose used-up limit is remembered; the oldest are dropped."""
 _ID = re.compile(r"[0-9]{15,20}")
+_GLOBAL = "global"
+"""The limit of all calls ("Rate Limits", read 2026-11); answers to interactions are exempt."""
 # User Agent, "Reference", read 2026-11: calls with another form may be refused.
 _AGENT = "DiscordBot (zeroclaw, 0.1)"
 
@@ -90,7 +92,8 @@ class Rest:
             DeliveryUnknown: It may have arrived.
         """
         route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
-        if (left_s := self._spent.get(route, at) - at) > 0:
+        limits = (route, _GLOBAL) if of_bot else (route,)
+        if (left_s := max(self._spent.get(one, at) for one in limits) - at) > 0:
             message = f"`{self.name}`: Discord takes no more such calls now"
             raise RateLimited(message, retry_after_s=left_s)
         headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
@@ -109,7 +112,12 @@ class Rest:
             free_s = wait_s(told.get("X-RateLimit-Reset-After"))
             self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= FIRST_FAILURE:
-            raise refused(self.name, answer.status, answer.content, answer.headers)
+            error = refused(self.name, answer.status, answer.content, told)
+            # A proxy that has banned our address answers with a page of its own.
+            said = as_object(parsed(answer.content)) or {"global": True}
+            if isinstance(error, RateLimited) and flag(said, "global") and of_bot and self._clock:
+                self._spent[_GLOBAL] = self._clock.monotonic() + error.retry_after_s
+            raise error
         found = parsed(answer.content)
         if found is None and answer.content:
             raise DeliveryUnknown(self.http.unreadable)

@@ -158,12 +158,27 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
     ids=["global", "of the proxy"],
 )
 async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) -> None:
+    """And no other call is made meanwhile, in whatever chat: too many refusals are a ban. P6."""
     async with speaking() as (rig, general, channel, to):
+        other = server(rig, rig.discord.channel("other"))
         rig.discord.will(fault)
-        with pytest.raises(RateLimited) as raised:
-            await channel.send(to, text(channel, "hello"))
-        assert raised.value.retry_after_s == 7.25
+        for place in (to, other):
+            with pytest.raises(RateLimited) as raised:
+                await channel.send(place, text(channel, "hello"))
+            assert raised.value.retry_after_s == 7.25
+        assert len([path for method, path in rig.discord.calls if method == "POST"]) == 1
         assert rig.discord.from_bot(general) == []
+        await rig.clock.advance(7.25)
+        await channel.send(other, text(channel, "hello"))
+
+
+async def test_a_refusal_for_one_chat_holds_no_other() -> None:
+    told = {"message": "You are being rate limited.", "retry_after": 7.25, "global": False}
+    async with speaking() as (rig, _, channel, to):
+        rig.discord.will(Fault(method="POST", path=SEND, status=429, body=told))
+        with pytest.raises(RateLimited):
+            await channel.send(to, text(channel, "hello"))
+        await channel.send(server(rig, rig.discord.channel("other")), text(channel, "hello"))
 
 
 async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -> None:
