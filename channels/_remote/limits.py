@@ -9,6 +9,8 @@ LONGEST_WAIT_S = 24 * 3600.0
 """Longest wait accepted from a server; anything beyond a day is a fault of the server."""
 UNSTATED_WAIT_S = 1.0
 """Wait after a rate-limit refusal that states no time."""
+MARK_SLACK_S = 600.0
+"""How far the local clock may be ahead of a platform's."""
 FIRST_FAILURE, FAILED, NO_TIME, TOO_LARGE, TOO_MANY = 300, 500, 408, 413, 429
 """HTTP statuses."""
 

@@ -12,7 +12,7 @@ from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.intake import admitted
 from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
-from channels._remote.limits import check_size
+from channels._remote.limits import MARK_SLACK_S, check_size
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
@@ -24,6 +24,7 @@ from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
 from zeroclaw import (
     Address,
+    Admission,
     Admit,
     Attachment,
     Card,
@@ -39,6 +40,7 @@ from zeroclaw import (
     Outcome,
     Outgoing,
     OutgoingFile,
+    Position,
     Postable,
     Recent,
     Rendered,
@@ -58,8 +60,6 @@ SERVERS_S = 10.0
 """Seconds to wait for the servers at the beginning of a session; one in an outage may not be told."""
 MOST_NAME, DAY_MIN = 100, 1440
 """Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
-MARK_SLACK_S = 600.0
-"""How far the local clock may be ahead of Discord's."""
 _NO_EMBEDS = 1 << 2
 """Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
 
@@ -116,12 +116,10 @@ class DiscordChannel:
         await self._rest.me()
         is_told = False
 
-        async def take(event: Event) -> bool:
-            return await self._take(event, admit)
-
         log, clock = self._context.log, self._context.clock
+        take, take_interaction = partial(self._take, admit), partial(self._interacted, admit)
         lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
-        responder = Responder(self._rest, admit, clock, log)
+        responder = Responder(self._rest, take_interaction, clock, log)
         try:
             async with asyncio.TaskGroup() as group:
 
@@ -229,7 +227,7 @@ class DiscordChannel:
             self._direct[chat] = channel
             self._people[channel] = chat.removeprefix(DIRECT)
 
-    async def _take(self, event: Event, admit: Admit) -> bool:
+    async def _take(self, admit: Admit, event: Event) -> bool:
         """Hand an event to ingress; return False if it was not stored and must be offered again."""
         data, me = event.data, self._me
         match event.name:
@@ -315,9 +313,21 @@ class DiscordChannel:
         found = decode.interaction(data, self._me, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
-        elif found.envelope is not None and found.envelope.address.direct:
-            self._saw(found.envelope.address.chat, snowflake(data, "channel_id"), int(found.id))
+        elif found.envelope is not None and (place := found.envelope.address).direct:
+            channel = snowflake(data, "channel_id")
+            self._saw(place.chat, channel, int(found.id))
+            if place.chat not in self._read:
+                # Nothing was written there that the bot took, so reading begins here.
+                position = Position(scope=place.chat, cursor=decode.cursor(channel, found.id))
+                return replace(found, envelope=replace(found.envelope, position=position))
         return found
+
+    async def _interacted(self, admit: Admit, envelope: Envelope) -> Admission:
+        """Hand an interaction to ingress, and remember the reading position that it began."""
+        admission, begun = await admit(envelope), envelope.position
+        if begun is not None and not isinstance(admission, Ignored):
+            self._read.setdefault(begun.scope, int(begun.cursor.partition("/")[2]))
+        return admission
 
     # --- sending ---------------------------------------------------------------------------------
 
@@ -500,10 +510,8 @@ class DiscordChannel:
             return known
         person = place.chat.removeprefix(DIRECT)
         # Opening an open chat returns it (Create DM, read 2026-11), so this is safe to repeat.
-        opened = as_object(
-            await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
-        )
-        channel = snowflake(opened, "id")
+        opened = await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
+        channel = snowflake(as_object(opened), "id")
         if not channel:
             raise ChannelUnavailable(self._rest.http.unreadable)
         self._direct[place.chat] = channel

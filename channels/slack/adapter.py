@@ -9,7 +9,7 @@ from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.lanes import Lanes, patiently
-from channels._remote.limits import check_size, cut
+from channels._remote.limits import MARK_SLACK_S, check_size, cut
 from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Streaming
@@ -72,8 +72,6 @@ MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
 MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
-MARK_SLACK_S = 600.0
-"""How far the local clock may be ahead of Slack's."""
 _KEY_EVENT = "zeroclaw_message"
 _AT_WORK = "assistant.threads.setStatus"
 _AS_IT_IS: Mapping[str, object] = {"parse": "none", "link_names": False}
@@ -177,7 +175,7 @@ class SlackChannel:
             else:
                 return decode.chat_of(data), Event(told=told, data=data, event_id=event_id)
         elif told.kind == "interactive":
-            found = decode.pressed(payload, self._me)
+            found = decode.pressed(payload, self._me, self._reading)
         elif told.kind == "slash_commands":
             found = decode.slash(payload, self._me)
         if isinstance(found, Passed):
@@ -233,11 +231,10 @@ class SlackChannel:
 
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
-        address = taken.envelope.address
-        if taken.ts and not isinstance(admission, Ignored):
-            before = self._reading.get(address.chat, Reading())
-            self._reading[address.chat] = before.after(taken.ts, address.thread or "")
-            if address.thread:
+        address, read = taken.envelope.address, taken.envelope.position
+        if read is not None and not isinstance(admission, Ignored):
+            self._reading[address.chat] = decode.read_cursor(read.cursor)
+            if taken.ts and address.thread:
                 self._begun[_thread_of(address)] = True
                 self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.ts and address.direct and channel:
@@ -380,7 +377,10 @@ class SlackChannel:
     def mark(self, to: Address) -> str:
         """Return the newest known message of a chat, or a timestamp before any message sent now."""
         check_lookup(self.name, self.capabilities)
-        if newest := self._newest.get(self._ours(to).chat):
+        chat = self._ours(to).chat
+        read = self._reading.get(chat, Reading())
+        known = (self._newest.get(chat, ""), read.top, *read.threads.values())
+        if newest := max(known, key=order):
             return newest
         return f"{int(self._context.clock.now().timestamp() - MARK_SLACK_S)}.000000"
 

@@ -10,7 +10,7 @@ active thread, because a chat's history leaves out the messages in threads.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, inner, moment, objects, parsed, text
@@ -34,6 +34,7 @@ from zeroclaw import (
     Value,
     command_of,
     field,
+    replace,
 )
 
 DIRECT = "@"
@@ -342,8 +343,8 @@ def unmarked(said: str, me: Me) -> str:
 # --- presses, forms, slash commands ----------------------------------------------------------------
 
 
-def pressed(payload: Json, me: Me) -> Taken | Passed:
-    """Decode a press of a button or a submitted form."""
+def pressed(payload: Json, me: Me, known: Container[str] = ()) -> Taken | Passed:
+    """Decode a press of a button or a submitted form; `known` are the chats that have a position."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
         return Passed(why="nobody")
@@ -359,7 +360,13 @@ def pressed(payload: Json, me: Me) -> Taken | Passed:
     card = _card(me, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user)
     body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
     key = f"press/{text(box, 'channel_id')}/{text(box, 'message_ts')}/{at}/{approval[:200]}"
-    return _answered(me, user, card, body, key, trigger=text(payload, "trigger_id"))
+    taken = _answered(me, user, card, body, key, trigger=text(payload, "trigger_id"))
+    if card is None or not card.address.direct or card.address.chat in known:
+        return taken
+    # Nothing was written there that the bot took, so reading begins at the card.
+    read = Reading().after(card.message, card.address.thread or "")
+    position = Position(scope=card.address.chat, cursor=read.text())
+    return replace(taken, envelope=replace(taken.envelope, position=position))
 
 
 def _sent(payload: Json, me: Me, user: str) -> Taken | Passed:

@@ -7,11 +7,12 @@ import pytest
 
 from channels._remote import kept, lanes
 from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S
-from channels.discord import adapter, gateway
+from channels.discord import adapter, cards, gateway
 from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator import server
 from channels.discord.emulator.server import CONTENT, Fault
 from tests.contract.channel_suite import Desk
+from tests.contract.channel_words import CARD, FIRST
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
@@ -27,6 +28,7 @@ from zeroclaw import (
 pytestmark = pytest.mark.slow
 
 EVERYTHING = SETTINGS.model_copy(update={"servers": "all"})
+ONCE = cards.data(FIRST, "once")
 HISTORY = r"/channels/\d+/messages$"
 
 
@@ -310,6 +312,21 @@ async def test_a_server_in_an_outage_keeps_no_history_waiting(
         async with rig.bot():
             await rig.desk.holds(2)
     assert rig.said() == words(2)
+
+
+async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -> None:
+    """As an operator's may be, who answers cards there and writes nothing. P1."""
+    async with rigged() as rig:
+        olga = rig.discord.person("olga")
+        async with rig.bot() as channel:
+            to = channel.direct_address(str(olga.id))
+            assert to is not None
+            card = await channel.ask(to, CARD)
+            await olga.presses(olga.direct, int(card.message), ONCE).answered()
+        olga.says(olga.direct, "message 0")
+        async with rig.bot():
+            await rig.desk.holds(2)
+    assert rig.said()[1:] == words(1)
 
 
 async def test_long_histories_are_read_page_by_page_up_to_a_bound(

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -18,7 +19,7 @@ from channels.slack.decode import MOST_THREADS
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
-from tests.contract.channel_words import APPROVED, CARD, call, looked, outgoing_file
+from tests.contract.channel_words import APPROVED, CARD, FIRST, call, looked, outgoing_file
 from tests.contract.loopback_harness import no_log, no_transcript
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.fakes.manual_clock import ManualClock
@@ -308,6 +309,37 @@ async def test_threads_are_read_back_after_a_restart() -> None:
             await desk.holds(2)
         assert said(desk)[1] == Said(text="are you there?")
         assert desk.stored[1].address == desk.stored[0].address
+
+
+async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -> None:
+    """As an operator's may be, who answers cards there and writes nothing. P1."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        olga = await slack.person()
+        async with stage(slack, desk.admit) as here:
+            to = here.channel.direct_address(olga.id)
+            assert to is not None
+            card = await here.channel.ask(to, CARD)
+            pressed = await olga.presses(card.message, "zc-once:1", FIRST)
+            await pressed.confirmed.wait()
+        await olga.says("are you there?")
+        slack.waiting.clear()  # Slack has given up sending it
+        async with stage(slack, desk.admit, positions=desk.positions):
+            await desk.holds(2)
+        assert said(desk)[1] == Said(text="are you there?")
+
+
+async def test_a_press_leaves_the_position_of_its_chat_where_it_is() -> None:
+    """What was written before it may not be stored yet."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        await (await ann.says("hello")).confirmed.wait()
+        before = desk.positions
+        card = await here.channel.ask(desk.stored[0].address, CARD)
+        await (await ann.presses(card.message, "zc-once:1", FIRST)).confirmed.wait()
+        assert len(desk.stored) == 2
+        assert desk.positions == before
 
 
 async def test_a_long_thread_is_read_back_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -612,6 +644,23 @@ async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None
                 await here.clock.advance(LOOK_S)
         assert slack.calls.count("files.info") == min(looks, MOST_LOOKS) + 1
         assert len(await slack.from_bot(ann.direct)) == 1
+
+
+async def test_a_lost_answer_is_found_by_a_clock_that_is_an_hour_fast() -> None:
+    """What the bot answers stands above the answer, whatever the time is here. P1."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        asked = await ann.says("@zeroclaw hello", channel=await slack.channel(ann))
+        await asked.confirmed.wait()
+        fast = datetime.fromtimestamp(float(asked.ts) + 3600, UTC)
+        here.clock.leap(fast - here.clock.now())
+        to = desk.stored[0].address
+        mark = here.channel.mark(to)
+        slack.will("chat.postMessage", Fault(is_lost=True))
+        with pytest.raises(DeliveryUnknown):
+            await here.channel.send(to, here.message("Hi there."))
+        assert (await looked(here.channel, to, here.message("Hi there."), mark)).ref is not None
 
 
 async def test_a_file_whose_answer_was_lost_is_found() -> None:

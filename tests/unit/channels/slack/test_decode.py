@@ -29,7 +29,7 @@ from zeroclaw import (
 ME = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
 ALL = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="all")
 OFF = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="off")
-TS, LATER = "1700000000.000100", "1700000009.000100"
+ROOT, TS, LATER = "1699999999.000100", "1700000000.000100", "1700000009.000100"
 NEW = Reading()
 DIRECT = Address(channel="slack", account="T1-UBOT", chat="@UANN", direct=True)
 
@@ -276,7 +276,7 @@ def press(action: str = "zc-once:1", **fields: object) -> Json:
 
 def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
     card = MessageRef(address=DIRECT, message=TS)
-    assert decode.pressed(press(), ME) == Taken(
+    assert decode.pressed(press(), ME, {DIRECT.chat}) == Taken(
         trigger="t1",
         envelope=Envelope(
             address=DIRECT,
@@ -285,6 +285,14 @@ def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
             body=Pressed(approval=ApprovalId("a1"), choice="once", card=card),
         ),
     )
+
+
+@pytest.mark.parametrize(("thread", "cursor"), [("", TS), (ROOT, f"- {ROOT}:{TS}")])
+def test_reading_begins_at_a_card_where_nothing_was_taken(thread: str, cursor: str) -> None:
+    box = {"channel_id": "D1", "message_ts": TS, "thread_ts": thread}
+    taken = decode.pressed(press(container=box), ME)
+    assert isinstance(taken, Taken)
+    assert taken.envelope.position == Position(scope=DIRECT.chat, cursor=cursor)
 
 
 @pytest.mark.parametrize(
