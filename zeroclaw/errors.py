@@ -51,7 +51,16 @@ class TryAgain(ZeroclawError):
 
 
 class ChannelUnavailable(TryAgain):
-    """Raised when a platform can't be reached; nothing was delivered."""
+    """Raised when a platform can't be reached; nothing was delivered.
+
+    Attributes:
+        barred: Something before the platform, such as a firewall, answered in its place. It may bar
+            this call alone, for what it says.
+    """
+
+    def __init__(self, message: str, *, barred: bool = False) -> None:
+        super().__init__(message)
+        self.barred = barred
 
 
 class RateLimited(ChannelUnavailable):

@@ -57,4 +57,5 @@ def in_its_place(name: str, platform: str, status: int) -> ZeroclawError:
     """
     if status == TOO_LARGE:
         return ChannelRejected(f"`{name}`: something before {platform} takes nothing of that size")
-    return ChannelUnavailable(f"`{name}`: something before {platform} answers in its place")
+    message = f"`{name}`: something before {platform} answers in its place"
+    return ChannelUnavailable(message, barred=True)

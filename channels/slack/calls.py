@@ -13,7 +13,15 @@ from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, parsed, text
 from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
-from channels._remote.limits import FAILED, TOO_LARGE, TOO_MANY, wait_s
+from channels._remote.limits import (
+    FAILED,
+    FIRST_FAILURE,
+    NO_TIME,
+    TOO_LARGE,
+    TOO_MANY,
+    in_its_place,
+    wait_s,
+)
 from channels.slack import SlackSettings
 from zeroclaw import (
     ChannelRejected,
@@ -248,6 +256,8 @@ class Calls:
         if status == TOO_MANY or code in _LIMITED:
             message = f"`{self.name}`: too many calls of `{method}`"
             return RateLimited(message, retry_after_s=wait_s(wait))
+        if not code and FIRST_FAILURE <= status < FAILED and status != NO_TIME:
+            return in_its_place(self.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
             return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
         shown = code if _WORD.fullmatch(code) else str(status)

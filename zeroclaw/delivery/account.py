@@ -539,7 +539,9 @@ def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
     match result.error:
         case RateLimited() as error:
             return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
-        case ChannelUnavailable() | NeedsOperator() as error:
+        case ChannelUnavailable() as error:
+            return Unreachable(why=str(error), barred=error.barred)
+        case NeedsOperator() as error:
             # Without a valid key nothing arrives either; the supervisor tells the operator.
             return Unreachable(why=str(error))
         case ChannelRejected() as error:

@@ -19,10 +19,12 @@ class Unreachable(Value):
     Attributes:
         why: One line.
         retry_after_s: The wait that the platform asked for, None when it could not be reached.
+        barred: Something before the platform refused it; see `ChannelUnavailable`.
     """
 
     why: str
     retry_after_s: float | None = None
+    barred: bool = False
 
 
 class Rejected(Value):

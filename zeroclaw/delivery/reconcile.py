@@ -19,6 +19,9 @@ from zeroclaw.value import Struct, Value, replace
 # How many answers may be lost before the row is given up, if each repeat may be seen, or if the
 # adapter breaks down. Otherwise a platform that is only silent is tried without end.
 MOST_LOST = 5
+# How often a call may be barred on its way while others get through, before the row is given up: it
+# must be for what it says, and all that is to be said below it waits.
+MOST_BARRED = 20
 
 Failed = Unreachable | Rejected | Unknown
 
@@ -73,6 +76,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
     keep: Callable[[State], Awaitable[None]]
     others: Callable[[Address], Awaitable[frozenset[str]]]
     _lost: int = 0
+    _answered: int = 0
     # If two sends are lost, the lookup may find either; the one without the note may come last.
     _is_repeat_lost: bool = False
 
@@ -123,20 +127,20 @@ class Reconciler(Struct, eq=False, kw_only=True):
         """Return the exception to raise for a failed call."""
         match failed:
             case Unreachable():
-                return LaterError(paced=failed.retry_after_s is not None)
+                answered = self.account.outage.ended
+                is_counted, most = failed.barred and answered > self._answered, MOST_BARRED
+                self._answered = answered
+                later = LaterError(paced=failed.retry_after_s is not None)
             case Rejected():
                 return RefusedError(failed.why)
             case Unknown():
                 is_seen = self.is_sending and (failed.late or not self.uncertainty.mark)
-                is_counted = failed.broken or is_seen
-                self._lost += is_counted
-                return (
-                    LaterError(soon=not is_counted)
-                    if self._lost < MOST_LOST
-                    else RefusedError(failed.why)
-                )
+                is_counted, most = failed.broken or is_seen, MOST_LOST
+                later = LaterError(soon=not is_counted)
             case _:
                 assert_never(failed)
+        self._lost += is_counted
+        return later if self._lost < most else RefusedError(failed.why)
 
     # --- one send --------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.reconcile import MOST_LOST
+from zeroclaw.delivery.reconcile import MOST_BARRED, MOST_LOST
 from zeroclaw.delivery.rows import (
     OUTBOX,
     ApprovalCard,
@@ -472,6 +472,32 @@ async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_r
             await account.edit(other.ref, Markdown(text=f"other {number}", key="other"))
             await rig.clock.sleep(1)
         assert 30 < len(rig.channel.called("send")) < 70
+
+
+BARRED = ChannelUnavailable("something before it answers in its place", barred=True)
+
+
+async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_told() -> None:
+    """A firewall may take offence at its words; what is said after it must not wait for ever (P1)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[BARRED] * (1 + MOST_BARRED))
+        first, second = final(rig, "done"), final(rig, "next")
+        await rig.commit(first, second)
+        account = rig.accounts["chat"]
+        while rig.channel.faults["send"]:
+            await rig.clock.sleep(1)
+            account.outage.end()
+        await rig.outbox.ended(second.key)
+        assert seen(rig.channel) == ["next"]
+        assert rig.hooks.reasons == ["something before it answers in its place"]
+
+
+async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
+    """It may pass when the way is free again (P1)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[BARRED] * 5 * MOST_BARRED)
+        await rig.deliver(final(rig, "done"))
+        assert seen(rig.channel) == ["done"]
 
 
 async def test_what_counts_as_lost_waits_for_its_time() -> None:

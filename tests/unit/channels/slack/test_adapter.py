@@ -471,10 +471,13 @@ async def _shown_to_whoever_opens(admission: Admission, prompts: tuple[str, ...]
         (Fault(body={"ok": False, "error": "invalid_auth"}), ChannelRejected),
         (Fault(body={"ok": False, "error": "internal_error"}), DeliveryUnknown),
         (Fault(body={"ok": False}, status=503), DeliveryUnknown),
+        (Fault(status=408), DeliveryUnknown),
+        (Fault(status=403), ChannelUnavailable),
+        (Fault(status=413), ChannelRejected),
         (Fault(is_lost=True), DeliveryUnknown),
         (Fault(body={"ok": True}), DeliveryUnknown),
     ],
-    ids=["429", "limited", "no chat", "token", "failed", "503", "lost", "odd"],
+    ids=["429", "limited", "no chat", "token", "failed", "503", "408", "403", "413", "lost", "odd"],
 )
 async def test_each_refusal_says_who_acts_next(fault: Fault, error: type[Exception]) -> None:
     """And holds nothing of what was sent."""
