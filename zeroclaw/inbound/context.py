@@ -14,7 +14,7 @@ from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.ruling import rule_answer
+from zeroclaw.gate.ruling import Ruling, rule_answer
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
@@ -176,12 +176,15 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         may_answer = one.requester_may_answer and now.requester_may_answer
         return replace(one, approvers=now.approvers, requester_may_answer=may_answer)
 
-    def may_approve(self, principal: Principal, tool: str) -> bool:
-        """Whether a principal may answer requests about a tool now."""
+    def rule_answer(self, principal: Principal, tool: str) -> Ruling:
+        """Decide whether a principal may answer requests about a tool now."""
         query = self.query(principal, f"approve:{tool}", direct=None, own=None)
         approvers = self.settings.config.approvals.approvers
-        ruling = rule_answer(query, policy=self.policy(), approvers=approvers)
-        return ruling.decision.effect == "allow"
+        return rule_answer(query, policy=self.policy(), approvers=approvers)
+
+    def may_approve(self, principal: Principal, tool: str) -> bool:
+        """Whether a principal may answer requests about a tool now."""
+        return self.rule_answer(principal, tool).decision.effect == "allow"
 
     def approver_now(self, identity: str, tool: str) -> Principal | None:
         """Return who has an identity if they may answer requests about a tool now, else None."""

@@ -1,7 +1,7 @@
 """End what a revoked person has under way: their turns, their messages, their grants.
 
-Operators revoke people, and so does a configuration that no longer lets them in; one that no longer
-lets them approve ends what they granted. The commit or the
+Operators revoke people, and so does a configuration that no longer lets them in; one in which they
+are no approvers any more ends what they granted. The commit or the
 reload closes ingress and the gate at once, in memory. This code then ends what was under way. It
 repeats until nothing is left, and runs once more at each start, so that a kill in between leaves
 nothing running.
@@ -63,7 +63,11 @@ class Revocation(Struct, eq=False):
         out_by = self.context.people.id_excluded_by
         for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
             by = out_by(one.holder) or out_by(one.granter)
-            if one.granter_sender and not self.context.approver_now(one.granter_sender, one.tool):
+            granter = self.context.people.identified(one.granter_sender)
+            # What a statement takes from them may be theirs again in an hour; the gate asks meanwhile.
+            if one.granter_sender and (
+                granter is None or self.context.rule_answer(granter, one.tool).by == "approvers"
+            ):
                 by = by or CONFIGURATION
             if by:
                 writes = ending(self.context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))

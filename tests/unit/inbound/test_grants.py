@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import POKE, asks_for, says
-from zeroclaw.config.model import ApprovalSettings
+from zeroclaw.config.model import ApprovalSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.errors import Conflict
@@ -394,6 +394,31 @@ async def test_what_was_granted_by_whoever_may_no_longer_approve_ends(world: Wor
         assert "revoked" in await house.audited()
         await house.say("poke it", "ben")
         assert len(world.poke.runs) == 1
+
+
+async def test_a_grant_outlives_an_hour_in_which_who_gave_it_may_not(world: World) -> None:
+    """It does not count in that hour; a reload that falls into it ends nothing (P5)."""
+    lunch: dict[str, object] = {
+        "id": "lunch",
+        "effect": "deny",
+        "principals": ["person:ada"],
+        "actions": ["approve:*"],
+        "when": {"hour_between": [13, 14]},
+    }
+    world.configure(
+        policy=PolicySettings(statement=(lunch,)), approvals=ApprovalSettings(grant_s=10_000)
+    )
+    world.model.will(POKE, says("done"), POKE, says("no"), POKE, says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+        await house.advance(3_700)
+        await house.ask("reload")
+        await house.say("poke it", "ben")
+        assert len(world.poke.runs) == 1
+        await house.advance(3_600)
+        await house.say("poke it", "ben")
+        assert len(world.poke.runs) == 2
 
 
 async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(world: World) -> None:
