@@ -2,7 +2,7 @@
 
     ZeroclawError
     ├── TryAgain                      the caller, with the same call, later
-    │   ├── ChannelUnavailable
+    │   ├── ChannelUnavailable        .barred
     │   │   └── RateLimited           .retry_after_s
     │   ├── ProviderOverloaded        .retry_after_s
     │   ├── ProviderUnreachable

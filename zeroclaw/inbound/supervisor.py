@@ -2,7 +2,7 @@
 
     starting ──ready──► up ──error──► waiting ──time──► starting
         └──────error──────────────────┘
-    any ──unauthorized or a fault in the code, too often──► down
+    any ──unauthorized or a fault in the configuration──► down
 
 An exception of one channel does not affect the others: they go on, `status` shows it, and the
 operator is told on another channel, once for each time that it goes down.
@@ -42,6 +42,10 @@ BACK_OFF = BackOff(first_s=1.0, longest_s=15.0)
 """The channel is deaf meanwhile, so no longer than a person waits who has just written."""
 STEADY_S = 60.0
 """A channel that was up this long starts with a fresh back-off, and its failures are forgotten."""
+MOST_REFUSED, REFUSED_S = 5, 60.0
+"""Tries of a key that is refused after a steady time, before a person has to act, and the wait between
+them. Platforms refuse good keys at times (github.com/tdlib/telegram-bot-api/issues/77, read 2026-11);
+some mail servers lock an account after ten bad logins."""
 CLOSE_S = 5.0
 """Seconds that an adapter gets to close."""
 TOLD_AFTER = 3
@@ -125,6 +129,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             ready: Called with the name when the platform has answered, and receives.
         """
         failures = waits = 0
+        was_steady = False
         # It outlives the adapter, which may be restarted between two tries of an event.
         poison = PoisonMessages(
             channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
@@ -156,16 +161,19 @@ class Supervisor(Struct, kw_only=True, eq=False):
                 # Events arrived meanwhile, so this is another lost connection, not the same one.
                 waits = 0
             if self.clock.monotonic() - began >= STEADY_S:
-                failures = waits = 0
+                failures, waits, was_steady = 0, 0, True
             failures, waits = failures + 1, waits + 1
             why = fault_line(error)
-            if isinstance(error, ChannelUnauthorized | ConfigError):
+            is_refused = isinstance(error, ChannelUnauthorized)
+            may_pass = was_steady and failures < MOST_REFUSED
+            if isinstance(error, ConfigError) or (is_refused and not may_pass):
                 self._note(name, "down", why)
                 self.log("channel_went_down", channel=name, why=why, level="error")
                 await self.tell_operators(name, catalogue.CHANNEL_DOWN.about(channel=name, why=why))
                 return
             self._note(name, "waiting", why)
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+            asked_s = REFUSED_S if is_refused else asked_s
             again_in_s = max(BACK_OFF.wait_s(waits), asked_s)
             self.log(
                 "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"

@@ -12,7 +12,16 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
-from zeroclaw.inbound.supervisor import BACK_OFF, STEADY_S, Supervisor, contain, fault_line, pause
+from zeroclaw.inbound.supervisor import (
+    BACK_OFF,
+    MOST_REFUSED,
+    REFUSED_S,
+    STEADY_S,
+    Supervisor,
+    contain,
+    fault_line,
+    pause,
+)
 from zeroclaw.text.language import Localized
 
 
@@ -169,6 +178,44 @@ async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
     assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
     down = {"channel": "chat", "why": "the token was refused", "level": "error"}
     assert rig.log.seen == [("channel_went_down", down)]
+
+
+async def test_a_key_that_was_good_is_tried_again_a_few_times_before_a_person_has_to_act() -> None:
+    """Platforms refuse good ones at times (github.com/tdlib/telegram-bot-api/issues/77, 2021-01)."""
+    rig = Rig()
+    refused = ChannelUnauthorized("the token was refused")
+    channel = Frail(rig.clock, refused)
+    channel.up_s = STEADY_S
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        await rig.clock.advance(STEADY_S)
+        assert rig.state() == ("waiting", "the token was refused")
+        channel.up_s = 0
+        channel.ends.extend([refused] * 2)
+        for _ in range(3):
+            await rig.clock.advance(REFUSED_S)
+        assert rig.state() == ("up", "")
+        says = "`chat` keeps failing: the token was refused. I go on trying."
+        assert rig.told == [("chat", says)]
+        task.cancel()
+
+
+async def test_a_key_that_stays_refused_waits_for_a_person() -> None:
+    """Some servers lock an account that fails to log in too often."""
+    rig = Rig()
+    channel = Frail(rig.clock, ChannelUnauthorized("the token was refused"))
+    channel.up_s = STEADY_S
+    async with asyncio.TaskGroup() as group:
+        group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        await rig.clock.advance(STEADY_S)
+        channel.up_s = 0
+        channel.ends.extend([ChannelUnauthorized("the token was refused")] * MOST_REFUSED)
+        for _ in range(1, MOST_REFUSED):
+            await rig.clock.advance(REFUSED_S)
+    assert channel.lives == MOST_REFUSED
+    assert rig.state() == ("down", "the token was refused")
 
 
 async def test_a_channel_that_lacks_something_waits_for_a_person() -> None:
