@@ -39,6 +39,7 @@ from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leave
 from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import PolicySet, reasons_of, why_ruled
 from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.receipt import Fields, fields_of
 from zeroclaw.gate.ruling import Ruling, denied, may_be_granted, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
@@ -467,17 +468,19 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         for_people: str = "",
     ) -> Denied:
         """Return the denial of a call; without an action, of a malformed one."""
+        if action is not None:
+            fields = fields_of(action, "denied", why)
+        else:
+            fields = Fields(
+                conversation=case.setting.context.conversation,
+                action=case.id,
+                tool=case.call.name,
+                arguments=case.call.arguments,
+                outcome="failed",
+                result=why,
+            )
+        result, token = self.refusals.refuse(fields, at, for_people=for_people)
         outcome = "failed" if action is None else "denied"
-        result, token = self.refusals.refuse(
-            case.call,
-            why,
-            conversation=case.setting.context.conversation,
-            action=case.id,
-            arguments=case.call.arguments if action is None else action.canonical_arguments,
-            outcome=outcome,
-            at=at,
-            for_people=for_people,
-        )
         return Denied(action=case.id, result=result, receipt=token, outcome=outcome)
 
 

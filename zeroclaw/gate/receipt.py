@@ -16,6 +16,8 @@ from datetime import datetime
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.gate.action import Action
+from zeroclaw.message import ToolMessage
 from zeroclaw.value import Hidden, Value
 
 Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
@@ -60,6 +62,36 @@ class Fields(Value):
     arguments: str
     outcome: Outcome
     result: str
+
+
+def fields_of(action: Action, outcome: Outcome, result: str) -> Fields:
+    """Return what the receipt of a gated call proves."""
+    return Fields(
+        conversation=action.conversation,
+        action=action.id,
+        tool=action.tool,
+        arguments=action.canonical_arguments,
+        outcome=outcome,
+        result=result,
+    )
+
+
+def signed(
+    key: Key, fields: Fields, at: datetime, *, for_people: str = ""
+) -> tuple[ToolMessage, str]:
+    """Return a result with its receipt as the last line, and the receipt; see `issue`.
+
+    The batch adds the model's own name of the call, which no receipt depends on.
+    """
+    token = issue(key, fields, at)
+    message = ToolMessage(
+        content=attach(fields.result, token),
+        tool_call_id="",
+        tool_name=fields.tool,
+        is_error=fields.outcome != "ok",
+        for_people=for_people,
+    )
+    return message, token
 
 
 def issue(key: Key, fields: Fields, at: datetime) -> str:

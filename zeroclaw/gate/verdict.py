@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
+from zeroclaw.envelope import ActionId, ApprovalId, Principal, TurnId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import receipt
@@ -15,12 +15,12 @@ from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.receipt import Fields, Key
 from zeroclaw.gate.taint import Taint
-from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.message import ToolMessage
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
 from zeroclaw.store import Put
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.tool import Tool, ToolContext
-from zeroclaw.value import Struct, Value
+from zeroclaw.value import Struct, Value, replace
 
 
 class Setting(Value):
@@ -170,48 +170,25 @@ class Refusals(Struct, eq=False):
     key: Key
 
     def refuse(
-        self,
-        one: ToolCall,
-        text: str,
-        *,
-        conversation: ConversationId,
-        action: ActionId,
-        arguments: str,
-        outcome: Literal["denied", "failed", "cancelled", "unknown"],
-        at: datetime,
-        for_people: str = "",
+        self, fields: Fields, at: datetime, *, for_people: str = ""
     ) -> tuple[ToolMessage, str]:
         """Return the message that replaces a result, and the receipt at its end (S2-09).
 
         Args:
-            one: The call as the model wrote it.
-            text: Why; secrets and what looks like a receipt are removed here.
-            conversation: The conversation.
-            action: The call's id; a malformed call has one, too.
-            arguments: Canonical, or as the model wrote them if they are malformed.
-            outcome: What the receipt proves.
+            fields: The call and its outcome; `result` is why, without its secrets and what looks
+                like a receipt, which are removed here. A malformed call has an id, too, and its
+                arguments are as the model wrote them.
             at: When.
             for_people: Why, in the language of a person who called the tool themselves; made safe
-                like `text`. Empty where `text` is for people, too.
+                like `result`. Empty where `result` is for people, too.
         """
-        safe = self._safe(text)
-        fields = Fields(
-            conversation=conversation,
-            action=action,
-            tool=encodable(one.name),
-            arguments=encodable(arguments),
-            outcome=outcome,
-            result=safe,
+        safe = replace(
+            fields,
+            tool=encodable(fields.tool),
+            arguments=encodable(fields.arguments),
+            result=self._safe(fields.result),
         )
-        token = receipt.issue(self.key, fields, at)
-        message = ToolMessage(
-            content=receipt.attach(safe, token),
-            tool_call_id=one.id,
-            tool_name=one.name,
-            is_error=True,
-            for_people=self._safe(for_people),
-        )
-        return message, token
+        return receipt.signed(self.key, safe, at, for_people=self._safe(for_people))
 
     def _safe(self, text: str) -> str:
         state, safe = self.redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])

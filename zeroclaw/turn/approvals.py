@@ -12,7 +12,6 @@ from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval
-from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Rows, Write
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
@@ -40,14 +39,11 @@ class ApprovalRequests:
         """Return an approval and its version; None and 0 if there is none."""
         return await APPROVALS.read(self._services.store, approval)
 
-    async def taken(
-        self, approval: ApprovalId, call: ToolCall, item: Item, language: Language
-    ) -> Transition:
+    async def taken(self, approval: ApprovalId, item: Item, language: Language) -> Transition:
         """Return what a recorded answer means for its turn.
 
         Args:
             approval: The approval, which has ended.
-            call: The call that it is about, as the model wrote it.
             item: The control item that reported it.
             language: The language of the turn's person.
         """
@@ -55,11 +51,9 @@ class ApprovalRequests:
         if one is None or one.state == "pending":
             done = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
-        return await self._ended(one, call, item, (), language)
+        return await self._ended(one, item, (), language)
 
-    async def expired(
-        self, approval: ApprovalId, call: ToolCall, language: Language
-    ) -> Transition | None:
+    async def expired(self, approval: ApprovalId, language: Language) -> Transition | None:
         """Return the end by the deadline, None if an approver was first."""
         one, version = await self.read(approval)
         if one is None or one.state != "pending":
@@ -69,17 +63,12 @@ class ApprovalRequests:
 
         async def again() -> Transition:
             # The row may have changed just then, because the platform's id of a card became known.
-            return await self.expired(approval, call, language) or Transition()
+            return await self.expired(approval, language) or Transition()
 
-        return replace(await self._ended(ended, call, None, (put,), language), again=again)
+        return replace(await self._ended(ended, None, (put,), language), again=again)
 
     async def _ended(
-        self,
-        one: Approval,
-        call: ToolCall,
-        item: Item | None,
-        writes: tuple[Write, ...],
-        language: Language,
+        self, one: Approval, item: Item | None, writes: tuple[Write, ...], language: Language
     ) -> Transition:
         now = self._services.clock.now()
         by = item.principal.id if item and one.by else "deadline"
@@ -91,7 +80,6 @@ class ApprovalRequests:
             denied = refusal_result(
                 self._services,
                 await frozen_call(self._services.store, one.action),
-                call,
                 wording.refusal_for_model(one),
                 outcome="denied",
                 by=by,

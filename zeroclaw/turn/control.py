@@ -1,7 +1,7 @@
 """The control lane of a conversation: items that steer a running turn or come between turns."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import datetime
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
-from zeroclaw.message import ToolCall, UserMessage
+from zeroclaw.message import UserMessage
 from zeroclaw.store import DurablePoint, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -34,7 +34,6 @@ from zeroclaw.turn.session import ConversationSession, Tell, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
 
-CallOf = Callable[[ApprovalId], ToolCall | None]
 Said = TypeVar("Said", Noted, Steered)
 
 
@@ -50,14 +49,18 @@ class ControlLane:
         self._held: list[Item] = []
 
     async def watch(
-        self, news: asyncio.Event, opened: TurnOpened, call_of: CallOf, tell: Tell
+        self,
+        news: asyncio.Event,
+        opened: TurnOpened,
+        asked: Callable[[], Container[ApprovalId]],
+        tell: Tell,
     ) -> None:
         """Pass every control item to the running turn, until cancelled.
 
         Args:
             news: Set when the lane has something new that `between` has not seen.
             opened: How the turn began.
-            call_of: Returns the call that an approval of the open batch is about.
+            asked: Returns the approvals that the turn waits for.
             tell: Passes a transition to the turn.
         """
         while True:
@@ -66,7 +69,7 @@ class ControlLane:
             for item in await self._waiting():
                 if item.id not in self._seen:
                     self._seen.add(item.id)
-                    await self._during(item, opened, call_of, tell)
+                    await self._during(item, opened, asked(), tell)
 
     async def between(self) -> None:
         """Serve the lane while no turn runs."""
@@ -140,7 +143,9 @@ class ControlLane:
         items = INBOX.all(self._services.store, conversation=where, state="control")
         return tuple([item async for item in items])
 
-    async def _during(self, item: Item, opened: TurnOpened, call_of: CallOf, tell: Tell) -> None:
+    async def _during(
+        self, item: Item, opened: TurnOpened, asked: Container[ApprovalId], tell: Tell
+    ) -> None:
         owner = opened.principal
         match item.content:
             case Stop(cause="interrupt", before=before) if item.principal.id != owner.id or (
@@ -160,13 +165,9 @@ class ControlLane:
                 by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
                 await tell(Transition(events=(stopped,), writes=(item_put(item, "answered"),)))
-            case Answer(approval=approval):
-                call = call_of(approval)
-                if call is None:
-                    await tell(await self._afterwards(item))
-                else:
-                    await tell(await self._asks.taken(approval, call, item, owner.language))
-            case Revoked():
+            case Answer(approval=approval) if approval in asked:
+                await tell(await self._asks.taken(approval, item, owner.language))
+            case Answer() | Revoked():
                 await tell(await self._afterwards(item))
             case Amend() | Withdraw():
                 self._held.append(item)

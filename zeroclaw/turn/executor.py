@@ -163,14 +163,14 @@ class EffectExecutor:
             )
         )
 
-    async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
+    async def deadline(self, approval: ApprovalId) -> None:
         """Wait for an approval's deadline, and end the approval if no approver has."""
         asked, _ = await self._asks.read(approval)
         if asked is None:
             return
         now = self._services.clock.now()
         await self._services.clock.sleep((asked.deadline_at - now).total_seconds())
-        if (ended := await self._asks.expired(approval, call, self._turn.language)) is not None:
+        if (ended := await self._asks.expired(approval, self._turn.language)) is not None:
             await self._tell(ended)
 
     # --- the calls -----------------------------------------------------------------------------
@@ -201,13 +201,7 @@ class EffectExecutor:
                 self._turn.language, tool=call.name, why=stopped.for_people
             )
             ended = refusal_result(
-                self._services,
-                frozen,
-                call,
-                reason,
-                outcome="denied",
-                by=stopped.by,
-                for_people=people,
+                self._services, frozen, reason, outcome="denied", by=stopped.by, for_people=people
             )
             return self._call_ended(ended)
         started = entries.CallStarted(action=action, at=self._services.clock.now())
@@ -233,7 +227,6 @@ class EffectExecutor:
         ended = refusal_result(
             self._services,
             await self._turn.frozen(action),
-            call,
             batch.MAY_HAVE_RUN,
             outcome="unknown",
             by="restart",

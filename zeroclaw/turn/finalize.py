@@ -20,7 +20,6 @@ from zeroclaw.delivery.rows import (
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
-from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import is_hidden
@@ -168,13 +167,13 @@ class Finalizer:
             settled = refusal_result(
                 self._services,
                 await self._turn.frozen(fill.action),
-                _call_of(fill),
                 fill.result.content,
                 outcome=fill.outcome,
                 by="turn",
             )
             cut = settled.finished
-            fills.append(replace(fill, result=cut.result, receipt=cut.receipt))
+            result = replace(cut.result, tool_call_id=fill.result.tool_call_id)
+            fills.append(replace(fill, result=result, receipt=cut.receipt))
             audited.append(settled.audited)
         return tuple(fills), tuple(audited)
 
@@ -203,8 +202,3 @@ class Finalizer:
 def _is_seen(text: str) -> bool:
     """Whether a text shows anything; platforms refuse one of invisible characters alone."""
     return not all(sign == " " or is_hidden(sign) for sign in text)
-
-
-def _call_of(fill: batch.Fill) -> ToolCall:
-    """Return the call of a fill, without its arguments."""
-    return ToolCall(id=fill.result.tool_call_id, name=fill.result.tool_name, arguments="")

@@ -136,7 +136,7 @@ class TurnLoop:
             state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
-                self._controls.watch(self._turn.news, self._opened, self._call_of, self._queue.put)
+                self._controls.watch(self._turn.news, self._opened, self._asked, self._queue.put)
             )
             while True:
                 self._state = state
@@ -216,9 +216,7 @@ class TurnLoop:
             case signals.AwaitAnswers(approvals=approvals):
                 self.draft.demand_messages(is_read_now=True)
                 for approval in approvals:
-                    call = self._call_of(approval)
-                    if call is not None:
-                        self._start(group, tasks.deadline(approval, call))
+                    self._start(group, tasks.deadline(approval))
             case signals.CheckCalls(actions=actions):
                 self._start(group, tasks.check({one: self._slot(one) for one in actions}))
             case signals.RunCall(action=action):
@@ -254,12 +252,9 @@ class TurnLoop:
     def _slots(self) -> tuple[batch.Slot, ...]:
         return self._state.batch.slots if isinstance(self._state, Calling) else ()
 
-    def _call_of(self, approval: ApprovalId) -> ToolCall | None:
-        """Return the call that an open approval of the batch is about."""
-        for slot in self._slots():
-            if slot.approval == approval and slot.status == "asked":
-                return slot.call
-        return None
+    def _asked(self) -> tuple[ApprovalId, ...]:
+        """Return the approvals of the batch that are open."""
+        return _pending(self._state)
 
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)

@@ -17,7 +17,7 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import ACTIONS, Action, Frozen, action_hash
+from zeroclaw.gate.action import ACTIONS, Action, Frozen, freeze
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
@@ -33,7 +33,7 @@ from zeroclaw.tools import fenced
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.entries import CallFinished
 from zeroclaw.turn.kept_results import id_of
-from zeroclaw.value import Struct, Value, field
+from zeroclaw.value import Struct, Value, field, replace
 
 LONGEST_CHARS = 1_000_000
 """Longest output that is redacted and kept whole. 50 MB would take minutes, and exceed what a store
@@ -96,20 +96,38 @@ async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
     return frozen
 
 
-def end_entry(
-    ended: CallFinished, tool: str, digest: str, *, by: str = "", detail: str = ""
-) -> audit.Entry:
-    """Return the audit entry for the end of a gated call."""
-    return audit.Entry(
-        kind=AUDITED[ended.outcome],
-        at=ended.at,
-        action=ended.action,
-        tool=tool,
-        hash=digest,
+def settled(
+    call: Frozen,
+    signed: tuple[ToolMessage, str],
+    outcome: Outcome,
+    at: datetime,
+    *,
+    by: str = "",
+    detail: str = "",
+) -> Settled:
+    """Return the end of a gated call, with its entry in the audit.
+
+    Args:
+        call: The call.
+        signed: Its result and receipt.
+        outcome: How it ended.
+        at: When.
+        by: For the audit: who or what ended it, if the run did not.
+        detail: For the audit.
+    """
+    (result, token), action = signed, call.action
+    entry = audit.Entry(
+        kind=AUDITED[outcome],
+        at=at,
+        action=action.id,
+        tool=action.tool,
+        hash=call.hash,
         by=by,
         detail=detail,
-        receipt=ended.receipt,
+        receipt=token,
     )
+    ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
+    return Settled(finished=ended, audited=entry)
 
 
 class Results(Struct, eq=False, kw_only=True):
@@ -167,26 +185,10 @@ class Results(Struct, eq=False, kw_only=True):
         for_people: str = "",
         files: tuple[ToolFile, ...] = (),
     ) -> Settled:
-        harmless = encodable(receipt.defang(text))
-        fields = receipt.Fields(
-            conversation=action.conversation,
-            action=action.id,
-            tool=action.tool,
-            arguments=action.canonical_arguments,
-            outcome=outcome,
-            result=harmless,
-        )
-        token = receipt.issue(self.keys.current, fields, at)
-        result = ToolMessage(
-            content=receipt.attach(harmless, token),
-            tool_call_id="",
-            tool_name=action.tool,
-            is_error=outcome != "ok",
-            for_people=for_people,
-        )
-        ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
-        entry = end_entry(ended, action.tool, action_hash(action), detail=detail)
-        return Settled(finished=ended, audited=entry, blob=blob, files=files)
+        fields = receipt.fields_of(action, outcome, encodable(receipt.defang(text)))
+        signed = receipt.signed(self.keys.current, fields, at, for_people=for_people)
+        ended = settled(freeze(action), signed, outcome, at, detail=detail)
+        return replace(ended, blob=blob, files=files)
 
     async def _capped(self, whose: str, text: str) -> tuple[str, PutBlob | None, str]:
         """Return the text that fits, the blob with the whole, and a note on invisible characters.

@@ -17,6 +17,7 @@ from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.outgoing_files import checked_files
+from zeroclaw.gate.receipt import fields_of
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
 from zeroclaw.host.executors import run_inline
@@ -27,8 +28,7 @@ from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext, TurnServices
-from zeroclaw.turn.entries import CallFinished
-from zeroclaw.turn.results import Settled, TimedOut, end_entry
+from zeroclaw.turn.results import Settled, TimedOut, settled
 from zeroclaw.value import replace
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -95,7 +95,6 @@ def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple
 def refusal_result(
     services: TurnServices,
     frozen: Frozen,
-    call: ToolCall,
     text: str,
     *,
     outcome: Literal["denied", "cancelled", "unknown"],
@@ -107,26 +106,14 @@ def refusal_result(
     Args:
         services: Sign it.
         frozen: The gated call.
-        call: As the model wrote it.
         text: The reason, for the model.
         outcome: What is known of the call.
         by: Who or what ended it.
         for_people: The reason in the person's language; empty if `text` is for people, too.
     """
-    action, at = frozen.action, services.clock.now()
-    result, token = services.gate.refusals.refuse(
-        call,
-        text,
-        conversation=action.conversation,
-        action=action.id,
-        arguments=action.canonical_arguments,
-        outcome=outcome,
-        at=at,
-        for_people=for_people,
-    )
-    ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
-    entry = end_entry(ended, action.tool, frozen.hash, by=by)
-    return Settled(finished=ended, audited=entry)
+    at, fields = services.clock.now(), fields_of(frozen.action, outcome, text)
+    signed = services.gate.refusals.refuse(fields, at, for_people=for_people)
+    return settled(frozen, signed, outcome, at, by=by)
 
 
 class ToolCalls:
@@ -269,14 +256,14 @@ class ToolCalls:
                     )
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
-        settled = await self._services.results.of_run(
+        ended = await self._services.results.of_run(
             frozen.action, returned, self._services.clock.now(), language=self._turn.language
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
-            return settled  # all its words are our own
+            return ended  # all its words are our own
         untrusted = self._origins(tool, frozen, returned, taint)
-        return replace(settled, finished=replace(settled.finished, untrusted=untrusted))
+        return replace(ended, finished=replace(ended.finished, untrusted=untrusted))
 
     def _origins(
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint

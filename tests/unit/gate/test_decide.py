@@ -431,7 +431,7 @@ async def test_a_refusal_carries_a_receipt_that_verifies() -> None:
     assert receipt.signer([KEY], fields, verdict.receipt)
     assert not receipt.signer([KEY], replace(fields, outcome="ok"), verdict.receipt)
     message = verdict.result
-    assert (message.tool_call_id, message.tool_name, message.is_error) == ("call_1", "shell", True)
+    assert (message.tool_name, message.is_error) == ("shell", True)
 
 
 async def test_a_refusal_repeats_no_secret_and_no_forged_receipt() -> None:
@@ -469,15 +469,15 @@ async def test_of_a_reason_without_end_only_its_beginning_is_read() -> None:
 
     secret = "s3cret" * 500
     redactor = Counting([secret])
-    result, _ = Refusals(redactor, KEY).refuse(
-        call("read_file"),
-        secret * 400,
+    fields = Fields(
         conversation=CONTEXT.conversation,
         action=ActionId("01A"),
+        tool="read_file",
         arguments="{}",
         outcome="failed",
-        at=datetime(2026, 11, 22, tzinfo=UTC),
+        result=secret * 400,
     )
+    result, _ = Refusals(redactor, KEY).refuse(fields, datetime(2026, 11, 22, tzinfo=UTC))
     assert redactor.read < 20_000
     assert "s3cret" not in result.content
 
