@@ -118,6 +118,20 @@ class _Ready(Value):
         return facts_of(self.tool.spec)
 
 
+class _Ruled(Value):
+    """A call that was decided, and by what.
+
+    Attributes:
+        policy: The policy that decided; it may have been replaced since.
+    """
+
+    ready: _Ready
+    setting: Setting
+    query: Query
+    policy: PolicySet
+    ruling: Ruling
+
+
 class _Gated(Value):
     """The outcome for one call; `approval` is its question, `frozen` is None for a malformed call."""
 
@@ -225,67 +239,63 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _rechecked(
         self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
     ) -> Cleared | Stopped:
-        query = self._query(ready, setting, at)
-        policy = self.policy()
-        ruled = self._rule(ready, setting, query, policy)
-        effect = ruled.decision.effect
+        one = self._ruled(ready, setting, at)
+        effect, why = one.ruling.decision.effect, one.ruling.decision.why
         if effect == "ask" and approval is not None and _is_approved(approval, at):
             if not self._counts(approval.answerer, approval.tool, setting):
-                why = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
-                return _stopped(why, setting, by="approvers")
+                says = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
+                return _stopped(says, setting, by="approvers")
             effect = "allow"
         if effect == "allow":
-            return self._cleared(ready, query, ruled, policy)
-        why, told = ruled.decision.why, self._told(ruled, query, setting)
+            return self._cleared(one)
+        told = _told(one)
         if effect == "ask":
             why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
             told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
-        return Stopped(reason=why, for_people=told, by=ruled.by)
+        return Stopped(reason=why, for_people=told, by=one.ruling.by)
 
-    def _cleared(self, ready: _Ready, query: Query, ruled: Ruling, policy: PolicySet) -> Cleared:
+    def _cleared(self, one: _Ruled) -> Cleared:
         return Cleared(
-            tool=ready.tool,
-            permits=permits(query, ruled, policy=policy, protected=self.protected),
-            in_message=query.in_message is True,
-            policy=policy,
+            tool=one.ready.tool,
+            permits=permits(one.query, one.ruling, policy=one.policy, protected=self.protected),
+            in_message=one.query.in_message is True,
+            policy=one.policy,
         )
 
     async def _gate(self, case: _Case) -> _Gated:
         ready = await self._prepare(case)
         at = self.clock.now()
         if isinstance(ready, str):
-            denied = self._denied(case, ready, at)
+            verdict = self._denied(case, ready, at)
             # An unknown tool's name is the model's own text.
             here, name = case.setting.context.conversation, case.call.name
             tool = "" if is_off_the_record(here) and name not in self.tools else name
-            return _Gated(verdict=denied, audited=_malformed(case, tool, denied, at))
+            entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=tool[:NAME_CHARS])
+            by = case.setting.context.principal.id
+            return _Gated(verdict=verdict, audited=_audited(entry, by, _MALFORMED, verdict))
         return await _done(lambda: self._decided(case, ready, at), about=case.call.arguments)
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
-        query = self._query(ready, case.setting, at)
-        policy = self.policy()
-        ruled = self._rule(ready, case.setting, query, policy)
-        frozen, approval, cleared = freeze(ready.action), None, None
+        one, action = self._ruled(ready, case.setting, at), ready.action
+        frozen, approval, cleared = freeze(action), None, None
         execution = self.settings.config.runtime.tool_execution
         sequential = "sequential" in {ready.tool.spec.execution, execution}
-        match ruled.decision.effect:
+        match one.ruling.decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)
-                cleared = self._cleared(ready, query, ruled, policy)
+                cleared = self._cleared(one)
             case "ask":
-                shown = card_arguments(ready.action.arguments, self.redactor, case.room)
+                shown = card_arguments(action.arguments, self.redactor, case.room)
+                where = case.setting.context.address
                 if isinstance(shown, Unshowable):
-                    decision = replace(ruled.decision, effect="deny", why=shown.why)
-                    ruled = Ruling(decision=decision, by="card", detail=shown.why)
-                    verdict = self._ruled_out(case, ready.action, ruled, query)
-                elif not self.approvers(
-                    ready.action.principal, case.setting.context.address, (ready.action.tool,)
-                ):
-                    verdict = self._unreachable(case, ready.action, at)
+                    decision = replace(one.ruling.decision, effect="deny", why=shown.why)
+                    ruling = Ruling(decision=decision, by="card", detail=shown.why)
+                    one = replace(one, ruling=ruling)
+                    verdict = self._ruled_out(case, one)
+                elif not self.approvers(action.principal, where, (action.tool,)):
+                    verdict = self._unreachable(case, action, at)
                 else:
-                    approval = self._approval(
-                        case, ready, frozen, query, ruled, policy=policy, shown=shown
-                    )
+                    approval = self._approval(case, one, frozen, shown)
                     verdict = Asked(
                         action=case.id,
                         approval=approval.id,
@@ -293,12 +303,16 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                         sequential=sequential,
                     )
             case "deny":
-                verdict = self._ruled_out(case, ready.action, ruled, query)
+                verdict = self._ruled_out(case, one)
             case _:
-                assert_never(ruled.decision.effect)
-        audited = _audited(frozen, ruled, verdict, at)
+                assert_never(one.ruling.decision.effect)
+        entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=action.tool, hash=frozen.hash)
         return _Gated(
-            verdict=verdict, audited=audited, frozen=frozen, approval=approval, cleared=cleared
+            verdict=verdict,
+            audited=_audited(entry, action.principal.id, one.ruling, verdict),
+            frozen=frozen,
+            approval=approval,
+            cleared=cleared,
         )
 
     # --- the steps, in order ---------------------------------------------------------------------
@@ -344,9 +358,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         }
         return [name for name, query in calls.items() if policy.could(query)]
 
-    def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
-        action, facts = ready.action, ready.facts
-        return Query(
+    def _ruled(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
+        action, facts, policy = ready.action, ready.facts, self.policy()
+        query = Query(
             principal=setting.known or setting.context.principal,
             action=f"tool:{action.tool}",
             now=at,
@@ -358,25 +372,24 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             in_message=_is_in_message(ready, setting.taint),
             compaction=setting.compaction,
         )
-
-    def _rule(self, ready: _Ready, setting: Setting, query: Query, policy: PolicySet) -> Ruling:
-        facts = ready.facts
-        if _leaves_a_trace(setting, query):
-            return denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
-        return rule(
-            query,
-            policy=policy,
-            protected=self.protected,
-            out=out if setting.out else "",
-            unresolved=ready.unresolved,
-            grants=(
-                one
-                for one in setting.grants
-                if covers(one, ready.action, facts, query.now)
-                and self._counts(one.granter_sender, one.tool, setting)
-            ),
-        )
+        if _leaves_a_trace(setting, facts):
+            ruling = denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
+        else:
+            ruling = rule(
+                query,
+                policy=policy,
+                protected=self.protected,
+                out=out if setting.out else "",
+                unresolved=ready.unresolved,
+                grants=(
+                    one
+                    for one in setting.grants
+                    if covers(one, action, facts, at)
+                    and self._counts(one.granter_sender, one.tool, setting)
+                ),
+            )
+        return _Ruled(ready=ready, setting=setting, query=query, policy=policy, ruling=ruling)
 
     def _counts(self, answerer: str, tool: str, setting: Setting) -> bool:
         """Whether a yes still counts: who gave it may approve such a call of this person now (P5)."""
@@ -389,20 +402,11 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             or not any(is_same_person(one, approver) for one in (asks, setting.known or asks))
         )
 
-    def _approval(
-        self,
-        case: _Case,
-        ready: _Ready,
-        frozen: Frozen,
-        query: Query,
-        ruled: Ruling,
-        *,
-        policy: PolicySet,
-        shown: CardArguments,
-    ) -> Approval:
-        action, settings, facts = ready.action, self.settings.config.approvals, ready.facts
-        decision, scope = ruled.decision, None
-        if may_be_granted(query, decision, policy):
+    def _approval(self, case: _Case, one: _Ruled, frozen: Frozen, shown: CardArguments) -> Approval:
+        ready, settings = one.ready, self.settings.config.approvals
+        action, facts = ready.action, ready.facts
+        decision, scope = one.ruling.decision, None
+        if may_be_granted(one.query, decision, one.policy):
             workspace = str(case.setting.context.workspace)
             scope = scope_of(action, facts, settings.grant_s, workspace)
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
@@ -418,17 +422,17 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             requester_may_answer=settings.requester_may_answer,
             summary=self._summary(ready, ENGLISH),
             summaries=tuple(
-                (one, self._summary(ready, one)) for one in LANGUAGES if one != ENGLISH
+                (other, self._summary(ready, other)) for other in LANGUAGES if other != ENGLISH
             ),
             arguments=shown.text,
             hidden=shown.hidden,
             scope=scope,
             why=decision.why,
-            reasons=reasons_of(policy, decision, case.setting.taint.sources_for(facts)),
+            reasons=reasons_of(one.policy, decision, case.setting.taint.sources_for(facts)),
             card=case.card,
             order=case.order,
             choices=choices,
-            deadline_at=query.now + timedelta(seconds=settings.timeout_s),
+            deadline_at=one.query.now + timedelta(seconds=settings.timeout_s),
         )
 
     def _summary(self, ready: _Ready, language: Language) -> str:
@@ -439,24 +443,16 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
-    def _ruled_out(self, case: _Case, action: Action, ruled: Ruling, query: Query) -> Denied:
-        language, told = _language_of(case.setting), self._told(ruled, query, case.setting)
-        told = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told)
-        why = f"`{action.tool}` may not run: {ruled.decision.why}"
-        return self._denied(case, why, query.now, action, for_people=told)
+    def _ruled_out(self, case: _Case, one: _Ruled) -> Denied:
+        language, action = _language_of(case.setting), one.ready.action
+        told = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=_told(one))
+        why = f"`{action.tool}` may not run: {one.ruling.decision.why}"
+        return self._denied(case, why, one.query.now, action, for_people=told)
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
         """Return the denial of a call when no approver can be reached."""
         told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
         return self._denied(case, wording.unreachable(action.tool), at, action, for_people=told)
-
-    def _told(self, ruled: Ruling, query: Query, setting: Setting) -> str:
-        """Return why a call is not allowed, for a person who called the tool themselves."""
-        if _leaves_a_trace(setting, query):
-            return catalogue.LEAVES_A_TRACE.to(_language_of(setting))
-        if ruled.by != "policy":
-            return ruled.decision.why
-        return why_ruled(self.policy(), ruled.decision, query, _language_of(setting))
 
     def _denied(
         self,
@@ -516,10 +512,19 @@ def _is_in_message(ready: _Ready, taint: Taint) -> bool:
     )
 
 
-def _leaves_a_trace(setting: Setting, query: Query) -> bool:
+def _leaves_a_trace(setting: Setting, facts: ToolFacts) -> bool:
     """Whether a call would leave a trace of a conversation off the record."""
-    off = is_off_the_record(setting.context.conversation)
-    return off and (query.facts is None or not leaves_no_trace(query.facts))
+    return is_off_the_record(setting.context.conversation) and not leaves_no_trace(facts)
+
+
+def _told(one: _Ruled) -> str:
+    """Return why a call is not allowed, for a person who called the tool themselves."""
+    language = _language_of(one.setting)
+    if _leaves_a_trace(one.setting, one.ready.facts):
+        return catalogue.LEAVES_A_TRACE.to(language)
+    if one.ruling.by != "policy":
+        return one.ruling.decision.why
+    return why_ruled(one.policy, one.ruling.decision, one.query, language)
 
 
 def _is_approved(approval: Approval, now: datetime) -> bool:
@@ -534,9 +539,6 @@ def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bo
     return approval is None or (approval.action, approval.action_hash) == (action.id, frozen.hash)
 
 
-# --- entries for the audit -----------------------------------------------------------------------
-
-
 def _language_of(setting: Setting) -> Language:
     """Return the requester's language; an action has none, so that its hash does not depend on it."""
     return setting.context.principal.language
@@ -547,35 +549,39 @@ def _stopped(why: Localized, setting: Setting, *, by: str) -> Stopped:
     return Stopped(reason=why.to(ENGLISH), for_people=told, by=by)
 
 
-def _malformed(case: _Case, tool: str, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
-    entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=tool[:NAME_CHARS])
-    return (
-        replace(entry, by=case.setting.context.principal.id),
-        replace(entry, kind=Kind.EVALUATED, by="schema", decision="deny"),
-        replace(entry, kind=Kind.FAILED, by="schema", detail="malformed", receipt=verdict.receipt),
-    )
+# --- entries for the audit -----------------------------------------------------------------------
 
 
-def _audited(frozen: Frozen, ruled: Ruling, verdict: Verdict, at: datetime) -> tuple[Entry, ...]:
-    action = frozen.action
-    entry = Entry(kind=Kind.PROPOSED, at=at, action=action.id, tool=action.tool, hash=frozen.hash)
+_MALFORMED = replace(denied("schema", ""), detail="malformed")
+
+
+def _audited(entry: Entry, by: str, ruling: Ruling, verdict: Verdict) -> tuple[Entry, ...]:
+    """Return the entries of a call that was decided, proposed by this person.
+
+    Args:
+        entry: What all of them say.
+        by: The person, as `Principal.id`.
+        ruling: The decision.
+        verdict: What became of the call.
+    """
+    decision = ruling.decision
     evaluated = replace(
         entry,
         kind=Kind.EVALUATED,
-        by=ruled.by,
-        decision=ruled.decision.effect,
-        statements=ruled.decision.statements,
+        by=ruling.by,
+        decision=decision.effect,
+        statements=decision.statements,
         approval=verdict.approval if isinstance(verdict, Asked) else "",
-        detail=ruled.detail,
+        detail=ruling.detail,
     )
-    proposed = replace(entry, by=action.principal.id)
+    entries = (replace(entry, by=by), evaluated)
     if not isinstance(verdict, Denied):
-        return (proposed, evaluated)
-    denied = replace(
+        return entries
+    end = replace(
         entry,
-        kind=Kind.DENIED,
-        by="unreachable" if ruled.decision.effect == "ask" else ruled.by,
-        detail=ruled.detail,
+        kind=Kind.FAILED if verdict.outcome == "failed" else Kind.DENIED,
+        by="unreachable" if decision.effect == "ask" else ruling.by,
+        detail=ruling.detail,
         receipt=verdict.receipt,
     )
-    return (proposed, evaluated, denied)
+    return (*entries, end)
