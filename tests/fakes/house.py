@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.fakes.chains import verify
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.house_parts import (
     CAPABILITIES,
@@ -408,7 +409,7 @@ class House:
         kinds: list[str] = []
         for stream in await self.world.store.streams(LogKind.AUDIT):
             bodies = [one.body for one in await self.world.store.read(LogKind.AUDIT, stream)]
-            assert isinstance(audit.verify(bodies), audit.Intact)
+            assert isinstance(verify(bodies), audit.Intact)
             read = [audit.read(body) for body in bodies]
             kinds += [one.kind for one in read if isinstance(one, audit.Entry)]
         return kinds

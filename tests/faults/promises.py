@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TypeGuard
 
+from tests.fakes.chains import verify
 from tests.fakes.journals import fold
 from tests.faults.scene import DENIED, Scene
 from tests.faults.stage import answers
@@ -184,7 +185,7 @@ def _on_record(scene: Scene) -> None:
     for stream in ledger.streams(LogKind.AUDIT):
         chain = ledger.log(LogKind.AUDIT, stream)
         here = ConversationId(stream)
-        verified = audit.verify(chain, audit.anchors_of(daemon, here), audit.cut_of(daemon, here))
+        verified = verify(chain, audit.marks_of(daemon, here))
         assert isinstance(verified, audit.Intact), verified
         assert verified.open == ()
         assert _actions_ended_once([audit.read(body) for body in chain])

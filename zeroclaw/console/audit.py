@@ -32,7 +32,6 @@ _LOOKS = {
     Kind.FAILED: "bad",
     Kind.UNKNOWN: "bad",
     Kind.ANSWERED: "ask",
-    Kind.HALTED: "bad",
 }
 
 

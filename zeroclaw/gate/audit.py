@@ -47,10 +47,7 @@ class Kind(StrEnum):
     DENIED = "denied"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
-    GRANTED = "granted"
     REVOKED = "revoked"
-    HALTED = "halted"
-    RESUMED = "resumed"
 
 
 FINAL = frozenset({Kind.EXECUTED, Kind.FAILED, Kind.DENIED, Kind.CANCELLED, Kind.UNKNOWN})
@@ -265,28 +262,23 @@ class Walk(Struct):
     broken: Broken | None = None
 
 
-def verify(
-    bodies: Iterable[bytes], anchors: Iterable[Anchor] = (), cut: Cut | None = None
-) -> Intact | Broken:
-    """Check a whole chain from its first entry; the next three functions do it in steps.
+def begin(marks: Iterable[Anchor | Cut] = (), through: int | None = None) -> Walk:
+    """Begin a check before the first entry; `take` checks the entries, and `end` tells the result.
 
     Args:
-        bodies: In order of sequence.
-        anchors: Those of this chain, in any order. Without them, entries missing at the end and a
-            rewritten chain can't be detected. Anchors before the cut are ignored.
-        cut: The last cut; None if the chain begins with its very first entry.
+        marks: Those of this chain, in the order of the daemon's chain. Without anchors, entries
+            missing at the end and a rewritten chain can't be detected. Anchors before the cut are
+            ignored.
+        through: Only a cut that ends with this sequence number counts; None for the last one.
     """
-    walk = begin(anchors, cut)
-    take(walk, bodies)
-    return end(walk)
-
-
-def begin(anchors: Iterable[Anchor] = (), cut: Cut | None = None) -> Walk:
-    """Begin a check before the first entry."""
-    walk = Walk() if cut is None else Walk(head=cut.head, count=cut.sequence)
-    for anchor in anchors:
-        if anchor.sequence >= walk.count:
-            walk.known.setdefault(anchor.sequence, []).append(anchor.head)
+    marks = tuple(marks)
+    walk = Walk()
+    for mark in marks:
+        if isinstance(mark, Cut) and through in (None, mark.sequence):
+            walk = Walk(head=mark.head, count=mark.sequence)
+    for mark in marks:
+        if isinstance(mark, Anchor) and mark.sequence >= walk.count:
+            walk.known.setdefault(mark.sequence, []).append(mark.head)
     if set(walk.known.pop(walk.count, [])) - {walk.head}:
         walk.broken = Broken(at=walk.count, why="the cut is not where the anchor was")
     return walk
@@ -355,35 +347,14 @@ def _out_of_order(walk: Walk, entry: Entry) -> str:
     return "" if expected else f"`{entry.kind}` after {before}"
 
 
-def anchors_of(bodies: Iterable[bytes], conversation: ConversationId) -> tuple[Anchor, ...]:
-    """Return the anchors of a conversation in a daemon's chain.
+def marks_of(bodies: Iterable[bytes], conversation: ConversationId) -> list[Anchor | Cut]:
+    """Return the anchors and cuts of a conversation in a daemon's chain.
 
     Raises:
         StoreUnusable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
-    return tuple(
-        entry for entry in found if isinstance(entry, Anchor) and entry.conversation == conversation
-    )
-
-
-def cut_of(
-    bodies: Iterable[bytes], conversation: ConversationId, *, through: int | None = None
-) -> Cut | None:
-    """Return the last cut of a conversation in a daemon's chain, None for none.
-
-    Args:
-        bodies: The daemon's chain.
-        conversation: The conversation that was cut.
-        through: Only a cut that ends with this sequence number.
-
-    Raises:
-        StoreUnusable: One of the bodies is not an entry.
-    """
-    found = (read(body) for body in bodies)
-    cuts = [one for one in found if isinstance(one, Cut) and one.conversation == conversation]
-    fitting = [one for one in cuts if through in (None, one.sequence)]
-    return fitting[-1] if fitting else None
+    return [one for one in found if not isinstance(one, Entry) and one.conversation == conversation]
 
 
 def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:

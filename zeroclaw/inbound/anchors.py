@@ -166,10 +166,10 @@ async def verify_stream(
     for _ in range(TRIES):
         first = await logs.read(LogKind.AUDIT, stream, limit=1)
         # Read the anchors first: later ones may be about entries that this check does not read.
-        noted = await _noted(logs, ConversationId(stream), first[0].sequence - 1 if first else None)
-        if noted is None:
+        marks = await _marks(logs, ConversationId(stream))
+        if marks is None:
             return OWN_DAMAGED
-        walk, after = audit.begin(*noted), 0
+        walk, after = audit.begin(marks, first[0].sequence - 1 if first else None), 0
         while page := await logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
             after = page[-1].sequence
             await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
@@ -183,22 +183,14 @@ async def verify_stream(
     return verdict
 
 
-async def _noted(
-    logs: Logs, here: ConversationId, through: int | None
-) -> tuple[list[audit.Anchor], audit.Cut | None] | None:
-    """Return a chain's anchors in the daemon's chain, and the record of its pruning that fits.
-
-    None if the daemon's chain can't be read.
-    """
-    anchors: list[audit.Anchor] = []
-    cut: audit.Cut | None = None
+async def _marks(logs: Logs, here: ConversationId) -> list[audit.Anchor | audit.Cut] | None:
+    """Return a chain's marks in the daemon's chain; None if that can't be read."""
+    marks: list[audit.Anchor | audit.Cut] = []
     after = 0
     while page := await logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
         after = page[-1].sequence
-        bodies = [entry.body for entry in page]
         try:
-            anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
-            cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
+            marks += await asyncio.to_thread(audit.marks_of, [one.body for one in page], here)
         except StoreUnusable:
             return None
-    return anchors, cut
+    return marks

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.fakes.chains import verify
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
@@ -45,7 +46,7 @@ class Bench:
         head = GENESIS if newest is None else head_of(newest.body)
         writes: list[Append] = []
         for _ in range(count):
-            body, head = link(head, Entry(kind=Kind.HALTED, at=EPOCH))
+            body, head = link(head, Entry(kind=Kind.REVOKED, at=EPOCH))
             writes.append(Append(log=LogKind.AUDIT, stream=stream, body=body))
         await self._commit(*writes)
 
@@ -217,7 +218,7 @@ async def test_an_entry_that_nobody_could_have_written_is_damage() -> None:
     async with bench() as here:
         await here.write(HERE, 1)
         await here.write(THERE, 1)
-        body, _ = link(GENESIS, Entry(kind=Kind.HALTED, at=EPOCH, by="x"))
+        body, _ = link(GENESIS, Entry(kind=Kind.REVOKED, at=EPOCH, by="x"))
         await here.spoil(HERE, body.replace(b'"x"', b'"\\ud800"'))
         await here.spoil(THERE, b"[" * 100_000)
         for stream in (HERE, THERE):
@@ -267,8 +268,8 @@ async def test_nobody_waits_longer_than_their_patience() -> None:
 
 async def test_all_that_is_checked_is_what_the_daemon_checks_elsewhere() -> None:
     """The same function, in steps."""
-    bodies = [link(GENESIS, Entry(kind=Kind.HALTED, at=EPOCH))[0]]
+    bodies = [link(GENESIS, Entry(kind=Kind.REVOKED, at=EPOCH))[0]]
     walk = audit.begin()
     audit.take(walk, bodies)
-    assert audit.end(walk) == audit.verify(bodies)
-    assert audit.cut_of(bodies, ConversationId(HERE)) is None
+    assert audit.end(walk) == verify(bodies)
+    assert audit.marks_of(bodies, ConversationId(HERE)) == []

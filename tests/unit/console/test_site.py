@@ -399,7 +399,9 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
         head = audit.GENESIS
         writes: list[Append] = []
         for _ in range(120):
-            body, head = audit.link(head, audit.Entry(kind=audit.Kind.HALTED, at=world.clock.now()))
+            body, head = audit.link(
+                head, audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now())
+            )
             writes.append(Append(log=LogKind.AUDIT, stream="01X", body=body))
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
         page = await visitor.page("audit?of=01X")

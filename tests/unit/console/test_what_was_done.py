@@ -242,7 +242,7 @@ ENTRIES = [
         ),
     ),
     Numbered(sequence=2, written=None),
-    Numbered(sequence=1, written=Entry(kind=Kind.HALTED, at=AT)),
+    Numbered(sequence=1, written=Entry(kind=Kind.REVOKED, at=AT)),
 ]  # fmt: skip
 
 

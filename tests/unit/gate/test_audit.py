@@ -1,6 +1,6 @@
 """Nothing in the audit can be changed, moved or removed without its being seen."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 from typing import cast
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.chains import Verify, checker, verify
 from tests.fakes.mutant import mutant
 from zeroclaw import codec
 from zeroclaw.envelope import ConversationId
@@ -25,15 +26,16 @@ from zeroclaw.gate.audit import (
     Intact,
     Kind,
     Written,
-    anchors_of,
+    begin,
     carried,
-    cut_of,
     cut_off,
     cut_point,
+    end,
     head_of,
     link,
+    marks_of,
     read,
-    verify,
+    take,
 )
 from zeroclaw.store import LogEntry
 from zeroclaw.value import replace
@@ -41,7 +43,6 @@ from zeroclaw.value import replace
 AT = datetime(2026, 11, 21, 12, 3, 59, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
 CONVERSATION = ConversationId("01CONVERSATION")
-Verify = Callable[..., Intact | Broken]
 
 
 def entry(kind: Kind, action: str = "a", *, day: int = 0, **fields: str) -> Entry:
@@ -69,7 +70,7 @@ WHOLE = chain(
     entry(Kind.PROPOSED, "b"),
     entry(Kind.EVALUATED, "b", decision="deny"),
     entry(Kind.DENIED, "b"),
-    Entry(kind=Kind.HALTED, at=AT, by="person:ann"),
+    Entry(kind=Kind.REVOKED, at=AT, by="person:ann"),
     entry(Kind.ANSWERED, decision="approved", approval="x"),
     entry(Kind.EXECUTED),
     entry(Kind.PROPOSED, "c"),
@@ -98,7 +99,7 @@ def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
         entry(Kind.EVALUATED, "answered", decision="ask"),
         entry(Kind.ANSWERED, "answered", decision="once"),
         entry(Kind.EXECUTED, "ended"),
-        entry(Kind.GRANTED, ""),
+        entry(Kind.REVOKED, ""),
         anchor(WHOLE, 1),
     )
     later = AT + timedelta(seconds=1)
@@ -225,7 +226,7 @@ ORDERS = {
 }
 
 
-def walk(check: Verify, name: str) -> Intact | Broken:
+def walked(check: Verify, name: str) -> Intact | Broken:
     kinds = [Kind(word) for word in ORDERS[name][0].split()]
     other = [entry(Kind.PROPOSED, "other")]
     return check(chain(*other, *[entry(kind) for kind in kinds]))
@@ -235,7 +236,7 @@ def walk(check: Verify, name: str) -> Intact | Broken:
 def test_every_action_goes_its_way(name: str) -> None:
     """PROPOSED, EVALUATED, then exactly one end; anything else is a fault. S3-29."""
     steps, why = ORDERS[name]
-    found = walk(verify, name)
+    found = walked(verify, name)
     assert isinstance(found, Broken if why else Intact)
     assert not why or found == Broken(at=len(steps.split()) + 1, why=why)
 
@@ -267,9 +268,9 @@ def test_the_daemon_remembers_heads_in_a_chain_of_its_own() -> None:
     mine = anchor(WHOLE, 2)
     other = replace(mine, conversation=ConversationId("02"))
     later = replace(mine, sequence=3, at=AT + timedelta(hours=1))
-    bodies = chain(mine, other, Entry(kind=Kind.RESUMED, at=AT), later)
+    bodies = chain(mine, other, Entry(kind=Kind.REVOKED, at=AT), later)
     assert isinstance(verify(bodies), Intact)
-    assert anchors_of(bodies, CONVERSATION) == (mine, later)
+    assert marks_of(bodies, CONVERSATION) == [mine, later]
 
 
 MUTANTS = {
@@ -285,11 +286,10 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_tests_bite(name: str) -> None:
     """Each check that is left out lets a fault through that is found otherwise."""
-    planted: Mapping[str, object] = mutant(room, *MUTANTS[name])
-    check = cast("Verify", planted["verify"])
+    check = checker(mutant(room, *MUTANTS[name]))
     changed = WHOLE[1].replace(b'"decision":"ask"', b'"decision":"all"')
     verdicts = [
-        *(isinstance(walk(check, order), Broken) == bool(ORDERS[order][1]) for order in ORDERS),
+        *(isinstance(walked(check, order), Broken) == bool(ORDERS[order][1]) for order in ORDERS),
         isinstance(check([*WHOLE[:1], changed, *WHOLE[2:]]), Broken),
         isinstance(check(WHOLE[5:6]), Broken),
         isinstance(check(WHOLE[:3], [anchor(WHOLE, 5)]), Broken),
@@ -346,7 +346,7 @@ POINTS: dict[str, tuple[tuple[Written, ...], int, int | None]] = {
     "by the day": ((*done("a"), *done("b", day=1), *done("c", day=2)), 2, 6),
     "nothing is old": (done("a", day=5), 2, None),
     "nothing is there": ((), 2, None),
-    "one entry stays": ((*done("a"), entry(Kind.HALTED, "")), 2, 3),
+    "one entry stays": ((*done("a"), entry(Kind.REVOKED, "")), 2, 3),
     "the only action stays": (done("a"), 2, None),
     "an open action stays": ((entry(Kind.PROPOSED), *done("b"), *done("c", day=9)), 2, None),
     "behind an open action nothing goes": (
@@ -365,7 +365,7 @@ POINTS: dict[str, tuple[tuple[Written, ...], int, int | None]] = {
         3,
     ),
     "what belongs to no action goes": (
-        (entry(Kind.HALTED, ""), entry(Kind.RESUMED, ""), *done("a", day=9)),
+        (entry(Kind.REVOKED, ""), entry(Kind.REVOKED, ""), *done("a", day=9)),
         2,
         2,
     ),
@@ -399,7 +399,7 @@ def test_what_stays_of_a_cut_chain_verifies(
             left = tuple(one for one in left if one.sequence > point.sequence)
             cut = cut_at(point)
     anchors = [anchor_at(one) for one in log_of(*written)]
-    found = verify(bodies(left), anchors, cut)
+    found = verify(bodies(left), [*anchors, *filter(None, [cut])])
     assert isinstance(found, Intact)
     assert found.count == len(written)
     assert cut is None or isinstance(verify(bodies(left), anchors), Broken)
@@ -415,39 +415,45 @@ def test_a_chain_whose_beginning_was_taken_is_broken_without_a_cut() -> None:
 
 def test_a_cut_somewhere_else_is_found() -> None:
     """A cut fits one place only."""
-    found = verify(bodies(DAYS[6:]), (), cut_at(DAYS[2]))
+    found = verify(bodies(DAYS[6:]), [cut_at(DAYS[2])])
     assert found == Broken(at=4, why="it does not follow the entry before it")
 
 
 def test_a_cut_that_an_anchor_contradicts_is_found() -> None:
     """What was removed had the head that was anchored."""
     forged = replace(cut_at(DAYS[5]), head="f" * 64)
-    found = verify([], [anchor_at(DAYS[5])], forged)
+    found = verify([], [anchor_at(DAYS[5]), forged])
     assert found == Broken(at=6, why="the cut is not where the anchor was")
 
 
 def test_entries_missing_at_the_end_of_a_cut_chain_are_found() -> None:
     """Anchors behind the cut hold as ever."""
-    found = verify(bodies(DAYS[3:6]), [anchor_at(DAYS[0]), anchor_at(LAST)], cut_at(DAYS[2]))
+    found = verify(bodies(DAYS[3:6]), [anchor_at(DAYS[0]), anchor_at(LAST), cut_at(DAYS[2])])
     assert found == Broken(at=7, why="it is missing: an anchor knows 9 entries")
 
 
 def test_a_chain_that_went_whole_is_intact() -> None:
     """All of it was old, and the cut says so."""
-    found = verify([], [anchor_at(LAST)], cut_at(LAST))
+    found = verify([], [anchor_at(LAST), cut_at(LAST)])
     assert found == Intact(head=head_of(LAST.body), count=9, open=())
 
 
 def test_the_newest_cut_of_a_conversation_counts() -> None:
     """Each chain has its own."""
-    daemon = bodies(
-        log_of(cut_at(DAYS[2]), cut_at(DAYS[0], THERE), anchor_at(LAST), cut_at(DAYS[5]))
-    )
-    assert cut_of(daemon, HERE) == cut_at(DAYS[5])
-    assert cut_of(daemon, THERE) == cut_at(DAYS[0], THERE)
-    assert cut_of(daemon, ConversationId("other")) is None
-    assert anchors_of(daemon, HERE) == (anchor_at(LAST),)
+    cuts = [cut_at(DAYS[2]), cut_at(DAYS[5])]
+    daemon = bodies(log_of(cuts[0], cut_at(DAYS[0], THERE), anchor_at(LAST), cuts[1]))
+    assert marks_of(daemon, HERE) == [cuts[0], anchor_at(LAST), cuts[1]]
+    assert marks_of(daemon, THERE) == [cut_at(DAYS[0], THERE)]
+    assert marks_of(daemon, ConversationId("other")) == []
+    assert isinstance(verify(bodies(DAYS[6:]), marks_of(daemon, HERE)), Intact)
     assert isinstance(verify(daemon), Intact)
+
+
+def test_only_a_cut_that_ends_where_the_chain_begins_counts() -> None:
+    """A chain may be cut again while it is checked; what was read began before that."""
+    walk = begin([cut_at(DAYS[2]), cut_at(DAYS[5])], through=3)
+    take(walk, bodies(DAYS[3:]))
+    assert end(walk) == Intact(head=head_of(LAST.body), count=9, open=())
 
 
 # --- the daemon's own chain -----------------------------------------------------------------------
@@ -461,8 +467,8 @@ def test_what_only_the_entries_that_go_hold_is_said_anew() -> None:
         cut_at(DAYS[0]),
         anchor_at(DAYS[0], THERE),
         cut_at(DAYS[1], ConversationId("gone")),
-        entry(Kind.HALTED, ""),
+        entry(Kind.REVOKED, ""),
     )
-    staying = (entry(Kind.RESUMED, ""), anchor_at(DAYS[4], THERE))
+    staying = (entry(Kind.REVOKED, ""), anchor_at(DAYS[4], THERE))
     found = carried(bodies(log_of(*going)), bodies(log_of(*staying)), {HERE, THERE})
     assert found == (anchor_at(DAYS[3]), cut_at(DAYS[0]))

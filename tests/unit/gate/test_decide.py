@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from tests.fakes.chains import verify
 from tests.fakes.counting_ids import numbered_ulid
 from tests.fakes.manual_clock import EPOCH
 from tests.unit.gate.gate_house import (
@@ -112,7 +113,7 @@ async def test_what_is_written_makes_an_unbroken_audit_chain() -> None:
     for entry in batch.audited:
         body, head = audit.link(head, entry)
         bodies.append(body)
-    checked = audit.verify(bodies)
+    checked = verify(bodies)
     assert checked == audit.Intact(head=head, count=10, open=(numbered_ulid(2), numbered_ulid(3)))
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.fakes.chains import verify
 from tests.fakes.house import World
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
@@ -134,11 +135,11 @@ async def test_heads_are_anchored_now_and_then(world: World) -> None:
         await house.advance(EVERY_S)
         await house.advance(EVERY_S)
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
-        anchors = audit.anchors_of(daemon, ConversationId(stream))
+        anchors = audit.marks_of(daemon, ConversationId(stream))
         assert [anchor.sequence for anchor in anchors] == [3]
         whole = [one.body for one in await world.store.read(LogKind.AUDIT, stream)]
-        assert isinstance(audit.verify(whole, anchors), audit.Intact)
-        assert isinstance(audit.verify(whole[:-1], anchors), audit.Broken)
+        assert isinstance(verify(whole, anchors), audit.Intact)
+        assert isinstance(verify(whole[:-1], anchors), audit.Broken)
 
 
 async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
@@ -151,7 +152,7 @@ async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
             group.create_task(house.services.anchors.anchor())
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
         assert len(daemon) == 1
-        assert isinstance(audit.verify(daemon), audit.Intact)
+        assert isinstance(verify(daemon), audit.Intact)
 
 
 async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
@@ -164,7 +165,7 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
         await house.say("look again")
         await house.services.anchors.anchor()
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
-        assert isinstance(audit.verify(daemon), audit.Intact)
+        assert isinstance(verify(daemon), audit.Intact)
         assert len(daemon) == 2
 
 
@@ -189,7 +190,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
         appended = Append(
             log=LogKind.AUDIT,
             stream=stream,
-            body=audit.link("", audit.Entry(kind=audit.Kind.HALTED, at=world.clock.now()))[0],
+            body=audit.link("", audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now()))[0],
         )
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(appended,)))
     world.clock.leap(timedelta(days=100))
@@ -275,7 +276,7 @@ async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
 # --- what is noted of chains, and what is remembered of them --------------------------------------
 
 HERE, THERE = "01HERE", "01THERE"
-BODY, _ = audit.link(audit.GENESIS, audit.Entry(kind=audit.Kind.HALTED, at=EPOCH))
+BODY, _ = audit.link(audit.GENESIS, audit.Entry(kind=audit.Kind.REVOKED, at=EPOCH))
 
 
 class Counted(MemoryStore):
