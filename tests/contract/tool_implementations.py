@@ -103,16 +103,14 @@ def _read_attachment() -> Tool:
     return tool
 
 
-class _OneResult:
-    """Every conversation has the same result."""
-
-    async def find(self, conversation: ConversationId, name: str) -> results.WholeResult:
-        await asyncio.sleep(0)
-        return results.WholeResult(text="milk\nbread\n", trusted=True)
+async def _the_same_result(_: ConversationId, _name: str) -> results.WholeResult:
+    """Every conversation has the same one."""
+    await asyncio.sleep(0)
+    return results.WholeResult(text="milk\nbread\n", trusted=True)
 
 
 def _reader() -> Tool:
-    [tool] = results.tools(_OneResult())
+    [tool] = results.tools(_the_same_result)
     return tool
 
 

@@ -154,6 +154,8 @@ class Services:
         self.mailboxes = Mailboxes(
             sessions=SessionCache(store, self._leases, clock),
             turns=self.runner,
+            arrivals=self._turns.arrivals,
+            outbox=self.outbox,
             group=group,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
@@ -357,7 +359,7 @@ class Services:
             "retention": self.retention.keep(),
             "disk": self._disk.keep(),
             "erasure": self.erasure.keep(),
-            "mailboxes": self.mailboxes.keep(),
+            "mailboxes": self.mailboxes.sessions.keep(),
             "titles": self.titles.keep(),
             "open_requests": self.open_requests.keep(),
         }

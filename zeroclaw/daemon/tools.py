@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
-from zeroclaw.turn.kept_results import KeptResults
+from zeroclaw.turn.kept_results import find_result
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of the tools that are opened here, with settings of their own."""
@@ -112,5 +113,5 @@ def stored_tools(
     if wanted.notes.enabled:
         found["notes"] = notes.tools(wanted.notes, Notes(store), redact)
     if wanted.results.enabled:
-        found["results"] = results.tools(KeptResults(store), answer_chars)
+        found["results"] = results.tools(partial(find_result, store), answer_chars)
     return found

@@ -4,13 +4,13 @@ The file belongs to the operator alone (0600) and is replaced as a whole. These 
 write a few hundred bytes; call them before the event loop runs, or in a thread.
 """
 
-import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.gate.receipt import Key
+from zeroclaw.host.atomic_file import replace_private
 from zeroclaw.value import Value
 
 FILE = "receipt-keys.json"
@@ -74,7 +74,8 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     since = max(stored.since or now, min((one.made_at for one in kept), default=now))
     keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
-    _write(path, StoredKeys(keys=(*kept, mine), since=since))
+    with refused_as(StoreUnusable, f"`{path}` can't be written"):
+        replace_private(path, encode(StoredKeys(keys=(*kept, mine), since=since)))
     return keys
 
 
@@ -112,15 +113,3 @@ def _keys(path: Path, kept: StoredKeys, current: Key, now: datetime) -> Keys:
 def _damaged(path: Path) -> StoreUnusable:
     message = f"`{path}` is damaged; move it away, and older receipts can't be verified"
     return StoreUnusable(message)
-
-
-def _write(path: Path, keys: StoredKeys) -> None:
-    fresh = path.with_suffix(".new")
-    with refused_as(StoreUnusable, f"`{path}` can't be written"):
-        fresh.unlink(missing_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encode(keys))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)

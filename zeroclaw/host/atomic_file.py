@@ -43,11 +43,25 @@ def replace_text(path: Path, text: str) -> None:
         if first.endswith(b"\r\n"):
             text = text.replace("\n", "\r\n")
         with _in_place_of(target) as fresh:
-            _write(fresh, text, 0o600 if found is None else found.st_mode & 0o7777)
+            mode = 0o600 if found is None else found.st_mode & 0o7777
+            _write(fresh, text.encode(), mode)
             if found is not None and os.geteuid() == 0:
                 os.chown(fresh, found.st_uid, found.st_gid)
     with refused_as(NotWritten, f"`{path}` is written, but a power cut may undo that"):
         sync_directory(target.parent)
+
+
+def replace_private(path: Path, body: bytes) -> None:
+    """Replace a file of the daemon's own, which only its owner can read; one writer at a time.
+
+    Raises:
+        OSError: The disk is full or permission is denied; the old file is kept.
+    """
+    # A fixed name, so that what a kill leaves is overwritten by the next writer.
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    _write(fresh, body, 0o600)
+    fresh.replace(path)
 
 
 def sync_directory(directory: Path) -> None:
@@ -93,7 +107,7 @@ def write_secret(path: Path, value: str) -> None:
     with refused_as(NotWritten, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            _write(path, f"{value}\n", 0o600)
+            _write(path, f"{value}\n".encode(), 0o600)
         except FileExistsError as error:
             message = f"`{path}` is there already; name another file, or give that one"
             raise NotWritten(message) from error
@@ -110,10 +124,10 @@ def _in_place_of(target: Path) -> Generator[Path]:
         fresh.unlink(missing_ok=True)
 
 
-def _write(path: Path, text: str, mode: int) -> None:
+def _write(path: Path, body: bytes, mode: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "wb") as file:
         os.fchmod(file.fileno(), mode)
-        file.write(text)
+        file.write(body)
         file.flush()
         os.fsync(file.fileno())

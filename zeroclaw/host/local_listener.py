@@ -10,7 +10,6 @@ machine, and only its path keeps it from other programs.
 """
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.errors import Refused, StoreUnusable, system_words
 from zeroclaw.host import guard
+from zeroclaw.host.atomic_file import replace_private
 from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Receive, Scope, Send, bind
 from zeroclaw.host.http import headers_of
 from zeroclaw.host.login import (
@@ -242,7 +242,7 @@ class Listener:
 
     def _write(self, body: bytes) -> bool:
         try:
-            _write_private(self._sessions_at, body)
+            replace_private(self._sessions_at, body)
         except OSError as error:
             self._log("sessions_not_kept", why=system_words(error), level="warning")
             return False
@@ -327,7 +327,7 @@ def log_out_stored(path: Path) -> int:
     """
     logins = _stored_logins(path)
     if logins.sessions:
-        _write_private(path, write_sessions(replace(logins, sessions={})))
+        replace_private(path, write_sessions(replace(logins, sessions={})))
     return len(logins.sessions)
 
 
@@ -354,11 +354,3 @@ def _stored_logins(path: Path) -> Logins:
     with suppress(OSError, StoreUnusable):
         return read_sessions(path.read_bytes())
     return Logins()
-
-
-def _write_private(path: Path, body: bytes) -> None:
-    """Replace a whole file, readable by its owner only."""
-    new = path.with_name(f"{path.name}.new")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
-        file.write(body)
-    new.replace(path)

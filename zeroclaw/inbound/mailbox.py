@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
+from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.inbox import Waiting
+from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
@@ -32,6 +34,8 @@ class Mailboxes(Struct, kw_only=True, eq=False):
 
     sessions: SessionCache
     turns: TurnRunner
+    arrivals: Downloads
+    outbox: Outbox
     group: asyncio.TaskGroup
     log: ChannelLog
     predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]]
@@ -74,10 +78,6 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         early, self._early = self._early or {}, None
         for conversation in early:
             self.wake(conversation)
-
-    async def keep(self) -> None:
-        """Free the memory of quiet conversations, until cancelled."""
-        await self.sessions.keep()
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
         """While held no turn starts; messages wait (`/halt`)."""
@@ -139,7 +139,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         """Serve until there is nothing left; does not await after the last check."""
         # The resumed turn handles what arrived while the earlier try failed.
         news.set()
-        await self.turns.caught_up(conversation)
+        await self.outbox.caught_up(conversation)
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
             await self.turns.resume(session, news)
@@ -154,7 +154,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
                 said = tuple(one.item for one in items)
-                await self.turns.prepare(session, said, news, lambda: self._admitting)
+                await self.arrivals.fetch(session.fence, said, news, lambda: self._admitting)
             # A halt may have come while it waited for another message, or for a file.
             if items and self._may_start:
                 await self.turns.run(session, items, news)

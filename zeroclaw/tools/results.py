@@ -6,8 +6,7 @@ didn't exist. The call's only resource is `results:<conversation>`.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterator
 
 from pydantic import Field
 
@@ -39,12 +38,8 @@ class WholeResult(Value):
     trusted: bool
 
 
-class ResultsStore(Protocol):
-    """Stores whole results; injected."""
-
-    async def find(self, conversation: ConversationId, name: str, /) -> WholeResult | None:
-        """Return a result; None if this conversation has none of this name."""
-        ...
+Find = Callable[[ConversationId, str], Awaitable[WholeResult | None]]
+"""Returns a result of a conversation by its name, None if it has none of this name."""
 
 
 class ReadArguments(ToolArguments):
@@ -57,9 +52,7 @@ class ReadArguments(ToolArguments):
     lines: int = Field(default=2, ge=0, le=50, description="Around each place.")
 
 
-def tools(
-    store: ResultsStore, answer_chars: Callable[[], int] = lambda: 20_000
-) -> tuple[Tool, ...]:
+def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple[Tool, ...]:
     """Return the tool; `answer_chars` returns the current cap, beyond which the runtime cuts."""
     said = "Read on in an earlier result of this conversation that was cut or left out."
     spec = read_spec(NAME, said, ReadArguments, _TIMEOUT_S)
@@ -72,7 +65,7 @@ def tools(
         return asked.model_copy(update={"limit": asked.limit or most})
 
     async def handler(asked: ReadArguments, context: ToolContext) -> ToolOutput:
-        whole = await store.find(context.conversation, asked.id)
+        whole = await find(context.conversation, asked.id)
         if whole is None or (text := whole.text) is None:
             told = _missing(asked.id, known=whole is not None)
             return ToolOutput(text=told, is_error=True)

@@ -46,7 +46,11 @@ from zeroclaw.value import replace
 
 
 class EffectExecutor:
-    """The tasks of one turn."""
+    """The tasks of one turn.
+
+    Attributes:
+        receipts: Knows the receipts of its conversation.
+    """
 
     def __init__(self, turn: TurnContext, controls: ControlLane, tell: Tell) -> None:
         """Work for one turn, reporting what happened to it through `tell`."""
@@ -56,7 +60,7 @@ class EffectExecutor:
         self._controls = controls
         self._tell = tell
         self._asks = ApprovalRequests(services, session.conversation)
-        self._verdicts = ReceiptLookup(turn)
+        self.receipts = ReceiptLookup(turn)
         self._composer = turn.composer
         self.calls = ToolCalls(turn)
 
@@ -66,10 +70,10 @@ class EffectExecutor:
         """Compose a request from the history and stream its answer, unless a budget is used up."""
         if await self._is_spent():
             return
-        await self._verdicts.refresh()
+        await self.receipts.refresh()
         asking = ModelCall(
             model=self._services.sources.model,
-            lookup=self._verdicts.lookup,
+            lookup=self.receipts.lookup,
             tell=self._answered,
             language=self._turn.language,
             is_operator="operator" in self._opened.principal.roles,
@@ -96,10 +100,6 @@ class EffectExecutor:
             note = self._turn.says(catalogue.CUT_WITHOUT_SUMMARY.to(self._turn.language))
             await self._tell(Transition(point=DurablePoint.HOUSEKEEPING, writes=(note,)))
         return request
-
-    def as_shown(self, text: str) -> str:
-        """Return a text of the model without receipts: a draft proves nothing yet."""
-        return self._verdicts.without_receipts(text, self._turn.language)
 
     async def _answered(self, event: RequestEvent) -> None:
         composer, now = self._composer, self._services.clock.now()
@@ -140,7 +140,7 @@ class EffectExecutor:
         """Replace older messages by a summary if possible, unless a budget is used up."""
         if await self._is_spent():
             return
-        await self._verdicts.refresh()
+        await self.receipts.refresh()
         facts = FactNotes(self._turn, self.calls)
         await self._tell(await compact(self._turn, facts, cause))
 

@@ -6,7 +6,7 @@ receipts of calls that the end cut short, and the outbox row with the text.
 
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
-from zeroclaw.conversation.turn_row import TurnRow, read_turn, turn_put
+from zeroclaw.conversation.turn_row import read_turn, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import (
@@ -103,7 +103,8 @@ class Finalizer:
 
         async def planned() -> Transition:
             stopped = await asks.stopped(ended.approvals, ended.by)
-            row, version = known.pop() if known else await self._row()
+            stored = known or [(await read_turn(services.store, self._opened.turn))[:2]]
+            row, version = stored.pop()
             is_certain = is_fresh and not row.refs and not row.sending
             mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
             notes, marks = await self._turn.of_budgets()
@@ -135,10 +136,6 @@ class Finalizer:
         committed = await session.transact(await planned())
         services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
         return made[0]
-
-    async def _row(self) -> tuple[TurnRow, int]:
-        row, version, _ = await read_turn(self._services.store, self._opened.turn)
-        return row, version
 
     def _told(self, done: Done) -> tuple[Put, ...]:
         """Return the notices to operators about a failed turn, and about what it may have done."""

@@ -70,29 +70,22 @@ def kept_put(
     )
 
 
-class KeptResults:
-    """Reads kept outputs; a `ResultsStore`."""
-
-    def __init__(self, store: Store) -> None:
-        """Read from this store."""
-        self._store = store
-
-    async def find(self, conversation: ConversationId, name: str) -> WholeResult | None:
-        """Return a result by the id of its output, else by its receipt."""
-        kept = await RESULTS.get(self._store, _key(conversation, name))
-        if kept is not None:
-            body = await self._store.blob(kept.digest)
-            return WholeResult(text=None if body is None else body.decode(), trusted=kept.trusted)
-        if not name.startswith(PREFIX_PLAIN):
-            return None
-        wanted = name.encode(errors="replace")
-        async for one in read_all(self._store, LogKind.JOURNAL, conversation):
-            if wanted in one.body:
-                entry = entries.decode(one.body)
-                if isinstance(entry, CallFinished) and entry.receipt == name:
-                    text, _ = detach(entry.result.content)
-                    return WholeResult(text=text, trusted=not entry.untrusted)
+async def find_result(store: Store, conversation: ConversationId, name: str) -> WholeResult | None:
+    """Return a result by the id of its output, else by its receipt; None for none."""
+    kept = await RESULTS.get(store, _key(conversation, name))
+    if kept is not None:
+        body = await store.blob(kept.digest)
+        return WholeResult(text=None if body is None else body.decode(), trusted=kept.trusted)
+    if not name.startswith(PREFIX_PLAIN):
         return None
+    wanted = name.encode(errors="replace")
+    async for one in read_all(store, LogKind.JOURNAL, conversation):
+        if wanted in one.body:
+            entry = entries.decode(one.body)
+            if isinstance(entry, CallFinished) and entry.receipt == name:
+                text, _ = detach(entry.result.content)
+                return WholeResult(text=text, trusted=not entry.untrusted)
+    return None
 
 
 def _key(conversation: ConversationId, name: str) -> str:

@@ -118,7 +118,7 @@ class ReceiptLookup:
         return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))
 
     def without_receipts(self, text: str, language: Language) -> str:
-        """Return a text as people read it while it is being written."""
+        """Return a text as people read it while it is being written: a draft proves nothing yet."""
         return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))[0]
 
     def _summary(self, action: Action) -> str:

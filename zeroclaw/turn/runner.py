@@ -70,16 +70,6 @@ class TurnRunner:
         self._on_parked = on_parked
         self._running: dict[TurnId, TurnLoop] = {}
 
-    async def prepare(
-        self,
-        session: ConversationSession,
-        items: tuple[Item, ...],
-        news: asyncio.Event,
-        is_wanted: Callable[[], bool],
-    ) -> None:
-        """Download the files that came with these items; failed downloads are recorded."""
-        await self._services.arrivals.fetch(session.fence, items, news, is_wanted)
-
     async def run(
         self, session: ConversationSession, waiting: tuple[Waiting, ...], news: asyncio.Event
     ) -> None:
@@ -147,10 +137,6 @@ class TurnRunner:
             state = paid(state, usage)
         rerun = await _rerun(context, state)
         await self._run(context, *resume(state, rerun=rerun), resumed=True)
-
-    async def caught_up(self, conversation: ConversationId) -> None:
-        """Wait until the answers whose delivery a restart interrupted are delivered."""
-        await self._services.outbox.caught_up(conversation)
 
     def waits_for(self, item: Item) -> tuple[str, ...]:
         """Return the tools whose calls wait for an approval, and so hold up a new message."""

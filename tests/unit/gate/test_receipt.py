@@ -274,7 +274,7 @@ def test_without_keeping_nothing_reaches_the_disk(tmp_path: Path) -> None:
 
 def test_the_file_is_the_operators_alone(tmp_path: Path) -> None:
     """Whatever a crash left beside it (P8)."""
-    (tmp_path / "receipt-keys.new").write_bytes(b"half")
+    (tmp_path / "receipt-keys.json.new").write_bytes(b"half")
     opened(tmp_path, "one1")
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == [FILE]

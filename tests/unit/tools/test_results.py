@@ -36,7 +36,7 @@ def tool(text: str = LINES, *, answer_chars: int = 1_000) -> Tool:
         texts={(CONTEXT.conversation, "a"): text, ("01OTHER", "b"): "theirs"},
         gone=frozenset({(str(CONTEXT.conversation), "g")}),
     )
-    return tools(shelf, lambda: answer_chars)[0]
+    return tools(shelf.find, lambda: answer_chars)[0]
 
 
 async def read(made: Tool, **arguments: object) -> ToolOutput:
@@ -151,5 +151,5 @@ def test_a_card_says_what_would_be_read() -> None:
 
 
 def test_it_is_one_tool_that_only_reads() -> None:
-    (only,) = tools(Shelf(texts={}))
+    (only,) = tools(Shelf(texts={}).find)
     assert (only.spec.name, only.spec.effects, only.spec.risk) == ("read_result", {"read"}, "low")

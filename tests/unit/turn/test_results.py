@@ -27,7 +27,7 @@ from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolOutput
 from zeroclaw.tools.results import WholeResult
 from zeroclaw.turn.entries import CallFinished, Noted, encode
-from zeroclaw.turn.kept_results import KeptResults, id_of, kept_put
+from zeroclaw.turn.kept_results import find_result, id_of, kept_put
 from zeroclaw.turn.receipts import signed_results
 from zeroclaw.turn.results import (
     AT_ONCE_CHARS,
@@ -222,7 +222,7 @@ OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
 BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it")
 
 
-async def kept(*, blob: bool = True) -> KeptResults:
+async def kept(*, blob: bool = True) -> MemoryStore:
     """A store in which our conversation has a result."""
     store = MemoryStore()
     writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB, EPOCH))
@@ -230,12 +230,14 @@ async def kept(*, blob: bool = True) -> KeptResults:
     await store.commit(
         Commit(point=DurablePoint.CALL_FINISHED, writes=writes, conversation=OURS, fence=fence)
     )
-    return KeptResults(store)
+    return store
 
 
 async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
-    results = await kept()
-    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text="all of it", trusted=False)
+    store = await kept()
+    assert await find_result(store, OURS, id_of(BLOB)) == WholeResult(
+        text="all of it", trusted=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,14 +245,14 @@ async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
 )
 async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
     """Who knows an id, or the digest of a blob, knows nothing more by it."""
-    results = await kept()
-    assert await results.find(THEIRS, name) is None
+    store = await kept()
+    assert await find_result(store, THEIRS, name) is None
 
 
 async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
-    results = await kept(blob=False)
-    assert await results.find(OURS, id_of(BLOB)) == WholeResult(text=None, trusted=False)
-    assert await results.find(OURS, "other") is None
+    store = await kept(blob=False)
+    assert await find_result(store, OURS, id_of(BLOB)) == WholeResult(text=None, trusted=False)
+    assert await find_result(store, OURS, "other") is None
 
 
 async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
@@ -274,11 +276,10 @@ async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
     await store.commit(
         Commit(point=DurablePoint.CALL_FINISHED, writes=journal, conversation=OURS, fence=fence)
     )
-    results = KeptResults(store)
     whole = WholeResult(text="`peek` returned:\nthe sky", trusted=True)
-    assert await results.find(OURS, token) == whole
-    assert await results.find(THEIRS, token) is None
-    assert await results.find(OURS, token.replace("A", "B")) is None
+    assert await find_result(store, OURS, token) == whole
+    assert await find_result(store, THEIRS, token) is None
+    assert await find_result(store, OURS, token.replace("A", "B")) is None
 
 
 # --- results by their receipts, found from the end of a history -----------------------------------

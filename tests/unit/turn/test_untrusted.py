@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ from zeroclaw.tool import Effect, ToolContext, ToolOutput
 from zeroclaw.tools import notes, results
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import History
-from zeroclaw.turn.kept_results import RESULTS, KeptResults
+from zeroclaw.turn.kept_results import RESULTS, find_result
 from zeroclaw.turn.tool_calls import WORKSPACES, mark_restored
 from zeroclaw.value import replace
 
@@ -530,7 +531,7 @@ async def test_what_steers_a_turn_brings_its_quotations(world: World) -> None:
 async def test_a_kept_result_stays_untrusted(world: World) -> None:
     """A page that was cut is read on in after retention took the entry that read it."""
     world.configure(runtime=world.config.runtime.model_copy(update={"result_chars": 1_000}))
-    world.others = results.tools(KeptResults(world.store))
+    world.others = results.tools(partial(find_result, world.store))
 
     async def long(_context: ToolContext) -> ToolOutput:
         return ToolOutput(text="evil " * 1_000)
@@ -544,8 +545,7 @@ async def test_a_kept_result_stays_untrusted(world: World) -> None:
         [row] = await world.store.select(RESULTS.where(newest_first=True, limit=1))
         conversation = row.conversation
         assert conversation is not None
-        kept = KeptResults(world.store)
-        found = await kept.find(conversation, row.key.partition("/")[2])
+        found = await find_result(world.store, conversation, row.key.partition("/")[2])
         assert found is not None
         assert found.trusted is expected
 
