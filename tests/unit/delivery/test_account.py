@@ -1,6 +1,7 @@
 """One account's calls are granted in turn, and none of them hangs."""
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -16,6 +17,7 @@ from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.posting import parted
 from zeroclaw.envelope import Address, OutgoingFile
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
+from zeroclaw.redact import MARKER
 from zeroclaw.value import replace
 
 SLOW = replace(CAPABILITIES, account_budget=Budget(per_s=0.1))
@@ -201,6 +203,18 @@ async def test_a_part_that_completes_what_the_one_before_it_began_is_withheld() 
             "c",
         )
         assert account.redact_across_parts(["a", "b"]) == ("a", "b")
+
+
+async def test_the_rest_of_what_is_masked_in_the_part_before_is_withheld() -> None:
+    """What the first part holds is found there already, and goes on in the second (P6)."""
+
+    def lines(text: str, *, growing: bool = False) -> str:
+        return re.sub(r"BEGIN( KEY|\w|\n)*", MARKER, text)
+
+    async with running(platform(), screen=lines) as rig:
+        parts = ["a BEGIN KEY\nMII", "BVgIBADA", "c d"]
+        account = rig.accounts["chat"]
+        assert account.redact_across_parts(parts) == (parts[0], MARKER, parts[2])
 
 
 async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:

@@ -51,6 +51,23 @@ async def test_what_comes_during_the_answer_is_collected_for_the_next(world: Wor
         assert house.texts() == ["first", "ok"]
 
 
+async def test_a_command_with_a_turn_of_its_own_is_collected_with_nothing(world: World) -> None:
+    """It is carried out in its place, after what was said before it (P2)."""
+    busy(world, "collect")
+    held = asyncio.Event()
+    world.model.will((held, *says("first")), says("second"))
+    async with world.running() as house:
+        await house.say("one")
+        await house.advance(WINDOW_S)
+        for text in ("two", "/tool look", "three"):
+            await house.say(text)
+        held.set()
+        await house.settle()
+        await house.advance(WINDOW_S)
+        told = [text.partition(" returned")[0] for text in house.texts()]
+        assert told == ["first", "second", "`look`", "ok"]
+
+
 async def test_whoever_never_stops_writing_is_answered_all_the_same(world: World) -> None:
     """After a few windows the turn begins with what there is (P2)."""
     busy(world, "collect")
