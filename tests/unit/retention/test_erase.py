@@ -343,20 +343,37 @@ async def test_a_card_that_is_never_shown_holds_up_nothing_for_long(world: World
         assert "tulip" not in await kept(world)
 
 
-async def test_a_shared_chat_waits_for_somebody_elses_turn(world: World) -> None:
-    """Nobody's answer is cut off by another one's wish."""
+@pytest.mark.parametrize(("who", "other"), [("ben", "ada"), ("ada", "ben")])
+async def test_a_shared_chat_waits_for_somebody_elses_turn(
+    world: World, who: str, other: str
+) -> None:
+    """Nobody's answer is cut off by another one's wish, an operator's included."""
     world.model.will(says("tulip answer"), POKE, says("poked"))
     async with world.running() as house:
-        await house.say("tulip asked", "ben", room="club")
-        await house.say("poke", room="club")
-        await forget(house, "ben")
+        await house.say("tulip asked", who, room="club")
+        await house.say("poke", other, room="club")
+        await forget(house, who)
         await house.advance(61)
         assert "tulip asked" in await kept(world)
-        await house.say("/forget", "ben")
-        assert house.texts("ben")[-1].startswith("I am already at work on it")
+        await house.say("/forget", who)
+        assert house.texts(who)[-1].startswith("I am already at work on it")
         await house.press()
         assert world.poke.runs
         await house.advance(AGAIN_S + 5)
+        assert "tulip" not in await kept(world)
+
+
+async def test_what_others_wait_with_in_a_shared_chat_is_answered(world: World) -> None:
+    """Of what was not begun only the person's own is withdrawn (P1)."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke", room="club")
+        await house.say("tulip asked", "ben", room="club")
+        await house.say("rose asked", "cleo", room="club")
+        await forget(house, "ben")
+        await house.press()
+        await house.advance(AGAIN_S + 5)
+        assert said_to_the_model(world) == ["Ada: poke", "chat:cleo: rose asked"]
         assert "tulip" not in await kept(world)
 
 
