@@ -246,6 +246,7 @@ def test_the_last_results_lose_their_middle_when_nothing_else_is_left() -> None:
     assert "characters left out for lack of room" in whole.messages[3].content
     assert whole.messages[3].content.endswith(f"\n[receipt: {token}]")
     assert whole.messages[5].content == calls(1, 1)[1].content
+    assert whole.tokens > 3_072 // 3, "no more of it than has to be"
 
 
 @pytest.mark.parametrize(

@@ -356,6 +356,12 @@ def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str)
     )
 
 
+def test_no_id_ends_the_backticks_around_it() -> None:
+    """It stands on the operator's card, and mail addresses may hold one."""
+    told = pairing.list_line(replace(MALLORY, sender="mal`lory\n**"), "en", PLACE)
+    assert told.startswith("`4` `chat:mal\ufffdlory\ufffd**` (")
+
+
 def test_a_waiting_question_is_a_line() -> None:
     """With its number where the chat has one."""
     waits = '`chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'

@@ -542,6 +542,9 @@ async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> N
     """A stranger chooses no size for the row that they leave (P4)."""
     async with world.running() as house:
         assert await house.say("let me in", "m" * 321) == Ignored()
+        place = replace(house.place("mallory"), chat="c" * 1_400)
+        said = replace(house.envelope(Said(text="let me in"), "mallory"), address=place)
+        assert await world.platforms["chat"].say(said) == Ignored()
         assert await house.rows(RowKind.STRANGER) == ()
 
 

@@ -150,6 +150,21 @@ async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> 
         assert await whole_chains(world.store) == [left.key]
 
 
+async def test_a_conversation_stays_as_long_as_anything_of_it(world: World) -> None:
+    """What is kept longer than its messages belongs to somebody as long as it does."""
+    world.configure(retention=RetentionSettings(messages_days=1, audit_days=1, approvals_days=9))
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke")
+        await house.press()
+        await house.say("/new")
+    for left in (2, 1):
+        world.clock.leap(timedelta(days=6))
+        async with world.running() as house:
+            await later(world, house)
+            assert len(await house.rows(RowKind.CONVERSATION)) == left
+
+
 async def test_an_empty_conversation_waits_for_its_audit(world: World) -> None:
     """Who let what run is known for longer than what was said."""
     world.model.will(LOOK, says("seen"))
