@@ -13,7 +13,7 @@ from tests.fakes.scripted_channel import Lost
 from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.config.model import PolicySettings, WhileBusy
 from zeroclaw.envelope import Attachment, Choice, is_off_the_record, off_the_record
-from zeroclaw.errors import ProviderOverloaded, ProviderRejected
+from zeroclaw.errors import ChannelUnavailable, ProviderOverloaded, ProviderRejected
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
@@ -94,6 +94,22 @@ async def test_what_is_said_is_known_in_its_conversation_and_nowhere_else(world:
         assert [one.text for one in await house.transcript() if PHRASE in one.text] == []
         kept = await world.store.select(CONVERSATIONS.where())
         assert [one.key for one in kept if is_off_the_record(one.key)] == []
+        assert PHRASE not in str(vars(house.parts.store))
+
+
+async def test_an_answer_that_can_not_be_delivered_yet_is_forgotten_behind_its_delivery(
+    world: World,
+) -> None:
+    """However long the platform is away when `/otr off` comes (P1)."""
+    world.model.will(says(f"the {PHRASE}"))
+    async with world.running() as house:
+        await off(house)
+        world.platforms["chat"].will("send", *(ChannelUnavailable("no route"),) * 8)
+        await house.say("where is it?")
+        await house.say("/otr off")
+        for _ in range(30):
+            await house.advance(10)
+        assert house.texts()[1] == f"the {PHRASE}"
         assert PHRASE not in str(vars(house.parts.store))
 
 
