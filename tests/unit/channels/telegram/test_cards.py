@@ -95,7 +95,8 @@ def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
     """What is approved stands in the file, which stays when the card ends."""
     view = shown(LONG)
     assert "x" * 5000 in attached(view)
-    assert "The whole of it is in the file." in view.text
+    asked = shown(CARD).text.partition("\n")[0]
+    assert view.text.startswith(f"{asked}\nThe whole of it is in the file.")
     assert len(view.rows) == 2
     ended = shown(LONG, DENIED, APPROVED)
     assert ended.file == view.file

@@ -153,7 +153,7 @@ def test_another_bots_command_is_left_to_it(said: str) -> None:
 )
 def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]) -> None:
     envelope = taken(update)
-    assert envelope.address == TEAM
+    assert (envelope.address, envelope.overheard) == (TEAM, False)
     assert passed(update, replace(ME, groups="off")) == "in a group"
 
 

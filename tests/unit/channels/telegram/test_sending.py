@@ -13,6 +13,7 @@ from zeroclaw import (
     MessageRef,
     NotSupported,
     Outcome,
+    OutgoingFile,
     RateLimited,
     ZeroclawError,
 )
@@ -134,6 +135,13 @@ async def test_in_a_group_an_answer_shows_what_it_answers() -> None:
         await on.channel.send(on.place(team.id), answer)
         await on.channel.send(on.place(ann.id), answer)
         assert asked.update.kind == "message"
+        assert team.from_bot[-1].reply_to is team.messages[0]
+        assert ann.chat.from_bot[-1].reply_to is None
+        file = OutgoingFile(
+            name="a", media_type="text/plain", content=b"a", key="f", reply_to=number
+        )
+        await on.channel.send_file(on.place(team.id), file)
+        await on.channel.send_file(on.place(ann.id), file)
         assert team.from_bot[-1].reply_to is team.messages[0]
         assert ann.chat.from_bot[-1].reply_to is None
 
