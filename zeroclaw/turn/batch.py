@@ -127,17 +127,14 @@ def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
     All start at once, or one at a time if any is sequential; delegated ones start last, one at a
     time. None starts while an approval is open.
     """
-    open_approvals, busy = pending(batch), bool(active(batch))
     ready = [slot for slot in batch.slots if slot.status == "allowed"]
     own = [slot for slot in ready if not slot.delegated]
-    if open_approvals or not ready:
+    if pending(batch):
         chosen: list[Slot] = []
     elif own and not _one_by_one(batch):
         chosen = own
-    elif busy:
-        chosen = []
     else:
-        chosen = (own or ready)[:1]
+        chosen = [] if active(batch) else (own or ready)[:1]
     actions = tuple(slot.action for slot in chosen if slot.action is not None)
     return _changed(
         batch,
