@@ -175,6 +175,8 @@ class ConversationSession(Struct, eq=False):
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
+        if not (happened.point or happened.journal or happened.audited or happened.writes):
+            return  # an answer's text arrives in hundreds of pieces
         # The lock covers only the store's write: chain and journal have one order, and the next
         # writer needs this one's outcome.
         async with self._lock:

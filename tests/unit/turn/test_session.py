@@ -1,6 +1,7 @@
 """Which conversation is open in memory, for how long, and for one process alone."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -22,6 +23,7 @@ from zeroclaw.turn.session import (
     Transition,
     open_session,
 )
+from zeroclaw.turn.signals import TextArrived
 from zeroclaw.value import replace
 
 HERE = ConversationId("here")
@@ -38,6 +40,16 @@ async def test_a_desk_that_was_left_tidy_is_taken_up_as_it_was() -> None:
     assert await sessions.take(HERE) is not session
     sessions.leave(session)
     assert await sessions.take(HERE) is session
+
+
+async def test_nothing_is_kept_of_events_that_leave_nothing_to_write() -> None:
+    """A long answer arrives in thousands of pieces before its next commit."""
+    store = MemoryStore()
+    session = await open_session(store, Leases(store), HERE)
+    piece = TextArrived(request=1, text="x")
+    before = sys.getrefcount(piece)
+    await session.commit(Transition(events=(piece,)))
+    assert sys.getrefcount(piece) == before
 
 
 async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
