@@ -462,8 +462,9 @@ class DiscordChannel:
     ) -> MessageRef:
         """Post a message; repeats within minutes have the same nonce and post nothing new."""
         channel = await self._channel_of(self._ours(to))
-        # Include the content, since another text with the same key is another message.
-        seed = f"{key}\x00{body['content']}"
+        # Discord compares the nonces of all that the bot sends (Create Message, read 2026-11), and a
+        # card has one key in all chats. Another text with the same key is another message.
+        seed = f"{channel}\x00{key}\x00{body['content']}"
         nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
         message = {
             **body,

@@ -256,7 +256,7 @@ class DiscordServer:
         self.limits: list[tuple[str, str, Mapping[str, str]]] = []
         self.remaining, self.reset_after_ms = 1000, 60_000
         self._sessions: dict[str, Session] = {}
-        self._nonces: dict[tuple[str, str], Json] = {}
+        self._nonces: dict[str, Json] = {}
         self._files: list[bytes] = []
         self._waiting: list[asyncio.Event] = []
         self._closing = asyncio.Event()
@@ -577,7 +577,7 @@ class DiscordServer:
         if found := re.fullmatch(r"/interactions/(\d+)/[^/]+/callback", path):
             self._take_answer(found[1], cast("Json", body))
         nonce = str(body.get("nonce") or "") if isinstance(body, dict) else ""
-        known = self._nonces.get((path, nonce))
+        known = self._nonces.get(nonce)
         if nonce and known is not None:
             return _answer(known)
         opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
@@ -590,7 +590,7 @@ class DiscordServer:
         except BackendError as error:
             return _answer(error.to_json(), status=error.status)
         if method == "POST" and nonce:
-            self._nonces[path, nonce] = cast("Json", answered)
+            self._nonces[nonce] = cast("Json", answered)
         return web.Response(status=204) if answered in (None, "") else _answer(answered)
 
     def _is_opened(self, channel: int, message: int) -> bool:

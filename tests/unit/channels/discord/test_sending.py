@@ -105,6 +105,17 @@ async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> Non
         assert len(rig.discord.from_bot(general)) == 2
 
 
+async def test_what_is_sent_to_several_chats_is_shown_in_each() -> None:
+    """Such as a card with the same number for two approvers; a nonce is one of the whole bot's."""
+    async with speaking() as (rig, general, channel, to):
+        ann = rig.discord.person("ann")
+        direct = channel.direct_address(str(ann.id))
+        assert direct is not None
+        await channel.send(to, text(channel, "hello"))
+        await channel.send(direct, text(channel, "hello"))
+        assert len(rig.discord.from_bot(general)) == len(rig.discord.from_bot(ann.direct)) == 1
+
+
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
