@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
 from zeroclaw.conversation.downloads import Downloads
-from zeroclaw.conversation.inbox import Waiting
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
@@ -148,9 +147,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         while True:
             news.clear()
             await self.turns.between(session)
-            items: tuple[Waiting, ...] = ()
-            if self._may_start:
-                items = await self.debounce.next(conversation, news, lambda: self._may_start)
+            items = await self.debounce.next(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
                 said = tuple(one.item for one in items)
