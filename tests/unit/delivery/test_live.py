@@ -234,7 +234,7 @@ async def test_a_newer_holder_ends_the_draft() -> None:
 
 
 async def test_open_drafts_are_seen_by_transcripts() -> None:
-    """Whole and newest, with the key and the messages that carry them."""
+    """Whole and newest, with the key and the messages that carry them; in their chat alone."""
     async with running(platform(PACED)) as rig:
         address = rig.channel.address()
         handle = draft(rig)
@@ -246,6 +246,7 @@ async def test_open_drafts_are_seen_by_transcripts() -> None:
         handle.show(2, "abc")
         (found,) = rig.live.open_drafts(address)
         assert (found.turn, found.text, found.key) == (TURN, "abc", key)
+        assert rig.live.open_drafts(rig.channel.address("c2")) == ()
         assert found.refs == (await handle.close()).refs
         assert rig.live.open_drafts(address) == ()
 

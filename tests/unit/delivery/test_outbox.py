@@ -81,6 +81,16 @@ async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
         assert seen(rig.channel)[:2] == ["x", CONTINUED_ABOVE]
 
 
+async def test_a_message_that_can_not_be_changed_just_now_says_so_later() -> None:
+    """No fragment of a draft stays below its answer because the platform was away (P6)."""
+    async with running(platform()) as rig:
+        refs = await posted(rig, "a", "b")
+        rig.channel.will("delete", *(ChannelRejected("too old"),) * 2)
+        rig.channel.will("edit", None, ChannelUnavailable("no route"))
+        await rig.deliver(final(rig, "x", refs=refs))
+        assert seen(rig.channel) == ["x", CONTINUED_ABOVE]
+
+
 async def test_what_the_draft_learned_late_is_used() -> None:
     """A message that came into being after the turn's last commit is edited too (P6)."""
     async with running(platform()) as rig:
