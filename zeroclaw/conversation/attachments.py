@@ -53,11 +53,11 @@ class AttachmentRow(Value, stored_as="Attached"):
 ATTACHMENTS = Table(
     kind=RowKind.ATTACHMENT,
     codec=json_codec(AttachmentRow),
-    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),
     words=Words.WRITER,
     whose=lambda row: Whose(person=ATTACHMENTS.of(row).principal),
-    blobs=lambda row: (ATTACHMENTS.of(row).digest,) if row.state == "kept" else (),
+    blobs=lambda row: (one,) if (one := ATTACHMENTS.of(row).digest) else (),
 )
 
 
@@ -67,7 +67,6 @@ def attachment_put(conversation: ConversationId, attached: AttachmentRow) -> Put
         attachment_key(conversation, attached.number),
         attached,
         conversation=conversation,
-        state="failed" if attached.failed else "kept",
         place=attached.item,
         expect=0,
     )
