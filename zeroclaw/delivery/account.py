@@ -401,7 +401,7 @@ class Account:
         )
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
-        """Show that the bot is at work, if the platform can and a call slot is free.
+        """Show that the bot is at work, if a call slot is free; for platforms that can.
 
         Args:
             to: Where.
@@ -411,8 +411,6 @@ class Account:
             False if it may be shown later.
         """
         at = self._clock.monotonic()
-        if not self.capabilities.has_typing:
-            return True
         if self._slots.locked() or self._no_signs.get(to.chat, at) > at:
             return False
         named = tuple(replace(one, tool=self._screen(one.tool)) for one in doing)
