@@ -3,10 +3,9 @@
 The libraries of the extra `email` are imported only once they are known to be installed.
 """
 
-import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from channels._remote.settings import is_safe
 from zeroclaw import Capabilities, ChannelManifest, SecretReference
@@ -20,10 +19,18 @@ CAPABILITIES = Capabilities(
     max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11
 )
 
-ADDRESS = r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+"
+_LABEL = "[a-z0-9][a-z0-9-]{0,62}"
+ADDRESS = rf"[a-z0-9!#$%&'*+/=?^_`{{|}}~.-]{{1,64}}@{_LABEL}(?:\.{_LABEL})+"
 """An address in the form in which addresses are compared: lower case, its domain in ASCII."""
 PlusTags = Literal["kept", "dropped"]
-_HOST = re.compile(r"[A-Za-z0-9.-]+|(?=.*:.*:)[0-9A-Fa-f:.]+")
+_Host = Annotated[
+    str,
+    Field(
+        max_length=253,
+        pattern=r"^(?:[A-Za-z0-9.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$",
+        description="host names and addresses without a port, such as mail.example.org",
+    ),
+]
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
 _LINE = r"^[^\x00-\x1f\x7f]*$"
 
@@ -33,7 +40,9 @@ class EmailSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    address: str = Field(max_length=254)
+    address: Annotated[str, StringConstraints(to_lower=True)] = Field(
+        max_length=254, pattern=f"(?i)^{ADDRESS}$", description="addresses such as bot@example.org"
+    )
     """The account's own address: people write to it, and answers come from it."""
     name: str = Field(default="", max_length=100, pattern=_LINE)
     """The display name of the address in answers."""
@@ -51,12 +60,12 @@ class EmailSettings(BaseModel):
     """The token from the account's owner; without it the application logs in on its own behalf."""
     token_scope: str = Field(default="", max_length=1_000, pattern=_LINE)
     """The scope to request; empty: the scope of the refresh token."""
-    imap_host: str = Field(max_length=253)
+    imap_host: _Host
     """The host of the mailbox; TLS from the first byte, with a verified certificate."""
     imap_port: int = Field(default=993, ge=1, le=65_535)
     mailbox: str = Field(default="INBOX", min_length=1, max_length=200, pattern=_PRINTABLE)
     """The mailbox to read."""
-    smtp_host: str = Field(max_length=253)
+    smtp_host: _Host
     """The host that sends answers."""
     smtp_port: int = Field(default=587, ge=1, le=65_535)
     smtp_security: Literal["starttls", "tls"] = "starttls"
@@ -87,38 +96,17 @@ class EmailSettings(BaseModel):
     @model_validator(mode="after")
     def _logs_in_one_way(self) -> "EmailSettings":
         by_token = (self.token_url, self.client_id, self.refresh_token or self.client_secret)
+        fault = ""
         if any((*by_token, self.token_scope)) if self.password else not all(by_token):
             fault = (
                 "needs `password`, or else `token_url`, `client_id` and one of `refresh_token` and "
                 "`client_secret`"
             )
+        elif self.token_url and not is_safe(self.token_url):
+            fault = "`token_url` must begin with https://, for secrets are sent there"
+        if fault:
             raise ValueError(fault)
         return self
-
-    @field_validator("token_url")
-    @classmethod
-    def _is_safe(cls, url: str) -> str:
-        if url and not is_safe(url):
-            message = "must be an address that begins with https://, for secrets are sent there"
-            raise ValueError(message)
-        return url
-
-    @field_validator("imap_host", "smtp_host")
-    @classmethod
-    def _is_host(cls, host: str) -> str:
-        if _HOST.fullmatch(host) is None:
-            message = "must be a host's name alone, such as mail.example.org, without its port"
-            raise ValueError(message)
-        return host
-
-    @field_validator("address")
-    @classmethod
-    def _is_address(cls, address: str) -> str:
-        address = address.lower()
-        if re.fullmatch(ADDRESS, address) is None:
-            message = "must be an address such as bot@example.org"
-            raise ValueError(message)
-        return address
 
 
 MANIFEST = ChannelManifest(

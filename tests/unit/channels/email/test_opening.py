@@ -1,5 +1,7 @@
 """What `[channels.email]` may say, and what is said of what it may not."""
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
@@ -43,12 +45,29 @@ def test_what_can_not_work_is_refused(key: str, value: object) -> None:
         EmailSettings.model_validate(GIVEN | {key: value})
 
 
+def fault_of(key: str, value: str) -> str:
+    """Return the line about a key that `check-config` prints for a configuration with this value."""
+    table = GIVEN | {key: value}
+    lines = [f"{name} = {json.dumps(table[name])}" for name in table if name != "password"]
+    text = "\n".join(("[channels.email]", 'password = { env = "MAIL_PASSWORD" }', *lines))
+    with pytest.raises(ConfigError) as caught:
+        check(parse(text), environment={"MAIL_PASSWORD": "x"})
+    [fault] = [one for one in caught.value.faults if one.startswith("channels.email")]
+    return fault
+
+
 @pytest.mark.parametrize("host", ["", "imaps://mail.test", "mail.test:993", "192.0.2.1:993", "a b"])
 @pytest.mark.parametrize("key", ["imap_host", "smtp_host"])
 def test_a_host_stands_there_alone(key: str, host: str) -> None:
     """A port behind it would be looked up as a part of the name (P10)."""
-    with pytest.raises(ValidationError, match="must be a host's name alone"):
-        EmailSettings.model_validate(GIVEN | {key: host})
+    allowed = "host names and addresses without a port, such as mail.example.org"
+    assert fault_of(key, host) == f"channels.email.{key}: allowed are {allowed}"
+
+
+@pytest.mark.parametrize("address", ["", "bot", "bot@zero", "bot@-zero.test", "bot@zero.test\n"])
+def test_an_address_is_one_that_can_be_written_to(address: str) -> None:
+    allowed = "addresses such as bot@example.org"
+    assert fault_of("address", address) == f"channels.email.address: allowed are {allowed}"
 
 
 @pytest.mark.parametrize("host", ["mail", "192.0.2.1", "2001:db8::1", "::1"])
