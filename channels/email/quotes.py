@@ -17,7 +17,7 @@ lines known to be the bot's: some programs quote without any mark, and the bot k
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 MOST_LINES = 20_000
 """Lines after these do not count as the sender's own words."""
@@ -90,13 +90,13 @@ def without_known(own: str, known: Iterable[str]) -> str:
     """
     lines = own.split("\n")
     words = [(word, at) for at, line in enumerate(lines) for word in _words(line)]
-    mine = {word for word, _ in words}
-    runs = {run for text in known for _, run in _runs(_words(text), mine)}
+    mine = _runs([word for word, _ in words])
+    runs = set(mine).intersection(run for text in known for run in _runs(_words(text)))
     taken = {
         at
-        for end, run in _runs([word for word, _ in words], mine)
+        for first, run in enumerate(mine)
         if run in runs
-        for _, at in words[end - RUN_WORDS : end]
+        for _, at in words[first : first + RUN_WORDS]
     }
     return "\n".join(line for at, line in enumerate(lines) if at not in taken).strip()
 
@@ -105,13 +105,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _runs(words: Sequence[str], of: Container[str]) -> Iterator[tuple[int, str]]:
-    """Yield each run of words that are all in `of`, and its end; few texts share many."""
-    length = 0
-    for end, word in enumerate(words, 1):
-        length = length + 1 if word in of else 0
-        if length >= RUN_WORDS:
-            yield end, " ".join(words[end - RUN_WORDS : end])
+def _runs(words: Sequence[str]) -> list[str]:
+    return [" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1)]
 
 
 def _ends_all(lines: Sequence[str], at: int) -> bool:
@@ -148,17 +143,14 @@ def _label(line: str) -> str:
 
 def _after_lead(lines: Sequence[str], at: int) -> int:
     """Return where a line that introduces a quote ends, 0 for any other line."""
-    first = lines[at].strip()
-    if not first or len(first) > MOST_LINE_CHARS:
-        return 0
     said = ""
-    for after in range(at + 1, min(at + 1 + _LEAD_LINES, len(lines) + 1)):
-        said = f"{said} {lines[after - 1].strip()[:MOST_LINE_CHARS]}".strip().lower()
-        # The wide colon is used in Chinese and Japanese.
-        if said.endswith((":", "：")) and _leads(said[:-1].rstrip()):  # noqa: RUF001
-            return after
-        if not lines[after - 1].strip():
+    for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
+        if not 0 < len(line.strip()) <= MOST_LINE_CHARS:
             return 0
+        said = f"{said} {line.strip().lower()}"
+        # The wide colon is used in Chinese and Japanese.
+        if said.endswith((":", "：")) and _leads(said[:-1].strip()):  # noqa: RUF001
+            return after
     return 0
 
 
