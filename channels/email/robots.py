@@ -30,8 +30,7 @@ _MARK = re.compile(
 )
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
-_TOLD = "told"
-_TIME = re.compile(r"\d+\.?\d*", re.ASCII)
+_KEPT = re.compile(r"^(\S+) (\d+\.?\d*)( told)?$", re.ASCII | re.MULTILINE)
 
 
 def why_none(mail: Mail, *, sender: str, own: str) -> str:
@@ -78,17 +77,14 @@ class Caps:
 
     def remember(self, kept: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
-        found: list[tuple[float, str]] = []
-        for who, *words in filter(None, map(str.split, kept.splitlines())):
-            found += [(min(float(one), at), who) for one in words if _TIME.fullmatch(one)]
-            if _TOLD in words:
-                self._told.add(who)
-        self._answered.extend(sorted(found))
+        found = _KEPT.findall(kept)
+        self._answered.extend(sorted((min(float(time), at), who) for who, time, _ in found))
+        self._told |= {who for who, _, told in found if told}
 
     def kept(self, at: float) -> str:
         """Return the current counts, one line per answer: sender's digest, time, whether told."""
         return "".join(
-            f"{who} {time}{f' {_TOLD}' * (who in self._told)}\n"
+            f"{who} {time}{' told' * (who in self._told)}\n"
             for time, who in self._answered
             if at - time < HOUR_S
         )
