@@ -23,14 +23,8 @@ _LABEL = "[a-z0-9][a-z0-9-]{0,62}"
 ADDRESS = rf"[a-z0-9!#$%&'*+/=?^_`{{|}}~.-]{{1,64}}@{_LABEL}(?:\.{_LABEL})+"
 """An address in the form in which addresses are compared: lower case, its domain in ASCII."""
 PlusTags = Literal["kept", "dropped"]
-_Host = Annotated[
-    str,
-    Field(
-        max_length=253,
-        pattern=r"^(?:[A-Za-z0-9.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$",
-        description="host names and addresses without a port, such as mail.example.org",
-    ),
-]
+_HOST = r"^(?:[A-Za-z0-9.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$"
+_HOSTS = "host names and addresses without a port, such as mail.example.org"
 _PRINTABLE = r"^[ !#-\[\]-~]*$"
 _LINE = r"^[^\x00-\x1f\x7f]*$"
 
@@ -46,7 +40,7 @@ class EmailSettings(BaseModel):
     """The account's own address: people write to it, and answers come from it."""
     name: str = Field(default="", max_length=100, pattern=_LINE)
     """The display name of the address in answers."""
-    username: str = Field(default="", max_length=254)
+    username: str = Field(default="", max_length=254, pattern=_LINE)
     """The user name of both logins; empty: the address."""
     password: SecretReference | None = None
     """The password of both logins, for Gmail and Fastmail an app password; or set the next five."""
@@ -60,12 +54,12 @@ class EmailSettings(BaseModel):
     """The token from the account's owner; without it the application logs in on its own behalf."""
     token_scope: str = Field(default="", max_length=1_000, pattern=_LINE)
     """The scope to request; empty: the scope of the refresh token."""
-    imap_host: _Host
+    imap_host: str = Field(max_length=253, pattern=_HOST, description=_HOSTS)
     """The host of the mailbox; TLS from the first byte, with a verified certificate."""
     imap_port: int = Field(default=993, ge=1, le=65_535)
     mailbox: str = Field(default="INBOX", min_length=1, max_length=200, pattern=_PRINTABLE)
     """The mailbox to read."""
-    smtp_host: _Host
+    smtp_host: str = Field(max_length=253, pattern=_HOST, description=_HOSTS)
     """The host that sends answers."""
     smtp_port: int = Field(default=587, ge=1, le=65_535)
     smtp_security: Literal["starttls", "tls"] = "starttls"
@@ -114,7 +108,7 @@ MANIFEST = ChannelManifest(
     adapter="channels.email.adapter:EmailChannel",
     settings="channels.email:EmailSettings",
     needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it"),
-    check="channels.email.account:check",
+    check="channels.email.adapter:check",
     sender=ADDRESS,
     may_pair=False,  # a code for an unknown sender would go to an address that may be forged
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import format_datetime
@@ -15,20 +15,19 @@ from channels._remote.intake import ShortAnswers
 from channels._remote.limits import check_size
 from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
-from channels.email.account import Account
 from channels.email.decode import Fetched, Me, Parent, Taken
-from channels.email.imap import Mailbox
-from channels.email.kept import PROGRESS, Kept, Progress, Read
+from channels.email.imap import Account, Mailbox
+from channels.email.kept import Kept, Read, read_cursor
 from channels.email.logins import Logins
 from channels.email.render import Words
 from channels.email.robots import SENDER_CAPPED, Caps
+from channels.email.smtp import Sender
 from zeroclaw import (
     Accepted,
     Address,
     Admission,
     Admit,
     Answered,
-    ApprovalId,
     Attachment,
     Card,
     ChannelContext,
@@ -45,7 +44,6 @@ from zeroclaw import (
     Recent,
     Rendered,
     ZeroclawError,
-    parse_mail,
     replace,
 )
 
@@ -56,14 +54,10 @@ RENUMBERED = timedelta(days=2)
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors that the standard library's parsers raise on odd mails. Such a mail stays unread, for people:
 if it ended the channel, it would end it again at each start."""
-MOST_PARENTS = 500
-"""Threads whose parent mail is remembered for an answer; for others the mailbox is searched."""
+MOST_REMEMBERED = 500
+"""Threads whose parent mail is remembered for an answer; used codes of cards; and sent mails."""
 MOST_KNOWN = 20
 """The bot's last texts in a thread that a mail is compared with, in case it repeats them."""
-MOST_CARDS = 500
-"""Cards whose reported endings are remembered."""
-SHORT_CHARS = 10_000
-"""Longest mail that is rendered on the event loop; a thread hop would cost as much."""
 
 
 class EmailChannel:
@@ -81,50 +75,47 @@ class EmailChannel:
         self._context = context
         self._settings = settings
         directory, now = context.directory, context.clock.monotonic
-        tokens = Kept(directory, "refresh-token")
-        self._account = Account(Logins(context.name, settings, context.secrets, tokens, now))
+        logins = Logins(context.name, settings, context.secrets, directory, now)
+        self._account, self._sender = Account(logins), Sender(logins)
+        self._noted = Kept(directory, "read-up-to")
         self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
-        self._parents: Recent[str, Parent] = Recent(MOST_PARENTS)
-        self._told: Recent[str, frozenset[ApprovalId]] = Recent(MOST_CARDS)
-        self._pressed: Recent[str, bool] = Recent(MOST_CARDS)
+        self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
+        self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
+        self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(directory, "answered")
         self._key = Kept(directory, "code-key")
         self._keying = asyncio.Lock()
-        self._is_closed = False
 
     # --- inward ----------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
-        context, poll_s = self._context, self._settings.poll_s
-        note = Kept(context.directory, PROGRESS)
-        progress = Progress(self._settings.mailbox, context.positions, note)
         try:
             async with self._account.mailbox() as mailbox, asyncio.TaskGroup() as self._group:
-                read = await self._begun(mailbox, progress)
+                read = await self._begun(mailbox)
                 ready()
                 while True:
                     read = await self._read_on(mailbox, read, admit)
-                    await progress.note(read)
-                    if not await mailbox.idle(poll_s):  # recent news ends it at once
-                        await context.clock.sleep(poll_s)
+                    await self._note(read)
+                    await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
         except* ChannelUnavailable:
-            if not self._is_closed:  # `aclose` cuts the connection
+            if not self._sender.is_closed:  # `aclose` cuts the connection
                 raise
 
-    async def _begun(self, mailbox: Mailbox, progress: Progress) -> Read:
+    async def _begun(self, mailbox: Mailbox) -> Read:
         """Return how far the mailbox has been read; mail from before the first start counts as read."""
-        known, validity = await progress.known(), mailbox.validity
-        mine = [one.uid for one in known if one.validity == validity]
-        if mine:
-            stored = progress.stored
-            if stored is not None and stored.uid and stored.validity == validity:
-                await mailbox.flag(stored.uid)  # in case a kill or a lost connection prevented it
+        committed, validity = self._committed(), mailbox.validity
+        cursor, _, name = (await self._noted.read()).strip().partition(" ")
+        noted = read_cursor(cursor) if name == self._settings.mailbox else None
+        known = [one for one in (committed, noted) if one is not None]
+        if committed is not None and committed.uid and committed.validity == validity:
+            await mailbox.flag(committed.uid)  # in case a kill or a lost connection prevented it
+        if mine := [one.uid for one in known if one.validity == validity]:
             return Read(validity=validity, uid=max(mine))
-        newest = mailbox.newest
+        newest = await mailbox.newest()
         if known:
             # The UIDs mean other mails now. Answered mails are recognised by their Message-ID.
             since = format_datetime(self._context.clock.now() - RENUMBERED)[5:16]
@@ -132,8 +123,17 @@ class EmailChannel:
             newest = min(recent, default=newest + 1) - 1
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
         read = Read(validity=validity, uid=newest)
-        await progress.note(read)
+        await self._note(read)
         return read
+
+    def _committed(self) -> Read | None:
+        """Return the position that the runtime committed last, None if there is none."""
+        return read_cursor(self._context.positions.get(self._settings.mailbox, ""))
+
+    async def _note(self, read: Read) -> None:
+        """Note how far the mailbox was read, unless the committed position says it."""
+        if read != self._committed():
+            await self._noted.keep(f"{read.validity}:{read.uid} {self._settings.mailbox}\n")
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read the new mails, one at a time; return how far it got."""
@@ -176,32 +176,29 @@ class EmailChannel:
         await self._follow(mailbox, fetched.uid, event, admission)
         return True
 
-    async def _decoded(self, fetched: Fetched) -> Taken | Passed:
-        """Decode a mail, comparing it with what the bot said in its thread if necessary."""
-        event = await self._read(fetched)
-        if isinstance(event, Taken) and event.may_quote:
-            known = await self._context.transcript(event.envelope.address, "")
-            said = [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]
-            event = await self._read(fetched, said)
-        return event
+    async def _decoded(self, fetched: Fetched, said: Sequence[str] = ()) -> Taken | Passed:
+        """Decode a mail, comparing it with what the bot said in its thread if necessary.
 
-    async def _read(self, fetched: Fetched, said: Sequence[str] = ()) -> Taken | Passed:
-        """Decode a mail, which may repeat what the bot said; one that can't be read is passed over."""
+        A mail that can't be read is passed over.
+        """
         me = await self._me_with_key()
 
         def read() -> Taken | Passed:
             # A mail program may quote either part of a mail.
-            return decode.decoded(fetched, me, [*said, *filter(None, map(render.unlike, said))])
+            known = {*said, *(render.markdown(one).plain for one in said)}
+            return decode.decoded(fetched, me, known)
 
         try:
-            if not said and decode.is_quick(fetched.raw):
-                return read()
-            # A mail that is slow to read must not block the event loop.
-            return await asyncio.to_thread(read)
+            event = await asyncio.to_thread(read)
         except UNREADABLE as error:
             kind = type(error).__name__
             self._context.log("mail_not_read", kind=kind, uid=fetched.uid, level="warning")
             return Passed(why="it can't be read")
+        if isinstance(event, Taken) and event.may_quote and not said:
+            known = await self._context.transcript(event.envelope.address, "")
+            if said := [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]:
+                return await self._decoded(fetched, said)
+        return event
 
     async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
         """Mark a mail as seen on the server, and send its sender a short answer if there is one."""
@@ -217,7 +214,8 @@ class EmailChannel:
         self._parents[to.key()] = event.parent
         await mailbox.flag(uid)
         if isinstance(admission, Answered) and self._group:
-            words, key = render.letter_by_letter(admission.text), f"toast {event.envelope.message}"
+            words = partial(render.letter_by_letter, admission.text)
+            key = f"toast {event.envelope.message}"
             self._toasts.begin(self._group, partial(self._post, to, key, words, event.parent))
 
     def _counts(self, event: Taken) -> bool:
@@ -267,33 +265,27 @@ class EmailChannel:
         """Send an answer."""
         length = self.measure(outgoing.rendered)
         check_size(self.name, length, CAPABILITIES.max_length, "characters")
-        is_folded = self._settings.receipts == "folded"
-        answer = partial(render.answer, outgoing, is_folded=is_folded)
-        words = answer() if length <= SHORT_CHARS else await asyncio.to_thread(answer)
-        return await self._post(to, outgoing.key, words, await self._parent(to, outgoing.reply_to))
+        words = partial(render.answer, outgoing, is_folded=self._settings.receipts == "folded")
+        return await self._post(to, outgoing.key, words, await self._parent(to))
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Send a file with its caption."""
         check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
-        parent = await self._parent(to, file.reply_to)
-        words = replace(render.letter_by_letter(file.caption), file=file)
-        return await self._post(to, file.key, words, parent)
+        words = partial(render.letter_by_letter, file.caption, file)
+        return await self._post(to, file.key, words, await self._parent(to))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links to answer it."""
         id_, me = self._id(to, card.key), await self._me_with_key()
-        words = render.card(card, id=id_, to=to.chat, me=me)
-        return await self._post(to, card.key, words, _of_thread(to))
+        words = partial(render.card, card, id=id_, to=to.chat, me=me)
+        return await self._post(to, card.key, words, decode.root_of(to.thread))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Send how a card ended, as a reply to the card."""
-        ended = frozenset(one.approval for one in outcome.endings)
-        if ended <= self._told.get(ref.message, frozenset()):
-            return
-        key = f"ended {ref.message} {' '.join(sorted(ended))}"
+        ended = " ".join(sorted(one.approval for one in outcome.endings))
         card = Parent(id=ref.message, subject=render.title(outcome.card))
-        await self._post(ref.address, key, render.ended(outcome), card)
-        self._told[ref.message] = ended
+        words = partial(render.ended, outcome)
+        await self._post(ref.address, f"ended {ref.message} {ended}", words, card)
 
     def _refuse(self, *_what: object, **_more: object) -> NoReturn:
         """Refuse what mail does not allow: only the recipient sees a mail that a server has accepted.
@@ -313,11 +305,7 @@ class EmailChannel:
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return the bytes of a file from the mail that it came with."""
-        content = None
-        if place := decode.read_reference(attachment.reference):
-            validity, uid, number, message_id = place
-            if fetched := await self._account.read(validity, uid, message_id):
-                content = await asyncio.to_thread(_file_of, fetched, number)
+        content = await self._account.file(attachment.reference)
         if content is None or len(content) > max_bytes:
             why = "is not there" if content is None else f"has more than {max_bytes:,} bytes"
             message = f"`{self.name}`: the file {why}"
@@ -326,46 +314,55 @@ class EmailChannel:
 
     async def aclose(self) -> None:
         """Close every connection, and end `receive`."""
-        self._is_closed = True
+        await self._sender.aclose()
         await self._account.aclose()
 
     # --- one mail --------------------------------------------------------------------------------
 
-    async def _parent(self, to: Address, reply_to: str | None) -> Parent:
-        """Return the mail to answer: remembered, else found in the mailbox, else the thread alone."""
+    async def _parent(self, to: Address) -> Parent:
+        """Return the mail to answer: remembered, else found in the mailbox, else the thread's first."""
         known = self._parents.get(to.key())
-        if known is not None and reply_to in {None, "", known.id}:
-            return known
         with suppress(ChannelUnavailable):  # an answer is worth more than its subject
-            found = await self._account.newest(to, reply_to or "")
-            if found.id:
-                return found
-        return _of_thread(to)
+            return known or await self._account.newest(to)
+        return decode.root_of(to.thread)
 
-    async def _post(self, to: Address, key: str, words: Words, parent: Parent) -> MessageRef:
+    async def _post(
+        self, to: Address, key: str, words: Callable[[], Words], parent: Parent
+    ) -> MessageRef:
+        """Send a mail, in the thread of its parent; one that was sent before is not sent again."""
         if identity.normalised(to.chat) != to.chat:
             message = f"`{self.name}` has no chat `{to.chat}`"
             raise ChannelRejected(message)
         id_, at, account = self._id(to, key), self._context.clock.now(), self._settings
-        mail = partial(render.mail, words, parent, account, message_id=id_, to=to.chat, at=at)
-        is_long = words.file is not None or len(words.html) > SHORT_CHARS
-        raw = await asyncio.to_thread(mail) if is_long else mail()
-        await self._account.sender.send(raw, to.chat)
+
+        def mail() -> bytes:
+            return render.mail(words(), parent, account, message_id=id_, to=to.chat, at=at)
+
+        if id_ not in self._sent:
+            await self._sender.send(await asyncio.to_thread(mail), to.chat)
+            self._sent[id_] = True
         return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:
         return decode.own_id(to.thread, f"{to.chat}\n{key}", self._me.domain)
 
 
-def _of_thread(to: Address) -> Parent:
-    """Return what is known of a thread without its mails: the id of the first mail."""
-    thread = to.thread or ""
-    return Parent(id=thread if decode.is_plain_id(thread) else "")
+async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
+    """Log in at both servers, open the mailbox and begin a mail; changes and sends nothing.
 
-
-def _file_of(fetched: Fetched, number: int) -> bytes | None:
-    mail = parse_mail(fetched.raw)
-    return mail.content(mail.parts[number]) if number < len(mail.parts) else None
+    Raises:
+        ChannelRejected: The sending server takes no mail from this address.
+        ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
+        ChannelUnavailable: A server can't be reached.
+    """
+    logins = Logins("email", settings, secrets)
+    async with Account(logins).mailbox() as mailbox:
+        newest = await mailbox.newest()
+        await Sender(logins).try_login()
+    vouched = "everybody is a stranger until `authserv_id` is set"
+    if settings.authserv_id:
+        vouched = f"senders are who `{settings.authserv_id}` says they are"
+    return f"{settings.address} reads `{settings.mailbox}` from mail {newest + 1:,} on; {vouched}"
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")

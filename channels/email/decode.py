@@ -14,7 +14,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
@@ -46,8 +46,6 @@ from zeroclaw import (
 MOST_CHARS = 100_000
 """Limit of a mail's text; the rest is dropped."""
 MOST_HTML_CHARS = 500_000
-MOST_QUICK = 12_000
-"""Longest mail that is read on the event loop, in letters; slow constructs count as more."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
@@ -55,7 +53,7 @@ MOST_ID_CHARS = 120
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
-_OURS = re.compile(r"zc\.([A-Za-z0-9_-]*)\.[^.@]*@([^@]*)")
+_OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
 _REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20}):(.*)", re.ASCII)
 _PRESS = re.compile(
@@ -107,14 +105,14 @@ class Fetched(Value):
         validity: The mailbox's UIDVALIDITY.
         uid: Its UID.
         raw: The mail, or the part of it that was read.
-        size_bytes: The size of the whole mail.
+        is_whole: Nothing of it was left out.
         at: When the server received it.
     """
 
     validity: int
     uid: int
     raw: Hidden[bytes]
-    size_bytes: int
+    is_whole: bool = True
     at: datetime | None = None
 
 
@@ -147,14 +145,7 @@ class Taken(Value):
     may_quote: bool = False
 
 
-def is_quick(raw: bytes) -> bool:
-    """Tell whether a mail can be read within a few ms in the worst case, as most can."""
-    costs = ((b"<", 50), (b"\n--", 500), (b"\n", 10), (b";", 20))  # letters that each one counts as
-    left = MOST_QUICK - len(raw)  # a long mail is not even searched
-    return left >= 0 and sum(raw.count(sign) * cost for sign, cost in costs) <= left
-
-
-def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Passed:
+def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Passed:
     """Return the meaning of a mail; `known` are texts of the bot's that it may repeat."""
     mail = parse_mail(fetched.raw)
     settings = me.settings
@@ -175,8 +166,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
     keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
         keys.append(f"id:{_hash(author.address, parent.id)}")
-    is_whole = len(fetched.raw) >= fetched.size_bytes
-    files = tuple(islice(_files(mail, place, parent.id), MOST_FILES)) if is_whole else ()
+    found = _files(mail, place, parent.id) if fetched.is_whole else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
@@ -193,7 +183,7 @@ def decoded(fetched: Fetched, me: Me, known: Sequence[str] = ()) -> Taken | Pass
         body=body,
         message=message,
         position=Position(scope=settings.mailbox, cursor=place),
-        attachments=files,
+        attachments=tuple(islice(found, MOST_FILES)),
         sent_at=fetched.at,
         alone=True,
     )
@@ -244,6 +234,11 @@ def is_plain_id(message_id: str) -> bool:
     return len(message_id) <= MOST_ID_CHARS and _SAFE.fullmatch(message_id) is not None
 
 
+def root_of(thread: str | None) -> Parent:
+    """Return what is known of a thread without its mails: the id of the first one."""
+    return Parent(id=thread if thread and is_plain_id(thread) else "")
+
+
 def own_id(thread: str | None, key: str, domain: str) -> str:
     """Return the Message-ID of a mail of ours; the same for every attempt to send it.
 
@@ -269,10 +264,7 @@ def own_thread(message_id: str, domain: str) -> str | None:
     found = _OURS.fullmatch(message_id)
     if found is None or found[2].lower() != domain:
         return None
-    try:
-        carried = base64.urlsafe_b64decode(found[1] + "===").decode()
-    except ValueError:
-        return None
+    carried = base64.urlsafe_b64decode(found[1] + "===").decode("utf-8", "replace")
     is_thread = _HASHED.fullmatch(carried) is not None or is_plain_id(carried)
     return carried if is_thread or not carried else None
 

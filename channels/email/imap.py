@@ -1,41 +1,51 @@
-"""One connection to a mailbox; when it is lost, every pending wait ends.
+"""One account's mailbox: connections to it, and look-ups besides the reading of new mail.
 
-aioimaplib lets waits hang for ever when a connection is lost (2.0.3: `connection_lost` only calls
-a callback, which `IMAP4_SSL` does not even accept; read 2026-11). So each call runs under a timeout
-that `connection_lost` reschedules to now. Where the library starts tasks without an owner, this
+When a connection is lost, every pending wait ends. aioimaplib lets waits hang for ever then (2.0.3:
+`connection_lost` only calls a callback, which `IMAP4_SSL` does not even accept; read 2026-11). So each
+call runs under a timeout that `connection_lost` reschedules to now. Where the library starts tasks without an owner, this
 module uses its lower level: to connect, to be greeted, and for IDLE. Its log contains mails and tokens
 at DEBUG, so its level is set to WARNING.
 
 The library returns server errors as values (`Response.result`); here they are raised as our errors.
+
+The reading connection waits in IDLE most of the time and can't do anything else, so each look-up has
+a connection of its own. None is kept open: they are seldom needed, and one that a router has
+forgotten looks alive until a minute has passed without an answer.
 """
 
 import asyncio
 import logging
 import re
 import ssl
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from aioimaplib import AioImapException
-from aioimaplib.aioimaplib import Command, IdleCommand, IMAP4ClientProtocol, Response, quoted
+from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response, quoted
 
 from channels._remote.fields import utc
+from channels.email import decode
 from channels.email.decode import Fetched
+from channels.email.identity import author, is_vouched_for
 from channels.email.logins import Login, Logins
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable
+from zeroclaw import Address, ChannelUnauthorized, ChannelUnavailable, parse_mail
 
 CALL_S = 60.0
 MAIL_S = 3_600.0
 """Limit for a whole mail; some of it has to arrive within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
+MOST_HEADER_BYTES = 65_536
+MOST_LOOKED_AT = 5
+"""Mails of a thread whose headers are searched for the newest of one person."""
+MOST_LOOKING = 4
+"""Concurrent look-ups; Gmail allows 15 connections per account, dovecot 10 (read 2026-11)."""
 _UID = re.compile(rb"[( ]UID (\d+)")
-_SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
-_OPENED = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
+_VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]")
 _NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal.
 _REFUSED = re.compile(
@@ -73,9 +83,14 @@ class Protocol(IMAP4ClientProtocol):
         self.limit: asyncio.Timeout | None = None
         self._greeting: asyncio.Future[bytes] = loop.create_future()
 
+    async def welcome(self, command: bytes) -> None:
+        """Note the greeting, in the library's task."""
+        if not self._greeting.done():
+            self._greeting.set_result(command)
+
     async def greeted(self) -> None:
         """Wait for the greeting, and ask what the server can do."""
-        await self.welcome(await self._greeting)
+        await super().welcome(await self._greeting)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the pending wait; called by the transport, once."""
@@ -84,13 +99,6 @@ class Protocol(IMAP4ClientProtocol):
             if self.limit is not None:
                 self.limit.reschedule(0)
         super().connection_lost(exc)
-
-    def _handle_line(self, line: bytes, current_cmd: Command | None) -> Command | None:
-        if self.state != "CONNECTED":
-            return super()._handle_line(line, current_cmd)
-        if line and not self._greeting.done():
-            self._greeting.set_result(line)
-        return None
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _NEWS.match(line):
@@ -106,26 +114,18 @@ class Protocol(IMAP4ClientProtocol):
         super()._continuation(line)
 
 
-class _NoQueue:
-    """Discards what a server says while idle; the library's own queue is unbounded."""
-
-    def put_nowait(self, _lines: list[bytes]) -> None:
-        """Discard the lines: the protocol has already noticed what matters."""
-
-
 class Mailbox:
     """One connection, for one user at a time.
 
     Attributes:
         validity: The UIDVALIDITY of the open mailbox.
-        newest: The UID of the newest mail when it was opened, or of one that is gone; 0 for none.
     """
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
         """Use a connection that `connected` has made."""
         self._protocol = protocol
         self._channel = channel
-        self.validity = self.newest = 0
+        self.validity = 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
         """Wait for a call, at most as long as the limit and the connection last.
@@ -138,7 +138,7 @@ class Mailbox:
             protocol.limit = asyncio.timeout(0 if protocol.lost.is_set() else limit_s)
             async with protocol.limit:
                 return await call
-        except (AioImapException, OSError, UnicodeDecodeError) as error:
+        except (AioImapException, OSError, ValueError) as error:
             if not isinstance(error, TimeoutError):
                 why = "failed"
             elif protocol.lost.is_set():
@@ -175,13 +175,8 @@ class Mailbox:
         # The library quotes a password, but not the name before it.
         call = protocol.xoauth2 if login.is_token else protocol.login
         said = call(name if login.is_token else quoted(name), secret)
-        try:
-            what = f"the mailbox does not accept the {login.called}"
-            await self._asked(said, CONNECT_S, refused=what)
-        except ValueError as error:  # one of them contains a line break, or is not ASCII
-            why = f"a line break or another sign in the {login.called} can't be sent"
-            message = f"`{self._channel}`: {why}"
-            raise ChannelUnauthorized(message) from error
+        what = f"the mailbox does not accept the {login.called}"
+        await self._asked(said, CONNECT_S, refused=what)
 
     async def open(self, mailbox: str) -> None:
         """Open a mailbox.
@@ -191,10 +186,8 @@ class Mailbox:
         """
         call = self._protocol.select(quoted(mailbox))
         lines = await self._asked(call, refused=f"there is no mailbox `{mailbox}`")
-        told = dict(one for line in lines for one in _OPENED.findall(bytes(line)))
-        self.validity = int(told.get(b"UIDVALIDITY", 0))
-        newest = int(told.get(b"UIDNEXT", 0)) - 1
-        self.newest = max(await self.search("ALL"), default=0) if newest < 0 else newest
+        told = _VALIDITY.search(b" ".join(lines))
+        self.validity = int(told[1]) if told else 0
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
@@ -202,6 +195,10 @@ class Mailbox:
         lines = await self._asked(call)
         found = b" ".join(lines[:-1]).split()
         return sorted({int(one) for one in found if one.isdigit()})
+
+    async def newest(self) -> int:
+        """Return the UID of the newest mail, 0 for none."""
+        return max(await self.search("UID *"), default=0)
 
     async def newer(self, uid: int) -> list[int]:
         """Return the UIDs of newer mails, in order; what the server announces from now on is news."""
@@ -215,21 +212,20 @@ class Mailbox:
         `BODY.PEEK` sets no flag. The time limit per piece lets a large mail arrive on a slow line; with
         one limit for the whole, it would be started again and again.
         """
-        parts = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[]<0.{most}>)"
+        parts = f"(UID INTERNALDATE BODY.PEEK[]<0.{most}>)"
         call = self._protocol.fetch(str(uid), parts, by_uid=True, timeout=CALL_S)
         lines = await self._asked(call, MAIL_S)
         # Another client's changes may come in between; only the response for this mail has bytes.
         raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
         about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
-        known = {int(one) for one in _UID.findall(about)}
-        if raw is None or uid not in known:
+        if raw is None or b"%d" % uid not in _UID.findall(about):
             return None
-        size, date = _SIZE.search(about), _DATE.search(about)
+        date = _DATE.search(about)
         return Fetched(
             validity=self.validity,
             uid=uid,
             raw=raw,
-            size_bytes=int(size[1]) if size else len(raw),
+            is_whole=len(raw) < most,
             at=_instant(date[1].decode("ascii", "replace")) if date else None,
         )
 
@@ -238,35 +234,94 @@ class Mailbox:
         call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
         await self._asked(call)
 
-    async def idle(self, limit_s: float) -> bool:
-        """Wait for news since the last `newer`, at most for `limit_s`.
-
-        Returns:
-            Whether the server announces new mail by itself; if not, it returns without waiting.
-        """
+    async def idle(self, limit_s: float) -> None:
+        """Wait for news since the last `newer`, at most for `limit_s`; without IDLE none come."""
         protocol = self._protocol
-        if protocol.news.is_set() or "IDLE" not in protocol.capabilities:
-            return protocol.news.is_set()
-        # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner.
-        command = IdleCommand(protocol.new_tag(), _NoQueue())
-        protocol.pending_sync_command = command
-        protocol.idling.clear()
-        protocol.send(str(command))
-        await self._within(protocol.idling.wait(), CONNECT_S)
+        # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner, and
+        # without the unbounded queue of `IdleCommand`.
+        command = Command("IDLE", protocol.new_tag())
+        can_idle = "IDLE" in protocol.capabilities
+        if can_idle:
+            protocol.pending_sync_command = command
+            protocol.idling.clear()
+            protocol.send(str(command))
+            await self._within(protocol.idling.wait(), CONNECT_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._within(protocol.news.wait(), limit_s + 1)
-        protocol.idle_done()
-        await self._within(command.wait(), CONNECT_S)
-        return True
+        if can_idle:
+            protocol.idle_done()
+            await self._within(command.wait(), CONNECT_S)
 
     async def aclose(self) -> None:
         """Cut the connection, and wait until it is closed; may be called twice."""
-        if self._protocol.transport is not None:
-            self._protocol.transport.abort()
+        self._protocol.transport.abort()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self._protocol.lost.wait()
+
+
+class Account:
+    """The mailbox of one account."""
+
+    def __init__(self, logins: Logins) -> None:
+        """Connect to nothing yet."""
+        self._settings, self._logins = logins.settings, logins
+        self._looking = asyncio.Semaphore(MOST_LOOKING)
+        self._open: set[Mailbox] = set()
+
+    @asynccontextmanager
+    async def mailbox(self) -> AsyncGenerator[Mailbox]:
+        """Connect, log in and open the mailbox; cut the connection at the end."""
+        mailbox = await connected(self._logins)
+        self._open.add(mailbox)
+        try:
+            async with self._logins.lend() as login:
+                await mailbox.login(login)
+            await mailbox.open(self._settings.mailbox)
+            yield mailbox
+        finally:
+            self._open.discard(mailbox)
+            await mailbox.aclose()
+
+    async def newest(self, to: Address) -> decode.Parent:
+        """Return the newest mail of a person in a thread, or the thread's first if none is found."""
+        # A reply refers to the thread's first mail, or to one of ours, whose id contains the thread.
+        ours, first = decode.own_prefix(to.thread), decode.root_of(to.thread)
+        named = [("References", ours), ("In-Reply-To", ours)]
+        if first.id:
+            named += [("References", f"{first.id}>"), ("Message-ID", f"{first.id}>")]
+        terms = " ".join(f'HEADER {name} "<{value}"' for name, value in named)
+        async with self._looking, self.mailbox() as mailbox:
+            found = await mailbox.search(f"{'OR ' * (len(named) - 1)}{terms}")
+            for uid in reversed(found[-MOST_LOOKED_AT:]):
+                fetched = await mailbox.fetch(uid, most=MOST_HEADER_BYTES)
+                mail = parse_mail(fetched.raw if fetched else b"")
+                wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
+                said = mail.headers.get("authentication-results", ())
+                is_theirs = wrote is not None and wrote.address == to.chat
+                # Otherwise a forged mail could set the subject and the thread of our answer.
+                if is_theirs and is_vouched_for(to.chat, said, self._settings.authserv_id):
+                    return decode.parent_of(mail)
+        return first
+
+    async def file(self, reference: str) -> bytes | None:
+        """Return the file of a reference; None if it or its mail is gone."""
+        if not (place := decode.read_reference(reference)):
+            return None
+        validity, uid, number, message = place
+        async with self._looking, self.mailbox() as mailbox:
+            if mailbox.validity != validity:  # the UID may now be another mail's
+                named = f'HEADER Message-ID "<{message}>"'
+                found = await mailbox.search(named) if decode.is_plain_id(message) else []
+                uid = found[0] if found else 0
+            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes) if uid else None
+        return await asyncio.to_thread(_file_of, fetched.raw, number) if fetched else None
+
+    async def aclose(self) -> None:
+        """Cut every connection; safe twice."""
+        for one in tuple(self._open):
+            await one.aclose()
 
 
 async def connected(logins: Logins) -> Mailbox:
@@ -293,3 +348,8 @@ def _instant(text: str) -> datetime | None:
     with suppress(ValueError):
         return utc(parsedate_to_datetime(text))
     return None
+
+
+def _file_of(raw: bytes, number: int) -> bytes | None:
+    mail = parse_mail(raw)
+    return mail.content(mail.parts[number]) if number < len(mail.parts) else None

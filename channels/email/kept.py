@@ -7,21 +7,20 @@ it are read again, and recognised by their keys.
 """
 
 import asyncio
+import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 
-from zeroclaw import Struct, Value
+from zeroclaw import Value
 
-PROGRESS = "read-up-to"
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
 class Kept:
     """One text, replaced as a whole and readable only by its owner; not kept without a directory."""
 
-    def __init__(self, directory: Path | None = None, name: str = "") -> None:
+    def __init__(self, directory: Path | None, name: str) -> None:
         """Remember the file."""
         self._file = None if directory is None else directory / name
         self._text: str | None = None
@@ -50,36 +49,6 @@ def read_cursor(cursor: str) -> Read | None:
     return Read(validity=int(found[1]), uid=int(found[2])) if found else None
 
 
-class Progress(Struct, eq=False):
-    """How far one mailbox was read: the newer of the runtime's position and the note.
-
-    Attributes:
-        mailbox: The scope of its position.
-        positions: The committed positions; grows.
-        kept: The note.
-    """
-
-    mailbox: str
-    positions: Mapping[str, str]
-    kept: Kept
-
-    @property
-    def stored(self) -> Read | None:
-        """The position that was last committed, None if there is none."""
-        return read_cursor(self.positions.get(self.mailbox, ""))
-
-    async def known(self) -> tuple[Read, ...]:
-        """Return all known progress, under this UIDVALIDITY or earlier ones."""
-        cursor, _, mailbox = (await self.kept.read()).strip().partition(" ")
-        noted = read_cursor(cursor) if mailbox == self.mailbox else None
-        return tuple(filter(None, (self.stored, noted)))
-
-    async def note(self, read: Read) -> None:
-        """Write the progress to the note, unless the position already has it."""
-        if read != self.stored:
-            await self.kept.keep(f"{read.validity}:{read.uid} {self.mailbox}\n")
-
-
 def _read(file: Path) -> str:
     try:
         return file.read_text("utf-8")
@@ -88,11 +57,17 @@ def _read(file: Path) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    new = file.with_suffix(".new")
+    """Replace a file's text on the disk: a server may take a token no more that was replaced."""
+    new, flags = file.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_SYNC
     with _writing:
-        new.touch(mode=0o600)
-        new.write_text(text, "utf-8")
+        with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8") as opened:
+            opened.write(text)
         new.replace(file)
+        directory = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
 
 
 _writing = Lock()

@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
+from pathlib import Path
 from ssl import SSLContext, create_default_context
 
 from channels._remote.fields import as_object, number, parsed, text
@@ -26,6 +27,7 @@ EARLY_S = 120.0
 """Seconds before its expiry that a token is dropped, so that none expires during a login."""
 UNSTATED_S = 1_200.0
 MOST_BYTES = 65_536
+_PASSWORD = re.compile(r"[^\0\r\n]+")
 _TOKEN = re.compile(r"[!-~]{1,20000}")
 _CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -60,7 +62,7 @@ class Logins:
         channel: str,
         settings: EmailSettings,
         secrets: Mapping[str, str],
-        kept: Kept,
+        directory: Path | None = None,
         now: Callable[[], float] = float,
     ) -> None:
         """Request nothing yet.
@@ -69,17 +71,17 @@ class Logins:
             channel: See above.
             settings: See above.
             secrets: The password; or the refresh token and the application's secret.
-            kept: Stores the newest refresh token.
+            directory: Where the newest refresh token is kept.
             now: Returns the time, to expire tokens; a constant if none is used for long.
 
         Raises:
-            ChannelUnauthorized: The password is not set.
+            ChannelUnauthorized: The password is not set, or can't be sent.
         """
         self.channel, self.settings, self._secrets = channel, settings, secrets
-        if settings.password and not secrets.get("password"):
-            message = f"`{channel}`: the password is not set"
+        if settings.password and not _PASSWORD.fullmatch(secrets.get("password", "")):
+            message = f"`{channel}`: the password is not set, or has a line break"
             raise ChannelUnauthorized(message)
-        self._kept, self._now = kept, now
+        self._kept, self._now = Kept(directory, "refresh-token"), now
         self._asking = asyncio.Lock()
         self._tls: SSLContext | None = None
         self._token, self._ends_at = "", 0.0
@@ -157,8 +159,8 @@ class Logins:
 
 
 def _trusting(ca_file: str) -> SSLContext:
-    file = os.path.expanduser(ca_file)  # noqa: PTH111  pathlib's raises for nobody's home
-    return create_default_context(cafile=file or None)
+    # The one of `pathlib` raises if somebody has no home.
+    return create_default_context(cafile=os.path.expanduser(ca_file) or None)  # noqa: PTH111
 
 
 def _digest(secret: str) -> str:

@@ -66,10 +66,8 @@ _BLANKS = re.compile(r"\s+")
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
 MOST_LEVELS = 12
-# Markup after which the words of the HTML may differ from the Markdown.
-_UNLIKE = re.compile(r"[\[<&\\_|]|`{3}|~{3}|\d[.)](?!\S)|\w[*~`]+\w")
-MOST_READ = 16
-"""Texts whose HTML is cached between rendering, which may be in a thread, and sending."""
+MOST_READ = 32
+"""Texts whose HTML is cached between rendering and sending, and for replies to them."""
 _TAGS = frozenset(
     {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
     | {"ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
@@ -103,12 +101,6 @@ def markdown(text: str) -> Rendered:
     return Rendered(body=body, plain=_unsigned(_read(body)[0]))
 
 
-def unlike(text: str) -> str:
-    """Return a text as people read its HTML, empty if that equals the Markdown word by word."""
-    is_read = len(_RISKY.findall(text)) <= MOST_RISKY and _UNLIKE.search(text)
-    return _words(_parser().parse(text)) if is_read else ""
-
-
 def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
     """Return the content of an answer, with its receipts below.
 
@@ -133,9 +125,9 @@ def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
     return Words(text=text, html=_read(rendered.body)[1] + (proof if lines else ""))
 
 
-def letter_by_letter(text: str) -> Words:
-    """Return a text without markup."""
-    return Words(text=_unmarked(_storable(text)))
+def letter_by_letter(text: str, file: OutgoingFile | None = None) -> Words:
+    """Return a text without markup, such as the caption of a file."""
+    return Words(text=_unmarked(_storable(text)), file=file)
 
 
 # --- cards ---------------------------------------------------------------------------------------
@@ -185,8 +177,7 @@ def ended(outcome: Outcome) -> Words:
         for call in outcome.card.calls
         if call.approval in endings
     ]
-    text = "\n\n".join(lines)
-    return Words(text=text, html=f"<p>{html.escape(text)}</p>".replace("\n", "<br>"))
+    return Words(text="\n\n".join(lines))
 
 
 def title(shown: Card) -> str:
@@ -253,7 +244,9 @@ def mail(
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_LEVELS})
-    return parser.enable(["table", "strikethrough"])
+    parser.enable(["table", "strikethrough"])
+    parser.parse("a")  # compiles the rules; another thread would use them half compiled
+    return parser
 
 
 def _storable(text: str) -> str:
@@ -307,6 +300,5 @@ def _read(source: str) -> tuple[str, str]:
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         attribute_filter=_unfilled,
         url_schemes={"http", "https", "mailto"},
-        link_rel="noopener noreferrer",
     )
     return _words(tokens).strip(), rich

@@ -31,7 +31,6 @@ WAITS_S = 30.0
 """Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
 process for each connection."""
 _NO_MECHANISM = 504
-_NEEDS_LOGIN = frozenset({530, 534, 535, 538})
 _PERMANENT = 500
 _CLOSING_ROUNDS = 3  # of the event loop: TLS and its socket are notified in turn
 
@@ -43,11 +42,9 @@ class _Client(SMTP):
     does so by itself when a login is refused.
 
     Attributes:
-        proof: The credentials of its login.
         end: The timer that closes it after idling.
     """
 
-    proof: Login
     end: asyncio.TimerHandle
 
     def close(self) -> None:
@@ -63,14 +60,18 @@ class _Client(SMTP):
 
 
 class Sender:
-    """Sends for one account."""
+    """Sends for one account.
+
+    Attributes:
+        is_closed: `aclose` was called.
+    """
 
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
         self._waiting: list[_Client] = []
-        self._is_closed = False
+        self.is_closed = False
 
     async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person.
@@ -90,7 +91,7 @@ class Sender:
                     raise
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
-            if not self._is_closed:
+            if not self.is_closed:
                 client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
                 self._waiting.append(client)
 
@@ -101,7 +102,7 @@ class Sender:
 
     async def aclose(self) -> None:
         """Close idle connections, and keep none from now on; may be called twice."""
-        self._is_closed = True
+        self.is_closed = True
         while self._waiting:
             client = self._waiting.pop()
             client.end.cancel()
@@ -138,19 +139,18 @@ class Sender:
                 await client.aclose()
 
     def _client(self, login: Login, tls: SSLContext) -> _Client:
-        """Return the most recently used idle client with this login, else a new one."""
+        """Return the most recently used idle client, else a new one."""
         while self._waiting:
             client = self._waiting.pop()
             client.end.cancel()
-            if client.is_connected and client.proof == login:
+            if client.is_connected:
                 return client
-            client.close()
 
         async def token(*_: object) -> str:
             return login.secret
 
         is_direct = self._settings.smtp_security == "tls"
-        client = _Client(
+        return _Client(
             hostname=self._settings.smtp_host,
             port=self._settings.smtp_port,
             username=login.username,
@@ -163,8 +163,6 @@ class Sender:
             # Otherwise the library looks up its own name, which blocks.
             local_hostname=self._settings.address.rpartition("@")[2],
         )
-        client.proof = login
-        return client
 
     def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
         """Return the error to raise for a failure before anything was sent."""
@@ -172,10 +170,8 @@ class Sender:
         match error:
             case SMTPAuthenticationError(code=code) if code < _PERMANENT or code == _NO_MECHANISM:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
-            case SMTPAuthenticationError():
+            case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
                 return ChannelUnauthorized(f"`{name}`: `{host}` does not accept the {login.called}")
-            case SMTPResponseException(code=code) if code in _NEEDS_LOGIN:
-                return ChannelUnauthorized(f"`{name}`: `{host}` wants another login ({code})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
                 return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
             case SMTPResponseException():

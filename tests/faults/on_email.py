@@ -151,9 +151,7 @@ class OnEmail(WithDirectChats[_Chat]):
     async def _written(self, who: str, mail: EmailMessage, text: str) -> Deed:
         bare = copy(mail)
         del bare["Subject"]  # only the bot can tell what a card's code proves
-        taken = decode.decoded(
-            Fetched(validity=1, uid=1, raw=bare.as_bytes(), size_bytes=0), self._me
-        )
+        taken = decode.decoded(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._me)
         assert isinstance(taken, Taken)
         await self._here.write(self._people[who], mail)
         return _Written(

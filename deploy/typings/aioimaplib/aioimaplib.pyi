@@ -2,7 +2,6 @@
 
 import asyncio
 from asyncio import AbstractEventLoop, Transport
-from typing import Protocol
 
 def quoted(arg: str) -> str: ...
 
@@ -10,18 +9,13 @@ class Response:
     result: str
     lines: list[bytes | bytearray]
 
-class Sink(Protocol):
-    def put_nowait(self, _lines: list[bytes], /) -> None: ...
-
 class Command:
     name: str
-
-class IdleCommand(Command):
-    def __init__(self, tag: str, queue: Sink) -> None: ...
+    def __init__(self, name: str, tag: str) -> None: ...
     async def wait(self) -> None: ...
 
 class IMAP4ClientProtocol(asyncio.Protocol):
-    transport: Transport | None
+    transport: Transport  # None before the connection is made
     capabilities: set[str]
     state: str
     pending_sync_command: Command | None

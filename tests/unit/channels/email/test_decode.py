@@ -11,14 +11,12 @@ from channels.email.decode import (
     Me,
     Taken,
     decoded,
-    is_quick,
     own_id,
     own_thread,
     press_code,
     read_reference,
     thread_of,
 )
-from tests.fakes.loop_steps import calls_made
 from tests.unit.channels.email.letters import (
     AT,
     HEAD,
@@ -399,7 +397,7 @@ def test_no_more_than_so_many_files_are_taken() -> None:
 
 
 def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:
-    event = decoded(fetched(letter(PARTS, head=MIXED), size_bytes=10_000_000), ME)
+    event = decoded(fetched(letter(PARTS, head=MIXED), is_whole=False), ME)
     assert isinstance(event, Taken)
     assert event.envelope.attachments == ()
 
@@ -511,22 +509,3 @@ LINES = st.sampled_from(
 def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
     event = decoded(fetched(text.encode("utf-8", "replace")), ME)
     assert isinstance(event, Taken | Passed)
-
-
-def test_most_mails_are_read_on_the_event_loop() -> None:
-    """Of a short answer the way to a thread and back takes longer than its reading."""
-    headers = "\n".join(f"X-Seal-{at}: a=rsa; b={'x' * 60}" for at in range(60))
-    assert is_quick(fetched(letter("Yes.", more=headers)).raw)
-    assert not is_quick(b"a" * 12_001)
-
-
-@pytest.mark.parametrize(
-    "piece", ["a", "<b>", "<i><p>", "a:\n", "=\n", "> a\n", "\n--x\n", '"', "(", "; ", "=?u?q?a?= "]
-)
-@pytest.mark.parametrize("where", ["", "Subject: x\n ", "From: ", "Content-Type: text/html\n\n"])
-def test_what_is_read_on_the_event_loop_takes_few_steps(where: str, piece: str) -> None:
-    """Some mails of 12,000 letters take ten times as many, and are read in a thread. P9."""
-    count = 12_000 // len(piece)
-    while not is_quick(mail := f"{HEAD}\n{where}{piece * count}\n\n{piece * count}".encode()):
-        count = count * 9 // 10
-    assert calls_made(lambda: decoded(fetched(mail), ME)) <= 50_000

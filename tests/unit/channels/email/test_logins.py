@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from channels.email import EmailSettings, smtp
-from channels.email.account import check
-from channels.email.adapter import EmailChannel
+from channels.email.adapter import EmailChannel, check
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
     EmailPlace,

@@ -19,6 +19,7 @@ GIVEN: dict[str, object] = {
 WRONG: dict[str, object] = {
     "address": "bot",
     "imap_host": "imap.zero.test/x",
+    "username": "bot\nnoop",
     "mailbox": 'a"b',
     "subject": "a\nb",
     "smtp_security": "none",

@@ -9,15 +9,14 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from aioimaplib.aioimaplib import Response
 
 from channels._remote.said import Passed
-from channels.email import decode, smtp
-from channels.email.account import check
-from channels.email.adapter import EmailChannel
+from channels.email import decode, imap, smtp
+from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
-from channels.email.imap import Mailbox
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
@@ -34,6 +33,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.tcp_server import serving
 from zeroclaw import (
     Address,
+    Admission,
     Answered,
     ApprovalId,
     Attachment,
@@ -161,6 +161,31 @@ async def test_mail_after_the_first_start_is_read_though_nothing_was_stored_yet(
     assert texts(desk) == ["meanwhile"]
 
 
+async def test_how_far_was_read_is_noted_where_no_position_says_it(place: EmailPlace) -> None:
+    """And for this mailbox alone: the numbers of another one say nothing."""
+    desk, note = Desk(), place.directory / "read-up-to"
+    committed: dict[str, str] = {}
+
+    async def admit(envelope: Envelope) -> Admission:
+        admission = await desk.admit(envelope)
+        committed.update(desk.positions)
+        return admission
+
+    async with place.life(admit, committed):
+        await place.write("one")
+        await desk.holds(1)
+        await place.mail.has_seen(place.bot, 1)
+        await place.write("two")
+        await desk.holds(2)
+    begun = note.read_text()
+    assert begun.endswith(":0 INBOX\n")
+    note.write_text(begun.replace(":0 INBOX", ":99 Other"))
+    async with place.life(desk.admit, {}):
+        await place.write("three")
+        await desk.holds(3)
+    assert texts(desk) == ["one", "two", "three"]
+
+
 async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace) -> None:
     """What was taken is known by its Message-ID and its verified sender; what came is read. S2-02."""
     desk = Desk()
@@ -201,19 +226,20 @@ async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
 ) -> None:
     """One without IDLE; the second mail came after the search that found the first."""
 
-    async def idle(_mailbox: Mailbox, _limit_s: float) -> bool:
-        return False
+    class Quiet(imap.Protocol):
+        async def select(self, mailbox: str) -> Response:
+            self.capabilities.discard("IDLE")
+            return await super().select(mailbox)
 
-    monkeypatch.setattr(Mailbox, "idle", idle)
-    desk, clock = Desk(), ManualClock()
+    monkeypatch.setattr(imap, "Protocol", Quiet)
+    desk = Desk()
     settings = email_settings(place.mail, place.bot)
-    channel = EmailChannel(email_context(settings, clock, positions={}, log=noting(place.facts)))
+    settings = settings.model_copy(update={"poll_s": 0.1})  # less than may be configured
+    channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
     async with receiving(channel, desk.admit):
         for number, text in enumerate(("one", "two"), start=1):
             await place.write(text)
-            while len(desk.stored) < number:
-                await place.mail.mails(place.ann)  # lets the others go on
-                await clock.advance(settings.poll_s)
+            await desk.holds(number)
     assert texts(desk) == ["one", "two"]
 
 
