@@ -8,17 +8,8 @@ from zeroclaw.console.markup import Html, Node, coded, joined, tag
 from zeroclaw.envelope import ConversationId
 from zeroclaw.value import Value
 
-SECTIONS = {
-    "approvals": "Approvals",
-    "grants": "Grants",
-    "people": "People",
-    "conversations": "Conversations",
-    "usage": "Usage",
-    "audit": "Audit",
-    "tools": "Tools",
-    "policy": "Policy",
-}
-"""The sections by path, in display order."""
+SECTIONS = ("approvals", "grants", "people", "conversations", "usage", "audit", "tools", "policy")
+"""The paths of the sections, in display order; each is also the section's name."""
 
 
 class ConsolePaths(Value):
@@ -67,7 +58,7 @@ def page(
         main: The content of the section.
         title: The page's title; the section's if empty.
     """
-    name = title or SECTIONS[section]
+    name = title or section.capitalize()
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -97,8 +88,7 @@ def page(
 
 def _header(place: ConsolePaths, section: str, state: PageState) -> Html:
     links = (
-        tag("li", _link(place, name, words, section, state.waiting.get(name, 0)))
-        for name, words in SECTIONS.items()
+        tag("li", _link(place, name, section, state.waiting.get(name, 0))) for name in SECTIONS
     )
     return tag(
         "header",
@@ -121,12 +111,12 @@ def _header(place: ConsolePaths, section: str, state: PageState) -> Html:
     )
 
 
-def _link(place: ConsolePaths, name: str, words: str, section: str, waiting: int) -> Html:
+def _link(place: ConsolePaths, name: str, section: str, waiting: int) -> Html:
     badge: tuple[Node, ...] = ()
     if waiting:
         badge = (" ", tag("span", str(waiting), tag("span", " waiting", class_="unseen")))
     current = "page" if name == section else None
-    return tag("a", words, *badge, href=place.to(name), aria_current=current)
+    return tag("a", name.capitalize(), *badge, href=place.to(name), aria_current=current)
 
 
 def _halted(state: PageState) -> tuple[Html, ...]:

@@ -14,7 +14,7 @@ def test_a_page_leads_to_every_section_and_back_to_the_chat() -> None:
     assert whole.links() == {
         "to the content": "#main",
         "Chat": "/web/",
-        **{words: f"/console/{name}" for name, words in SECTIONS.items()},
+        **{name.capitalize(): f"/console/{name}" for name in SECTIONS},
     }
     current = [one.words for one in whole.every("a") if "aria-current" in one.attributes]
     assert current == ["Audit"]
