@@ -118,7 +118,7 @@ def set_key(text: str, dotted: str, given: str) -> str:
     wanted = table_of(text)
     is_new = _at(wanted, keys) is None
     _put(wanted, keys, value, dotted, lambda _: {})
-    toml = _toml_of(given, value)
+    toml = tomlkit.item(value).as_string() if isinstance(value, str) else given
     if is_new:
         line = f"{_spelled(keys[-1])} = {toml}"
         after = with_line(text, keys[:-1], line)
@@ -239,12 +239,6 @@ def _inside(place: object, key: str) -> object:
     if is_object(place):
         return place.get(key)
     return place[int(key)] if is_array(place) and _is_in(place, key) else None
-
-
-def _toml_of(given: str, value: object) -> str:
-    import tomlkit
-
-    return tomlkit.item(value).as_string() if isinstance(value, str) else given
 
 
 def _put(

@@ -69,11 +69,6 @@ def left_by(body: bytes) -> bytes:
     return body.removeprefix(_REFERENCE).partition(b" ")[2]
 
 
-def leave_nothing(_put: Put) -> bytes:
-    """Let nothing of a row outlive the process except its columns."""
-    return b""
-
-
 class _Held(Value):
     """A body in memory: its conversation, and the row's original key and conversation column."""
 
@@ -90,14 +85,15 @@ class OffTheRecord:
         self,
         store: Store,
         held: Container[RowKind] = HELD,
-        leaves: Callable[[Put], bytes] = leave_nothing,
+        leaves: Callable[[Put], bytes] = lambda _: b"",
     ) -> None:
         """Start with nothing in memory.
 
         Args:
             store: The store on disk.
             held: The kinds of rows to keep in memory.
-            leaves: Returns what the next process needs of such a row, without any message content.
+            leaves: Returns what the next process needs of such a row besides its columns, without
+                any message content.
         """
         self._store = store
         self._kinds = held

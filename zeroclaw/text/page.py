@@ -170,16 +170,11 @@ class Page(Value):
     text: str
 
 
-def _nothing(_tag: str, _attributes: Mapping[str, str]) -> bool:
-    """Remove nothing."""
-    return False
-
-
 def readable_page(
     page: str,
     link: Callable[[str], str] | None = None,
     *,
-    leaves_out: Callable[[str, Mapping[str, str]], bool] = _nothing,
+    leaves_out: Callable[[str, Mapping[str, str]], bool] = lambda _tag, _attributes: False,
 ) -> Page:
     """Return a page's title and text; accepts any input.
 

@@ -13,7 +13,7 @@ from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.invocation import command
 from zeroclaw.cli.models.provider import discover, first_of, open_model
-from zeroclaw.cli.models.trial import try_and_close
+from zeroclaw.cli.models.trial import try_and_close, verdict
 from zeroclaw.config.edit import set_key
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
@@ -173,8 +173,7 @@ def model_seen(settings: ProviderSettings) -> Seen:
     except ZeroclawError as error:
         return Seen(is_well=False, line=" ".join(str(error).split()))
     if not tried.answers:
-        reason = tried.answer.failed or "nothing came"
-        return Seen(is_well=False, line=f"`{tried.model}` does not answer: {reason}")
+        return Seen(is_well=False, line=verdict(tried))
     first_s = tried.answer.first_s or 0.0
     return Seen(is_well=True, line=f"`{tried.model}` answers, after {first_s:.1f} s")
 

@@ -212,7 +212,7 @@ class _Files(Struct, eq=False):
 
     async def _answer(self, asked: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Return the reader's reply for this content and question, from the cache if possible."""
-        key = (await asyncio.to_thread(_digest, content), asked)
+        key = ((await asyncio.to_thread(hashlib.sha256, content)).digest(), asked)
         reply = self._answers.pop(key, None) or await self._read(asked, content, context)
         self._answers[key] = reply
         return reply
@@ -241,10 +241,6 @@ class _Files(Struct, eq=False):
         if reply is None:
             raise ToolFailed(_broken(ended, settings.timeout_s))
         return reply
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
 
 
 async def _run_boxed(

@@ -49,17 +49,16 @@ _Arguments = TypeVar("_Arguments", bound=PathArguments)
 
 def tools(settings: FilesSettings) -> tuple[Tool, ...]:
     """Return the six tools."""
+    tool = partial(_file_tool, settings)
     return (
-        _file_tool(
-            settings,
+        tool(
             "read_file",
             "Read lines of a text file",
             ReadArguments,
             lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
             handler=read_file,
         ),
-        _file_tool(
-            settings,
+        tool(
             "list_files",
             "List a directory",
             ListArguments,
@@ -67,8 +66,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             handler=list_files,
             walks=True,
         ),
-        _file_tool(
-            settings,
+        tool(
             "search_files",
             "Find lines in the text files",
             SearchArguments,
@@ -78,8 +76,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             handler=search_files,
             walks=True,
         ),
-        _file_tool(
-            settings,
+        tool(
             "write_file",
             "Make or replace a file",
             WriteArguments,
@@ -87,8 +84,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             handler=write_file,
             effects=("write",),
         ),
-        _file_tool(
-            settings,
+        tool(
             "edit_file",
             "Replace a text in a file",
             EditArguments,
@@ -98,14 +94,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
         ),
         # "read" is its only effect: it shows a file to the readers of the answer, and to nobody
         # else.
-        _file_tool(
-            settings,
-            "send_file",
-            "Send this chat a file",
-            SendArguments,
-            send_line,
-            handler=send_file,
-        ),
+        tool("send_file", "Send this chat a file", SendArguments, send_line, handler=send_file),
     )
 
 
