@@ -38,6 +38,7 @@ from zeroclaw.errors import (
     RateLimited,
     Refused,
 )
+from zeroclaw.host.clock import begin_in
 from zeroclaw.redact import MARKER
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES
@@ -414,7 +415,9 @@ class Account:
         if self._slots.locked() or self._no_signs.get(to.chat, at) > at:
             return False
         named = tuple(replace(one, tool=self._screen(one.tool)) for one in doing)
-        outcome = await self._bounded(lambda: self.channel.typing(to, named))
+        outcome = await _bounded(
+            lambda: self.channel.typing(to, named), self._slots, self._call_timeout_s
+        )
         # A refused typing indicator delays no message: its wait is kept apart.
         if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
             waits = {chat: until for chat, until in self._no_signs.items() if until > at}
@@ -446,13 +449,9 @@ class Account:
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
     ) -> CallOutcome[bytes]:
         """Download a file; not paced, and it does not delay what is sent meanwhile."""
-        try:
-            async with self._fetches, asyncio.timeout(timeout_s):
-                return outcome_of(
-                    await foreign.call(lambda: self.channel.fetch(attachment, max_bytes=max_bytes))
-                )
-        except TimeoutError:
-            return Unknown(why=f"no answer within {timeout_s:.3g} s")
+        return await _bounded(
+            lambda: self.channel.fetch(attachment, max_bytes=max_bytes), self._fetches, timeout_s
+        )
 
     async def _call(
         self,
@@ -463,7 +462,7 @@ class Account:
         more_s: float = 0.0,
     ) -> CallOutcome[T]:
         """Make a granted call; `message` is the id of the message it changes, empty for a new one."""
-        outcome = await self._bounded(function, more_s=more_s)
+        outcome = await _bounded(function, self._slots, self._call_timeout_s + more_s)
         at = self._clock.monotonic()
         match outcome:
             case Delivered(value=value):
@@ -479,16 +478,6 @@ class Account:
             case _:
                 pass
         return outcome
-
-    async def _bounded(
-        self, function: Callable[[], Awaitable[T]], *, more_s: float = 0.0
-    ) -> CallOutcome[T]:
-        timeout_s = self._call_timeout_s + more_s
-        try:
-            async with self._slots, asyncio.timeout(timeout_s):
-                return outcome_of(await foreign.call(function))
-        except TimeoutError:
-            return Unknown(why=f"no answer within {timeout_s:.3g} s", late=True)
 
     # --- the alarm ------------------------------------------------------------------------------
 
@@ -514,20 +503,26 @@ class Account:
                 return
             self._alarm.cancel()
             self._alarm = None
-        if at is None:
-            return
-        ring = self._ring(at)
-        try:
-            self._alarm = self._group.create_task(ring, name="pacing")
-        except RuntimeError:
-            # The group is shutting down, and with it every caller that waits for a grant.
-            ring.close()
-        self._rings_at = at
+        if at is not None:
+            # A group that is shutting down also ends every caller that waits for a grant.
+            self._alarm = begin_in(self._group, self._ring(at), name="pacing")
+            self._rings_at = at
 
     async def _ring(self, at: float) -> None:
         await self._clock.sleep(at - self._clock.monotonic())
         self._alarm = None
         self._feed(pacing.Ticked(at=self._clock.monotonic()))
+
+
+async def _bounded(
+    function: Callable[[], Awaitable[T]], slots: asyncio.Semaphore, timeout_s: float
+) -> CallOutcome[T]:
+    """Make a call when a slot is free; the time-out begins then."""
+    try:
+        async with slots, asyncio.timeout(timeout_s):
+            return outcome_of(await foreign.call(function))
+    except TimeoutError:
+        return Unknown(why=f"no answer within {timeout_s:.3g} s", late=True)
 
 
 def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:

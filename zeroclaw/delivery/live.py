@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import takewhile
 from typing import assert_never
@@ -31,6 +31,7 @@ from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
 from zeroclaw.delivery.split import Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
+from zeroclaw.host.clock import begin_in
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field, replace
@@ -179,7 +180,7 @@ class DraftHandle:
         self._news_of_tools.set()
         if not self._is_telling:
             self._is_telling = True
-            self._sign(self._tell(account))
+            begin_in(self._group, self._tell(account), name=f"tools {self._turn}")
 
     async def at_rest(self) -> None:
         """Wait until the newest text is shown, or can't be shown."""
@@ -401,13 +402,7 @@ class DraftHandle:
             self._not_yet.cancel()
 
     def _begin_to_type(self, account: Account) -> None:
-        self._sign(self._type(account))
-
-    def _sign(self, showing: Coroutine[object, object, None]) -> None:
-        try:
-            self._group.create_task(showing, name=f"typing {self._turn}")
-        except RuntimeError:
-            showing.close()  # the group is shutting down
+        begin_in(self._group, self._type(account), name=f"typing {self._turn}")
 
     async def _type(self, account: Account) -> None:
         while not self._typing_is_over.is_set():
@@ -450,11 +445,8 @@ class DraftHandle:
     def _start(self, call: machine.Call) -> None:
         if self._account is None:
             return
-        performing = self._perform(self._account, call)
-        try:
-            task = self._group.create_task(performing, name=self._name)
-        except RuntimeError:
-            performing.close()  # the group is shutting down
+        task = begin_in(self._group, self._perform(self._account, call), name=self._name)
+        if task is None:
             self._never_began(call)
         else:
             task.add_done_callback(lambda _: self._never_began(call))

@@ -1,11 +1,14 @@
-"""The real clock, which is the only file that reads time; and how to wait on any clock."""
+"""The real clock, which is the only file that reads time; and how tasks wait on any clock."""
 
 import asyncio
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from zeroclaw.clock import Clock
+
+T = TypeVar("T")
 
 
 class SystemClock:
@@ -23,6 +26,17 @@ class SystemClock:
         """Wait; return at once for zero or less."""
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+
+def begin_in(
+    group: asyncio.TaskGroup, work: Coroutine[object, object, T], *, name: str
+) -> asyncio.Task[T] | None:
+    """Start a task; None if the group is shutting down: then `work` does not begin."""
+    try:
+        return group.create_task(work, name=name)
+    except RuntimeError:
+        work.close()
+        return None
 
 
 async def wait_at_most(

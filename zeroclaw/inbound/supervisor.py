@@ -33,6 +33,7 @@ from zeroclaw.errors import (
 )
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import ChannelSeen
+from zeroclaw.host.clock import begin_in
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -217,13 +218,10 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
     Raises:
         CancelledError: The group is ending.
     """
-    waiting = clock.sleep(seconds)
-    try:
-        task = group.create_task(waiting)
-    except RuntimeError as error:
-        waiting.close()
-        raise asyncio.CancelledError from error
-    await task
+    waiting = begin_in(group, clock.sleep(seconds), name="pause")
+    if waiting is None:
+        raise asyncio.CancelledError
+    await waiting
 
 
 def fault_line(error: Exception) -> str:
