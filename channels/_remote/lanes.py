@@ -23,7 +23,9 @@ T = TypeVar("T")
 MOST_WAITING, MOST_IN_ALL = 256, 10_000
 """Queued events of one lane, and of all lanes, including those in progress."""
 MOST_READING = 2
-"""Histories read concurrently; sending shares the platform's rate limits with it."""
+"""Histories read concurrently; sending shares the platform's rate limits with it. A reading that has to
+wait keeps its place: on Slack all chats share the limit that it met, so others would meet it as well; on
+Discord each channel has its own, which lasts for seconds."""
 AGAIN_S = 1.0
 """Seconds before retrying an event that could not be stored; first wait for a failed history."""
 LONGEST_AGAIN_S = 60.0

@@ -234,10 +234,10 @@ class SlackChannel:
         address, read = taken.envelope.address, taken.envelope.position
         if read is not None and not isinstance(admission, Ignored):
             self._reading[address.chat] = decode.read_cursor(read.cursor)
-            if taken.ts and address.thread:
+            if taken.envelope.message and address.thread:
                 self._begun[_thread_of(address)] = True
                 self._writers[_thread_of(address)] = taken.envelope.sender.id
-        if taken.ts and address.direct and channel:
+        if taken.envelope.message and address.direct and channel:
             self._direct[address.chat] = channel
 
     async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
@@ -248,8 +248,8 @@ class SlackChannel:
         envelope, said = taken.envelope, admission.text
         body = envelope.body
         channel = await self._channel_of(envelope.address)
-        is_asked = admission.reply_wanted and isinstance(body, Pressed)
-        if is_asked and isinstance(body, Pressed) and body.card and taken.trigger:
+        is_asked = admission.reply_wanted and taken.trigger
+        if is_asked and isinstance(body, Pressed) and body.card:
             form = cards.form(said, body.approval, body.card, channel)
             opened = {"trigger_id": taken.trigger, "view": form}
             await self._calls.call("views.open", opened)
@@ -429,10 +429,8 @@ class SlackChannel:
         """Read a page of a chat's or thread's history, including metadata."""
         asked: dict[str, object] = {key: value or None for key, value in between.items()}
         asked |= {"limit": PAGE, "include_all_metadata": True, "inclusive": True}
-        asked["channel"] = await self._channel_of(self._ours(to))
-        method = "conversations.history"
-        if to.thread:
-            method, asked["ts"] = "conversations.replies", to.thread
+        asked |= {"channel": await self._channel_of(self._ours(to)), "ts": to.thread}
+        method = "conversations.replies" if to.thread else "conversations.history"
         try:
             return await self._calls.read(method, asked)
         except ChannelRejected as error:

@@ -47,8 +47,8 @@ _LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
 # "Errors" of the methods used here, docs.slack.dev, read 2026-11.
 _TOKEN = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
-    | {"not_allowed_token_type", "missing_scope", "no_permission"}
 )
+_SCOPE = frozenset({"not_allowed_token_type", "missing_scope", "no_permission"})
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 _STREAMED = frozenset({"streaming_state_conflict", "cant_delete_message"})
@@ -238,14 +238,14 @@ class Calls:
     async def _about_a_token(self, method: str, key: str) -> Json:
         try:
             return await self.read(method, of_app=key == "app_token")
-        except ChannelRejected as error:
-            if not isinstance(error, _Unauthorized):
-                raise ChannelUnavailable(str(error)) from error
+        except (_TokenRefused, _ScopeMissing) as error:
             message = (
-                f"`{self.name}`: Slack does not accept `{key}` ({error.code}); see "
-                "https://api.slack.com/apps for a valid one and its scopes"
+                f"`{self.name}`: Slack does not accept `{key}` ({str(error).rpartition(': ')[2]}); "
+                "see https://api.slack.com/apps for a valid one and its scopes"
             )
             raise ChannelUnauthorized(message) from None
+        except ChannelRejected as error:
+            raise ChannelUnavailable(str(error)) from error
 
     def _refused(self, method: str, status: int, said: Json, wait: str | None) -> ZeroclawError:
         """Return the error to raise for a failed call.
@@ -265,8 +265,9 @@ class Calls:
             shown = f"{shown}, the app needs the scope {needed}"
         message = f"`{self.name}`: `{method}`: {shown}"
         if code in _TOKEN:
-            return _Unauthorized(message, code=shown)
+            return _TokenRefused(message)
         kind = Streaming if code in _STREAMED else ChannelRejected
+        kind = _ScopeMissing if code in _SCOPE else kind
         return kind(message, gone=code in _GONE)
 
 
@@ -274,12 +275,12 @@ class Streaming(ChannelRejected):
     """Raised when a message can't be changed or deleted now, perhaps because it is being streamed."""
 
 
-class _Unauthorized(ChannelRejected):
-    """Raised when a call is refused for its token; one such call does not mean the account is lost."""
+class _TokenRefused(ChannelUnavailable):
+    """Raised when one call was refused for its token; whether it is invalid shows at the connection."""
 
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+
+class _ScopeMissing(ChannelRejected):
+    """Raised when the token does not allow a call; it will not allow another one like it either."""
 
 
 def _token(name: str, key: str, token: str, begins: str) -> str:

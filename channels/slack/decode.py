@@ -135,12 +135,10 @@ class Taken(Value):
 
     Attributes:
         envelope: The event's envelope.
-        ts: The id of a new message, empty for other events.
         trigger: The trigger id of a press, which can open a form for that person within 3 s.
     """
 
     envelope: Envelope
-    ts: str = ""
     trigger: str = ""
 
 
@@ -225,7 +223,7 @@ def message(
         attachments=files,
         sent_at=_instant(ts),
     )
-    return Taken(envelope=envelope, ts=ts)
+    return Taken(envelope=envelope)
 
 
 def is_meant(event: Json, me: Me) -> bool:

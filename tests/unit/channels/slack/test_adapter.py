@@ -329,6 +329,24 @@ async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -
         assert said(desk)[1] == Said(text="are you there?")
 
 
+async def test_a_token_that_is_revoked_for_a_while_costs_no_history() -> None:
+    """Nothing counts as read that was refused for the token, as while an app is installed anew. P1."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        async with stage(slack, desk.admit):
+            await (await ann.says("hello")).confirmed.wait()
+        await ann.says("are you there?")
+        slack.waiting.clear()  # Slack has given up sending it
+        said_no = Fault(body={"ok": False, "error": "token_revoked"})
+        slack.will("conversations.history", said_no)
+        async with stage(slack, desk.admit, positions=desk.positions) as here:
+            await slack.until(lambda: "conversations.history" in slack.calls)
+            while len(desk.stored) == 1:
+                await here.clock.advance(1)
+        assert said(desk)[1] == Said(text="are you there?")
+
+
 async def test_a_press_leaves_the_position_of_its_chat_where_it_is() -> None:
     """What was written before it may not be stored yet."""
     desk = Desk()
@@ -468,7 +486,8 @@ async def _shown_to_whoever_opens(admission: Admission, prompts: tuple[str, ...]
         (Fault(status=429, headers={"Retry-After": "7"}), RateLimited),
         (Fault(body={"ok": False, "error": "ratelimited"}), RateLimited),
         (Fault(body={"ok": False, "error": "channel_not_found"}), ChannelRejected),
-        (Fault(body={"ok": False, "error": "invalid_auth"}), ChannelRejected),
+        (Fault(body={"ok": False, "error": "missing_scope"}), ChannelRejected),
+        (Fault(body={"ok": False, "error": "token_revoked"}), ChannelUnavailable),
         (Fault(body={"ok": False, "error": "internal_error"}), DeliveryUnknown),
         (Fault(body={"ok": False}, status=503), DeliveryUnknown),
         (Fault(status=408), DeliveryUnknown),
@@ -477,7 +496,20 @@ async def _shown_to_whoever_opens(admission: Admission, prompts: tuple[str, ...]
         (Fault(is_lost=True), DeliveryUnknown),
         (Fault(body={"ok": True}), DeliveryUnknown),
     ],
-    ids=["429", "limited", "no chat", "token", "failed", "503", "408", "403", "413", "lost", "odd"],
+    ids=[
+        "429",
+        "limited",
+        "no chat",
+        "scope",
+        "token",
+        "failed",
+        "503",
+        "408",
+        "403",
+        "413",
+        "lost",
+        "odd",
+    ],
 )
 async def test_each_refusal_says_who_acts_next(fault: Fault, error: type[Exception]) -> None:
     """And holds nothing of what was sent."""

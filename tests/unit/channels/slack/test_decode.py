@@ -72,7 +72,6 @@ def thread(of: str) -> Address:
 def test_a_direct_message_is_whole() -> None:
     taken = decode.message(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
     assert taken == Taken(
-        ts=TS,
         envelope=Envelope(
             address=DIRECT,
             sender=Sender(id="UANN", verified=True),
@@ -81,7 +80,7 @@ def test_a_direct_message_is_whole() -> None:
             message=TS,
             position=Position(scope="@UANN", cursor=TS),
             sent_at=datetime.fromtimestamp(1_700_000_000, tz=UTC),
-        ),
+        )
     )
 
 
