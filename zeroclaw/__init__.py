@@ -67,6 +67,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import (
     ChannelRejected as ChannelRejected,
+    ChannelStopped as ChannelStopped,
     ChannelUnauthorized as ChannelUnauthorized,
     ChannelUnavailable as ChannelUnavailable,
     ConfigError as ConfigError,

@@ -20,6 +20,7 @@
     │   ├── ProviderUnauthorized
     │   ├── ProviderUnusable          the model, or a file or package it needs, is missing
     │   ├── ChannelUnauthorized
+    │   ├── ChannelStopped
     │   ├── NoWayOut                  an unusable proxy or certificate file in the environment
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
     │   └── PortInUse
@@ -191,6 +192,10 @@ class ProviderUnusable(NeedsOperator):
 
 class ChannelUnauthorized(NeedsOperator):
     """Raised when a platform refuses our credentials."""
+
+
+class ChannelStopped(NeedsOperator):
+    """Raised when a channel stops itself until a person starts it again, as in a loop of robots."""
 
 
 class StoreUnusable(NeedsOperator):

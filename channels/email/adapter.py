@@ -32,7 +32,7 @@ from zeroclaw import (
     Card,
     ChannelContext,
     ChannelRejected,
-    ChannelUnauthorized,
+    ChannelStopped,
     ChannelUnavailable,
     Ignored,
     MessageRef,
@@ -148,7 +148,7 @@ class EmailChannel:
         """Decode a mail and pass it to the ingress; False if it could not be stored, for a retry.
 
         Raises:
-            ChannelUnauthorized: So many mails are answered that it must be a loop.
+            ChannelStopped: So many mails are answered that it must be a loop.
         """
         log = self._context.log
         try:
@@ -172,7 +172,7 @@ class EmailChannel:
                 f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
                 "a loop, so the channel has stopped for an hour; see who writes, then start it again"
             )
-            raise ChannelUnauthorized(message)
+            raise ChannelStopped(message)
         await self._follow(mailbox, fetched.uid, event, admission)
         return True
 

@@ -2,7 +2,7 @@
 
     starting ──ready──► up ──error──► waiting ──time──► starting
         └──────error──────────────────┘
-    any ──unauthorized or a fault in the configuration──► down
+    any ──unauthorized, stopped, or a fault in the configuration──► down
 
 An exception of one channel does not affect the others: they go on, `status` shows it, and the
 operator is told on another channel, once for each time that it goes down.
@@ -24,6 +24,7 @@ from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Admission, Envelope, Ignored
 from zeroclaw.errors import (
+    ChannelStopped,
     ChannelUnauthorized,
     ChannelUnavailable,
     ConfigError,
@@ -167,7 +168,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
             why = fault_line(error)
             is_refused = isinstance(error, ChannelUnauthorized)
             may_pass = was_steady and failures < MOST_REFUSED
-            if isinstance(error, ConfigError) or (is_refused and not may_pass):
+            is_final = isinstance(error, ConfigError | ChannelStopped)
+            if is_final or (is_refused and not may_pass):
                 self._note(name, "down", why)
                 self.log("channel_went_down", channel=name, why=why, level="error")
                 await self.tell_operators(name, catalogue.CHANNEL_DOWN.about(channel=name, why=why))

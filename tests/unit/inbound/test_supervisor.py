@@ -11,7 +11,13 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
-from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
+from zeroclaw.errors import (
+    ChannelStopped,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    ConfigError,
+    RateLimited,
+)
 from zeroclaw.inbound.supervisor import (
     BACK_OFF,
     MOST_REFUSED,
@@ -199,6 +205,18 @@ async def test_a_key_that_was_good_is_tried_again_a_few_times_before_a_person_ha
         says = "`chat` keeps failing: the token was refused. I go on trying."
         assert rig.told == [("chat", says)]
         task.cancel()
+
+
+async def test_a_channel_that_stops_itself_waits_for_a_person() -> None:
+    """Started again, it would answer the robots again that it stopped for."""
+    rig = Rig()
+    channel = Frail(rig.clock, ChannelStopped("it looks like a loop"))
+    channel.up_s = STEADY_S
+    async with asyncio.TaskGroup() as group:
+        group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        await rig.clock.advance(STEADY_S)
+    assert rig.state() == ("down", "it looks like a loop")
 
 
 async def test_a_key_that_stays_refused_waits_for_a_person() -> None:

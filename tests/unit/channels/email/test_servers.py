@@ -41,6 +41,7 @@ from zeroclaw import (
     CardCall,
     Channel,
     ChannelRejected,
+    ChannelStopped,
     ChannelUnauthorized,
     ChannelUnavailable,
     DeliveryUnknown,
@@ -419,7 +420,7 @@ async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: Email
     async def receive(ready: Callable[[], None]) -> None:
         try:
             await channel.receive(desk.admit, ready)
-        except* ChannelUnauthorized as group:
+        except* ChannelStopped as group:
             caught.extend(group.exceptions)
 
     ready = asyncio.Event()
