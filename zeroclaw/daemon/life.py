@@ -335,7 +335,7 @@ def _load(channels: Sequence[ChannelPart]) -> None:
 async def _clean_up(foundation: Foundation) -> None:
     """Kill the processes that tools of an earlier daemon left running."""
     async for row in scan(foundation.store, PROCESSES.where()):
-        ended = await reap(PROCESSES.of(row))
+        ended = await asyncio.to_thread(reap, PROCESSES.of(row))
         foundation.log("process_group_reaped", action=row.key, ended=ended)
         forget = PROCESSES.delete(row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))

@@ -233,7 +233,7 @@ def _part(item: Text, text: str, *, key: str) -> Post:
 
 
 async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
-    """Return what `split` does, but let other tasks run between two measured texts.
+    """Return the texts of the messages to send, none for a blank text; other tasks run in between.
 
     A channel renders what it measures; for a long answer full of markup that takes longer than a
     button press should wait. The lines of a long text are read and measured in a thread.

@@ -58,13 +58,11 @@ class Piece(Value):
 
     Attributes:
         end: Where it ends in the whole text; the next part begins there.
-        content: The text from the last cut to this one, unchanged.
-        text: What is shown: the content with fences closed and opened, and stripped of white space;
-            empty when the content is blank.
+        text: What is shown of the text since the last cut: fences are closed and opened, and white
+            space at the ends is left out; empty when all of it is blank.
     """
 
     end: int
-    content: str
     text: str
 
 
@@ -109,28 +107,15 @@ class _State(Struct, kw_only=True):
     head: str = ""
 
 
-def split(markdown: str, fits: Fits) -> tuple[str, ...]:
-    """Return the texts of the messages to send, in order; none for a blank text.
-
-    Args:
-        markdown: The whole text.
-        fits: Whether a channel can carry a text, measured after rendering. It need not be monotone.
-            It is called about eight times per part, with texts of about the size of a part.
-
-    Returns:
-        Parts that fit, except a single code point that does not fit alone.
-    """
-    return tuple(piece.text for piece in pieces(markdown, fits) if piece.text)
-
-
 def pieces(
     markdown: str, fits: Fits, *, start: int = 0, outline: "Outline | None" = None
 ) -> tuple[Piece, ...]:
-    """Return the parts with their contents, which joined are the text from `start` on.
+    """Return the parts of the text from `start` on; the shown ones fit, except a single code point.
 
     Args:
         markdown: The whole text, even if only its end is wanted.
-        fits: As for `split`.
+        fits: Whether a channel can carry a text, measured after rendering. It need not be monotone.
+            It is called about eight times per part, with texts of about the size of a part.
         start: An earlier piece's `end`; parts before it are not made again.
         outline: The cached lines of a text that grows between calls.
     """
@@ -159,7 +144,7 @@ def cutting(markdown: str, *, start: int = 0, outline: "Outline | None" = None) 
             end, text = len(markdown), whole
         else:
             end, text = yield from _next_cut(outline, start, guess)
-        found.append(Piece(end=end, content=markdown[start:end], text=text))
+        found.append(Piece(end=end, text=text))
         guess, start = end - start, end
     return tuple(found)
 

@@ -241,8 +241,8 @@ async def run(
     )
 
 
-async def reap(left: Spawned) -> Reaped:
-    """Kill a group that an earlier daemon started and could not kill.
+def reap(left: Spawned) -> Reaped:
+    """Kill a group that an earlier daemon started and could not kill; blocks, so call it in a thread.
 
     A group is ours while its first process lives and has the recorded start time. Once that process
     is gone, its number may be reused. Its sandbox has died with it, except one so young that its
@@ -251,7 +251,16 @@ async def reap(left: Spawned) -> Reaped:
     Returns:
         `gone` if nothing was left, `killed` if it is gone now, `alive` if it could not be killed.
     """
-    return await asyncio.to_thread(_reap, left)
+    if left.boot != _boot():
+        return "gone"
+    seen = _look(left.pgid)
+    if seen is None:
+        is_ours = any(_is_rest(one, left) for _, one in _all())
+    else:
+        is_ours = (seen.start_ticks, seen.pgid) == (left.start_ticks, left.pgid)
+    if not is_ours:
+        return "gone"
+    return "killed" if end_group(left.pgid) else "alive"
 
 
 def identify(pgid: int) -> Spawned:
@@ -322,19 +331,6 @@ def end_group(pgid: int) -> bool:
             for handle in handles:
                 os.close(handle)
     return not living(pgid)
-
-
-def _reap(left: Spawned) -> Reaped:
-    if left.boot != _boot():
-        return "gone"
-    seen = _look(left.pgid)
-    if seen is None:
-        is_ours = any(_is_rest(one, left) for _, one in _all())
-    else:
-        is_ours = (seen.start_ticks, seen.pgid) == (left.start_ticks, left.pgid)
-    if not is_ours:
-        return "gone"
-    return "killed" if end_group(left.pgid) else "alive"
 
 
 async def _over(child: _Child, pid: int, watch: Watch | None) -> str:

@@ -46,8 +46,7 @@ from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import paid, resume
 from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
-from zeroclaw.turn.states import Asking, Calling, Done
-from zeroclaw.turn.states import State as MachineState
+from zeroclaw.turn.states import Asking, Calling, Done, State
 from zeroclaw.value import replace
 
 MOST_RESUMED = 3
@@ -319,7 +318,7 @@ class TurnRunner:
     async def _run(
         self,
         turn: TurnContext,
-        state: MachineState,
+        state: State,
         effects: tuple[Effect, ...],
         *,
         resumed: bool = False,
@@ -360,14 +359,14 @@ class TurnRunner:
                         await draft.close()
 
 
-def _is_asked_again(state: MachineState) -> TypeGuard[Calling]:
+def _is_asked_again(state: State) -> TypeGuard[Calling]:
     """Tell whether a batch's results may have been sent to the model, which is not recorded."""
     return (
         isinstance(state, Calling) and batch.is_complete(state.batch) and state.progress.asks_again
     )
 
 
-async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:
+async def _rerun(turn: TurnContext, state: State) -> frozenset[batch.ActionId]:
     """Return the calls that a restart interrupted and that may safely run again (P3)."""
     found: set[batch.ActionId] = set()
     for action in batch.active(state.batch) if isinstance(state, Calling) else ():

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_channel import Fault, Hang, Lost, ScriptedChannel
+from tests.unit.delivery.cuts import split
 from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, draft, platform, running
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.delivery.split import split
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace

@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call, Hang, Lost, ScriptedChannel
+from tests.unit.delivery.cuts import split
 from tests.unit.delivery.rig import (
     CAPABILITIES,
     HERE,
@@ -28,7 +29,6 @@ from tests.unit.delivery.rig import (
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.live import CUT_AT_ONCE_CHARS, LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Text, Uncertainty, lost_from, outbox_row
-from zeroclaw.delivery.split import split
 from zeroclaw.envelope import Address, MessageRef, Rendered
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced, NotSupported, RateLimited
 from zeroclaw.value import Value, replace

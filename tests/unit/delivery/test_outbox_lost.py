@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call, CallName, Hang, Lost, ScriptedChannel
+from tests.unit.delivery.cuts import split
 from tests.unit.delivery.rig import (
     HERE,
     LONG,
@@ -36,7 +37,6 @@ from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, Text, Uncertainty, outbox_row
-from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Commit, DurablePoint, Put, Row

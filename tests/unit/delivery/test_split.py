@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.fakes.loop_steps import calls_made
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.cuts import contents_of, split
 from tests.unit.delivery.rig import CAPABILITIES, running
 from zeroclaw.delivery.posting import parted
-from zeroclaw.delivery.split import MOST_HEAD_CHARS, Fits, Outline, head_of, pieces, split
+from zeroclaw.delivery.split import MOST_HEAD_CHARS, Fits, Outline, head_of, pieces
 from zeroclaw.envelope import Rendered
 from zeroclaw.value import replace
 
@@ -204,7 +205,8 @@ def test_a_part_that_begins_in_a_list_begins_at_the_margin(
 def test_what_people_see_as_one_character_is_never_torn(character: str, limit: int) -> None:
     """No part begins or ends inside of a cluster (S2-20)."""
     found = pieces("x" + character * 30, in_utf16(limit))
-    assert {piece.content.removeprefix("x").replace(character, "") for piece in found} == {""}
+    contents = contents_of(found, "x" + character * 30)
+    assert {one.removeprefix("x").replace(character, "") for one in contents} == {""}
 
 
 def test_endless_marks_on_one_letter_are_cut_between_marks() -> None:
@@ -244,7 +246,7 @@ def test_every_part_fits_and_nothing_is_lost(text: str, limit: int) -> None:
     """The contents joined are the text; each part fits its channel (S2-20)."""
     for fits in (at_most(limit), in_utf16(limit), escaped(limit)):
         found = pieces(text, fits)
-        assert "".join(piece.content for piece in found) == text
+        assert "".join(contents_of(found, text)) == text
         assert [piece.text for piece in found if not fits(piece.text)] == []
 
 
@@ -258,7 +260,8 @@ def test_parts_without_fences_hold_every_character_in_order(text: str, limit: in
 @given(markdown_texts, st.integers(12, 200))
 def test_no_part_begins_with_a_mark_of_the_part_before(text: str, limit: int) -> None:
     """Marks stay with their letters (S2-20)."""
-    starts = [piece.content[0] for piece in pieces(text, at_most(limit))[1:]]
+    contents = contents_of(pieces(text, at_most(limit)), text)
+    starts = [one[0] for one in contents[1:]]
     assert [start for start in starts if unicodedata.category(start) in {"Mn", "Cf"}] == []
 
 
@@ -269,7 +272,7 @@ def test_cutting_goes_on_from_an_earlier_cut(text: str, limit: int, kept: int) -
     found = pieces(text, fits)
     start = found[min(kept, len(found) - 1)].end if found else 0
     rest = pieces(text, fits, start=start)
-    assert "".join(piece.content for piece in rest) == text[start:]
+    assert "".join(contents_of(rest, text, start)) == text[start:]
     assert [piece.text for piece in rest if not fits(piece.text)] == []
 
 
@@ -433,7 +436,7 @@ def test_all_rows_are_there_in_order_and_each_part_is_a_table(rows: list[str], l
     """And the contents joined are the text, whatever is shown above them."""
     text = table(*rows)
     found = pieces(text, lambda part: len(part) <= limit)
-    assert "".join(one.content for one in found) == text
+    assert "".join(contents_of(found, text)) == text
     shown = [one.text.removeprefix(f"{HEAD}") for one in found]
     assert "\n".join(one.strip("\n") for one in shown).strip().split("\n") == (rows or [""])
     assert all(one.text.startswith(HEAD) for one in found)

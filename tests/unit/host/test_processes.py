@@ -222,8 +222,8 @@ def left_behind(command: str) -> Generator[Spawned]:
 def test_a_group_that_a_crash_left_is_ended_at_the_next_start() -> None:
     """What an earlier life of the daemon started is found by its record and killed (P3)."""
     with left_behind("sleep 600 & sleep 601") as left:
-        assert asyncio.run(processes.reap(left)) == "killed"
-    assert asyncio.run(processes.reap(left)) == "gone"
+        assert processes.reap(left) == "killed"
+    assert processes.reap(left) == "gone"
 
 
 def test_a_sandbox_that_outlived_its_first_process_is_ended(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_a_sandbox_that_outlived_its_first_process_is_ended(tmp_path: Path) -> N
             first.kill()
             first.wait()
             older = replace(left, start_ticks=left.start_ticks + 1_000_000)
-            assert asyncio.run(processes.reap(older)) == "gone"
-            assert asyncio.run(processes.reap(left)) == "killed"
+            assert processes.reap(older) == "gone"
+            assert processes.reap(left) == "killed"
     assert processes.living(left.pgid) == ()
 
 
@@ -250,8 +250,8 @@ def test_a_reused_number_is_never_mistaken_for_ours() -> None:
     with left_behind("sleep 600") as other:
         earlier = replace(other, start_ticks=other.start_ticks - 1)
         rebooted = replace(other, boot="another")
-        assert asyncio.run(processes.reap(earlier)) == "gone"
-        assert asyncio.run(processes.reap(rebooted)) == "gone"
+        assert processes.reap(earlier) == "gone"
+        assert processes.reap(rebooted) == "gone"
         assert other.pgid in processes.living(other.pgid)
 
 
@@ -288,6 +288,6 @@ def test_a_killed_daemon_leaves_a_record_that_ends_its_child(
         up = (tmp_path / "pipe").read_text(encoding="utf-8") if ran else ""
         daemon.kill()
         daemon.wait()
-    ended = asyncio.run(processes.reap(left))
+    ended = processes.reap(left)
     assert (up, (tmp_path / "ran").exists(), ended == "alive") == ("up\n" * ran, ran, False)
     assert processes.living(left.pgid) == ()
