@@ -56,7 +56,8 @@ class Capabilities(Value):
         multi_message: A long reply may stream as a sequence of messages.
         native_draft: `preview` shows unsent text in a direct chat. The text vanishes when the bot
             sends a message, or after a while.
-        idempotent_send: Repeating a send with the same key still shows one message.
+        idempotent_send: Repeating a send with the same key to the same address still shows one
+            message.
         has_typing: `typing` shows something.
         names_tools: `typing` shows which tools are running, even while text is visible.
         can_lookup: `mark` and `lookup` can find a message whose send was never confirmed.
@@ -116,7 +117,7 @@ class Card(Value):
     """An approval request as an approver sees it: the calls of one batch that need a decision.
 
     Attributes:
-        key: The same for every attempt to show this card.
+        key: The same for every attempt to show this card, in each approver's chat.
         asked_by: The name of the person whose turn made the calls.
         calls: In request order, at least one.
         deadline_at: When an unanswered request is denied.

@@ -39,6 +39,27 @@ async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(tmp_
         assert result.splitlines()[-1].startswith("[receipt: zc-receipt-")
 
 
+async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path: Path) -> None:
+    """Both have the card, the first one's word counts, and both cards show it. S2-10."""
+    roles = {"olga": ["operator"], "oscar": ["operator"], "ann": []}
+    people = [
+        {"name": one, "ids": [f"loopback:{one}"], "roles": given} for one, given in roles.items()
+    ]
+    let_in = {"loopback": {"allowed_users": [*roles]}}
+    async with world(tmp_path, people=people, channels=let_in) as here:
+        olgas = await ask_to_knock(here)
+        oscars = await here.carded("oscar")
+        presses = (
+            await here.platform.press("oscar", oscars, "deny"),
+            await here.platform.press("olga", olgas),
+        )
+        await here.until(lambda: all(press.confirmed for press in presses))
+        await here.until(lambda: olgas.hows and oscars.hows)
+        assert olgas.endings == oscars.endings
+        await here.answered("ann", "So be it.")
+        assert [run.tool for run in here.bench.runs] == ["knock"] * (olgas.hows == ["approved"])
+
+
 async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
     """Arguments are not shown in the chat that asked; that somebody was asked is."""
     async with world(tmp_path) as here:

@@ -69,7 +69,8 @@ class Desk:
     chats: dict[str, Chat] = field(default_factory=dict[str, Chat])
     limits: Limits = field(init=False)
     _messages: dict[str, Message] = field(default_factory=dict[str, Message])
-    _by_key: dict[str, Message] = field(default_factory=dict[str, Message])
+    # By chat and key.
+    _by_key: dict[tuple[str, str], Message] = field(default_factory=dict[tuple[str, str], Message])
     _files: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def __post_init__(self) -> None:
@@ -196,12 +197,12 @@ class Desk:
 
     def _keyed(self, call: Call) -> tuple[Message, bool]:
         """Return the message that a key was sent as before, or a new one."""
-        earlier = self._by_key.get(call.key)
+        earlier = self._by_key.get((call.chat, call.key))
         if earlier is not None and self.settings.idempotent_send and not earlier.deleted:
             return earlier, False
         message = self._post(call.chat, call.thread)
         message.key = call.key
-        self._by_key[call.key] = message
+        self._by_key[call.chat, call.key] = message
         return message, True
 
     def _ask(self, call: Call, request: Json) -> Message:
@@ -221,10 +222,10 @@ class Desk:
         if request.get("in_place") is True:
             self._check(call, self.settings.can_edit)
             self._show(card, call)
-        elif call.key not in self._by_key:
+        elif (call.chat, call.key) not in self._by_key:
             message = self._post(call.chat, call.thread)
             message.key = call.key
-            self._by_key[call.key] = message
+            self._by_key[call.chat, call.key] = message
             self._show(message, call)
         if len(endings) >= len(card.endings):
             card.endings, card.buttons = endings, _buttons(request)
