@@ -103,7 +103,8 @@ class Protocol(IMAP4ClientProtocol):
     def _untagged_response(self, line: bytes) -> Command | None:
         if _NEWS.match(line):
             self.news.set()
-        return super()._untagged_response(line)
+        # While idle nothing else matters, and the library would keep it all until the end.
+        return None if self.has_pending_idle_command() else super()._untagged_response(line)
 
     def _continuation(self, line: bytes) -> None:
         waiting = self.pending_sync_command
@@ -237,8 +238,7 @@ class Mailbox:
     async def idle(self, limit_s: float) -> None:
         """Wait for news since the last `newer`, at most for `limit_s`; without IDLE none come."""
         protocol = self._protocol
-        # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner, and
-        # without the unbounded queue of `IdleCommand`.
+        # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner.
         command = Command("IDLE", protocol.new_tag())
         can_idle = "IDLE" in protocol.capabilities
         if can_idle:

@@ -293,6 +293,31 @@ async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(
     assert said.partition(b"] ")[2].decode() in str(caught.value)
 
 
+async def idled(lines: int) -> tuple[float, int]:
+    """Wait for news while a server tells of other things; return when they came, and what is kept."""
+    loop, protocol = asyncio.get_running_loop(), wired()
+    protocol.state, protocol.capabilities = "SELECTED", {"IDLE"}
+    tag = protocol.new_tag().replace("0", "1")
+    told = ("+ idling", *("* 1 FETCH (FLAGS (a))",) * lines, "* 2 EXISTS", f"{tag} OK done")
+    for number, one in enumerate(told, start=1):
+        loop.call_later(number, protocol.data_received, f"{one}\r\n".encode())
+    mailbox = imap.Mailbox(protocol, "email")
+    idle = protocol.pending_sync_command
+    async with asyncio.TaskGroup() as group:
+        group.create_task(mailbox.idle(1_000))
+        while idle is None:
+            await asyncio.sleep(0)
+            idle = protocol.pending_sync_command
+    return loop.time(), len(idle.response.lines)
+
+
+def test_what_a_server_tells_of_while_it_is_idle_is_not_kept() -> None:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        began = runner.get_loop().time()
+        ended, lines = runner.run(idled(50))
+    assert (ended - began, lines) == (53, 1)
+
+
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
     """A limit for the whole of it would let it be begun again for ever. P1."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from channels.email.robots import HOUR_S, Caps, why_none
-from zeroclaw import Mail
+from channels.email.robots import HOUR_S, SENDER_CAPPED, Caps, why_none
+from zeroclaw import Language, Mail
 
 ROBOTS = {
     "auto-submitted": "auto-replied",
@@ -82,6 +82,14 @@ def test_what_is_remembered_is_no_more_than_the_account_answers() -> None:
         caps.count(f"sender-{number}", HOUR_S * number)
     assert caps.kept(4 * HOUR_S).count("\n") == 1
     assert caps.kept(0.0).count("\n") == 3
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_operators_read_in_their_language_who_writes_too_often(language: Language) -> None:
+    said = SENDER_CAPPED.to(language, channel="post", sender="ann@a.example", count=20)
+    assert said.startswith("`post`: ann@a.example ")
+    assert " 20 " in said
+    assert "`sender_per_hour`" in said
 
 
 def test_what_was_counted_counts_on_after_a_restart() -> None:

@@ -104,10 +104,20 @@ def texts(desk: Desk) -> list[str]:
 # --- reading -------------------------------------------------------------------------------------
 
 
+class Quiet(imap.Protocol):
+    """A connection to a server that announces no mail."""
+
+    async def select(self, mailbox: str) -> Response:
+        self.capabilities.discard("IDLE")
+        return await super().select(mailbox)
+
+
+@pytest.mark.parametrize("protocol", [imap.Protocol, Quiet])
 async def test_a_server_that_goes_away_while_it_is_idle_is_noticed_at_once(
-    place: EmailPlace,
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
 ) -> None:
-    """The library itself would wait for half an hour."""
+    """The library itself would wait for half an hour, and the next poll is due in two minutes."""
+    monkeypatch.setattr(imap, "Protocol", protocol)
     channel, ready = channel_of(place), asyncio.Event()
 
     async def receive() -> None:
@@ -226,12 +236,6 @@ async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One without IDLE; the second mail came after the search that found the first."""
-
-    class Quiet(imap.Protocol):
-        async def select(self, mailbox: str) -> Response:
-            self.capabilities.discard("IDLE")
-            return await super().select(mailbox)
-
     monkeypatch.setattr(imap, "Protocol", Quiet)
     desk = Desk()
     settings = email_settings(place.mail, place.bot)
@@ -570,6 +574,17 @@ async def test_a_mail_that_is_gone_is_answered_in_its_thread_all_the_same(
     await channel.aclose()
     [answer] = await place.mail.mails(place.ann)
     assert (answer["Subject"], answer["In-Reply-To"]) == ("Re: zeroclaw", "<gone@a.example>")
+
+
+async def test_a_mail_that_was_sent_is_not_sent_again_by_the_same_channel(
+    place: EmailPlace,
+) -> None:
+    """As where its record failed. P1."""
+    channel = channel_of(place)
+    refs = [await channel.send(chat_of(place), outgoing(channel, "4")) for _ in range(2)]
+    await channel.aclose()
+    assert [body(one) for one in await place.mail.mails(place.ann)] == ["4"]
+    assert refs[0] == refs[1]
 
 
 async def test_nobody_is_written_to_who_has_no_address(place: EmailPlace) -> None:
