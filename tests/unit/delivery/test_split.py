@@ -178,6 +178,12 @@ def test_a_cut_fence_is_closed_and_opened_again(
             id="deep items move to the margin",
         ),
         pytest.param(
+            "- aaaa\n      - bbbb\n      - cccc\n   - dddd\n      - eeee",
+            24,
+            ("- aaaa\n      - bbbb", "- cccc\n- dddd\n   - eeee"),
+            id="an item stays below its parent",
+        ),
+        pytest.param(
             "1. aaaa bbbb\n   cccc\n\n   dddd",
             8,
             ("1. aaaa", "bbbb", "cccc", "dddd"),
