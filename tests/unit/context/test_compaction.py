@@ -93,6 +93,11 @@ def test_a_cut_separates_no_result_from_its_call(history: tuple[tuple[Message, .
         assert len(stays) < len(messages)
 
 
+def test_a_summary_is_made_of_whole_messages_where_they_fit() -> None:
+    long = said(1, 60)
+    assert told(asked((long,))) == [{"person": long.content}]
+
+
 def test_a_summary_is_made_of_data() -> None:
     """One JSON text a line, whoever said it; receipts are no part of it (S3-12)."""
     token = "zc-receipt-1700000000-" + "A" * 43

@@ -113,6 +113,7 @@ async def test_of_a_far_too_long_output_no_half_of_a_secret_is_left(place: int) 
     kept = settled.blob.body.decode()
     assert len(kept) < LONGEST_CHARS
     assert ("correct" in kept, "7431" in kept) == (False, False)
+    assert (kept[:4], kept[-4:]) == ("a a ", " b b")
     assert "characters dropped" in kept
     assert "its ends are kept" in settled.finished.result.content
 
