@@ -62,6 +62,22 @@ async def test_a_denied_call_does_not_run(world: World) -> None:
         assert await house.audited() == ["proposed", "evaluated", "answered", "denied"]
 
 
+async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_for(
+    world: World,
+) -> None:
+    """A press that ends nothing yet tells as well where the card stands (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        [row] = await house.rows(RowKind.APPROVAL)
+        asked = approvals.APPROVALS.of(row)
+        forgetful = approvals.to_put(replace(asked, refs=()), expect=row.version)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
+        await house.press("deny_with_reason")
+        await house.say("/deny 1")
+        assert house.endings() == [("denied", "Ada")]
+
+
 async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
     """What people type into a denial is redacted before it is stored (P8)."""
     world.model.will(POKE)
