@@ -85,6 +85,8 @@ async def test_what_is_old_and_over_goes_at_the_start(world: World) -> None:
         [row] = await house.rows(RowKind.TURN)
         assert row.conversation == conversation.key
         assert len(await whole_chains(world.store)) == 1
+        [oldest] = await world.store.read(LogKind.AUDIT, STREAM, limit=1)
+        assert audit.read(oldest.body).at > world.clock.now() - timedelta(days=1)
 
 
 async def test_what_is_young_stays(world: World) -> None:
