@@ -70,6 +70,10 @@ async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: P
         seen = await looked(harness.channel, harness.address, message, mark)
         assert seen.ref is None
         new = await harness.channel.send(harness.address, message)
+        below = await looked(
+            harness.channel, harness.address, message, seen.since, before=new.message
+        )
+        assert below.ref is None
         apart = frozenset({new.message})
         seen = await looked(
             harness.channel, harness.address, message, seen.since, apart=apart, before=new.message
