@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from channels.slack.decode import ACTIONS
-from channels.slack.emulator.server import PATIENCE_S, Json, Person, SlackServer
 from channels.slack.emulator.server import Deed as Told
+from channels.slack.emulator.server import Json, Person, SlackServer
 from tests.contract.slack_harness import standing
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import Card, Deed, Open, Shown, Stage, WithDirectChats, read_card
+from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.slack.bot import Bot, bot
 from zeroclaw import Choice
 
