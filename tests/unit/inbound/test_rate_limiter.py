@@ -634,6 +634,22 @@ async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
         ]
 
 
+async def test_what_is_turned_away_for_two_reasons_by_turns_leaves_two_rows(world: World) -> None:
+    """Each counts on beyond the other (P1)."""
+    bounded(world)
+    limited(world, person_burst=1)
+    async with world.running() as house:
+        await house.say("taken", "ben")
+        for _ in range(2):
+            await house.say("too fast", "ben")
+            await written(house, Said(text="too old"), 2, "ben")
+        contents = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert contents == [
+            Unread(over="person", count=2),
+            TooOld(text="too old\n\ntoo old", count=2),
+        ]
+
+
 async def test_what_is_too_old_and_comes_again_is_kept_once(world: World) -> None:
     """Of operators as well, whom no limit counts; after a restart too (P1)."""
     bounded(world)
