@@ -130,8 +130,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             up: Called with the adapter as soon as others may send through it.
             ready: Called with the name when the platform has answered, and receives.
         """
-        failures = waits = 0
-        was_steady = False
+        failures = waits = tries_left = 0
         # It outlives the adapter, which may be restarted between two tries of an event.
         poison = PoisonMessages(
             channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
@@ -163,13 +162,13 @@ class Supervisor(Struct, kw_only=True, eq=False):
                 # Events arrived meanwhile, so this is another lost connection, not the same one.
                 waits = 0
             if self.clock.monotonic() - began >= STEADY_S:
-                failures, waits, was_steady = 0, 0, True
+                failures, waits, tries_left = 0, 0, MOST_REFUSED
             failures, waits = failures + 1, waits + 1
             why = fault_line(error)
             is_refused = isinstance(error, ChannelUnauthorized)
-            may_pass = was_steady and failures < MOST_REFUSED
+            tries_left -= is_refused
             is_final = isinstance(error, ConfigError | ChannelStopped)
-            if is_final or (is_refused and not may_pass):
+            if is_final or (is_refused and tries_left <= 0):
                 self._note(name, "down", why)
                 self.log("channel_went_down", channel=name, why=why, level="error")
                 await self.tell_operators(name, catalogue.CHANNEL_DOWN.about(channel=name, why=why))

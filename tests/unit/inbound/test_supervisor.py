@@ -207,6 +207,25 @@ async def test_a_key_that_was_good_is_tried_again_a_few_times_before_a_person_ha
         task.cancel()
 
 
+async def test_a_key_that_is_refused_when_an_outage_ends_is_tried_again() -> None:
+    """A mail server that comes up again may refuse logins until it has read its accounts."""
+    rig = Rig()
+    refused, away = ChannelUnauthorized("the login was refused"), ChannelUnavailable("away")
+    channel = Frail(rig.clock, away, *[away] * MOST_REFUSED, refused)
+    channel.up_s = STEADY_S
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        await rig.clock.advance(STEADY_S)
+        channel.up_s = 0
+        while channel.ends:
+            await rig.clock.advance(1)
+        assert rig.state() == ("waiting", "the login was refused")
+        await rig.clock.advance(REFUSED_S)
+        assert rig.state() == ("up", "")
+        task.cancel()
+
+
 async def test_a_channel_that_stops_itself_waits_for_a_person() -> None:
     """Started again, it would answer the robots again that it stopped for."""
     rig = Rig()
