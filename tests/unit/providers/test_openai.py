@@ -287,6 +287,12 @@ async def test_once_an_answer_has_begun_it_is_read_every_50_ms() -> None:
     assert http.unread == 3
 
 
+async def test_pings_between_two_readings_do_not_make_an_answer_wait_for_ever() -> None:
+    """The time in which nothing is read is time in which the endpoint said nothing."""
+    with pytest.raises(StreamBroken, match="sent nothing for 10 s"):
+        await ask(FakeHttp(Played(parts=(TEXT, *[b": ping\n\n"] * 1000, STOP, DONE))))
+
+
 @pytest.mark.parametrize(
     "rest", [(100.0,), (HttpCut("cut", before_answer=False),)], ids=["silence", "a cut"]
 )

@@ -324,12 +324,12 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         Raises:
             StreamBroken: Time ran out, or the connection broke.
         """
-        if body.is_under_way:
-            with answer.unread():
-                await self.context.clock.sleep(READ_EVERY_S)
         started = self.context.clock.monotonic()
         try:
             async with asyncio.timeout(left_s):
+                if body.is_under_way:
+                    with answer.unread():
+                        await self.context.clock.sleep(READ_EVERY_S)
                 chunk = await anext(answer.chunks, None)
         except (TimeoutError, HttpTimedOut) as error:
             raise StreamBroken(self._patience_is_over()) from error
