@@ -170,5 +170,5 @@ def _may_grow(alike: tuple[str, ...], buffer: str, start: int) -> bool:
     """Whether the rest of the text is the beginning of a needle, or of a head."""
     if not alike:
         return True
-    rest = buffer[start:][: len(alike[0])]
+    rest = buffer[start : start + len(alike[0])]
     return any(len(rest) < len(one) and one.startswith(rest) for one in alike)
