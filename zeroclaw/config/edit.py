@@ -164,9 +164,7 @@ def _is_header_alone(text: str, keys: Keys) -> bool:
     from tomlkit.items import Table
 
     table = _at(tomlkit.parse(text), keys)
-    if not isinstance(table, Table) or table.trivia.comment:
-        return False
-    return not table.as_string().strip()
+    return isinstance(table, Table) and not (table.trivia.comment or table.as_string().strip())
 
 
 def _spelled(key: str) -> str:
