@@ -1,6 +1,6 @@
 # Each target does the set-up it needs; the work is in small scripts under deploy/.
 .DEFAULT_GOAL := help
-.PHONY: help run quick test check check-long behaviours promises fmt bench soak lock run-setup dev-setup
+.PHONY: help run quick test check check-long check-system behaviours promises fmt bench soak lock run-setup dev-setup
 
 PYTEST_WORKERS ?= 2
 ARGS ?=
@@ -16,6 +16,7 @@ help:
 	@echo 'make test    run every test but the long searches (ARGS="-k draft" for some)'
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
 	@echo 'make check-long   the long searches (SHARE=3/24 for one share): hours, not minutes'
+	@echo 'make check-system   the fast tests on the Python of the system, which may be an older one'
 	@echo 'make behaviours   print what the house is to do, and which tests prove it'
 	@echo 'make promises   print which tests prove which promise on which channel'
 	@echo 'make fmt     format the code and mend what the linter can'
@@ -40,6 +41,9 @@ check: dev-setup
 
 check-long: dev-setup
 	$(bin)/python -m pytest -n $(PYTEST_WORKERS) --long=$(SHARE) $(ARGS)
+
+check-system: dev-setup
+	@sh deploy/system_python.sh $(PYTEST_WORKERS)
 
 behaviours: dev-setup
 	@$(bin)/python -m tests.spec.behaviours

@@ -3,7 +3,8 @@
 #
 #   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
 #                           the local model is linked against
-#   deploy/debian.sh dev    that, the browser that the page tests drive and fonts
+#   deploy/debian.sh dev    that, Debian's own Python, on which the fast tests run
+#                           too, the browser that the page tests drive and fonts
 #                           for what it shows, the library that knows the
 #                           numbers of system calls, the mail servers that
 #                           e-mail is tested against, and as root what makes the
@@ -27,6 +28,7 @@ file() { # any of the paths
 need bubblewrap "$(program bwrap)"
 need libgomp1 "$(file /usr/lib/*/libgomp.so.1 /usr/lib*/libgomp.so.1)"
 if [ "${1:-}" = dev ]; then
+    need python3-venv "$(file /usr/lib/python3*/ensurepip)"
     need libseccomp2 "$(file /usr/lib/*/libseccomp.so.2 /usr/lib*/libseccomp.so.2)"
     need chromium "$(program chromium)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"

