@@ -9,8 +9,8 @@ in between only delays what it was about to do.
 A call's request is shown to everyone who may answer it now, once in each chat. It is ended by the
 turn that waits for it; its approvers get one reminder before that. A reminder is committed together
 with a claim, and only while the request is unanswered. So a restart does not repeat it, and a kill
-can't leave only one of the two. A request about a stranger ends at its deadline, its cards show
-that, and it is deleted a day after its end.
+can't leave only one of the two. A request about a stranger is shown to every operator, ends at its
+deadline, and is deleted a day after its end.
 """
 
 import asyncio
@@ -29,10 +29,11 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
-from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.pairing import STRANGERS, Stranger
+from zeroclaw.inbound.strangers import COUNTS_FOR
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
-from zeroclaw.value import Struct, field
+from zeroclaw.value import Struct, field, replace
 
 LOOK_AGAIN_S = 60.0
 """Seconds until an open call is looked at again; a policy names hours, so a minute is soon enough."""
@@ -212,7 +213,8 @@ class OpenRequests(Struct, eq=False):
             return NOTHING, None
         one = STRANGERS.of(row)
         if row.due_at is not None and now < row.due_at:
-            return NOTHING, (row.due_at - now).total_seconds()
+            left_s = (row.due_at - now).total_seconds()
+            return (await self._introduced(one, row.version) if one.is_open else NOTHING), left_s
         if one.is_open:
             ended = approvals.expire(one, now)
             put = pairing.to_put(ended, expect=row.version)
@@ -220,6 +222,31 @@ class OpenRequests(Struct, eq=False):
             return Plan(conversation=None, writes=(put, *settles)), 0.0
         deletes = (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages))
         return Plan(conversation=None, writes=deletes), None
+
+    async def _introduced(self, one: Stranger, version: int) -> Plan:
+        """Show a stranger to the operators who have no card; of the code only a hash is known."""
+        readers = tuple(
+            reader
+            for reader in self.notices.operators.readers()
+            if not approvals.number_of(one, reader.address.key())
+        )
+        if not readers:
+            return NOTHING
+        (asked,), counters = await self.requests.numbers.give((one,), readers, COUNTS_FOR)
+        cards = tuple(
+            outbox_row(
+                self.context.ids.ulid(),
+                ApprovalCard(
+                    address=reader.address,
+                    card=pairing.card_of(asked, reader.address.key()),
+                    approvals=(one.id,),
+                ),
+            )
+            for reader in readers
+        )
+        known = replace(asked, messages=(*one.messages, *(card.key for card in cards)))
+        put = pairing.to_put(known, expect=version)
+        return Plan(conversation=None, writes=(put, *counters, *cards))
 
 
 def _named(one: Approval, place: str) -> str:

@@ -70,6 +70,20 @@ async def test_an_approver_who_is_let_in_is_shown_what_waits(world: World) -> No
         assert await house.press(who="cleo") == "approved: `poke`"
 
 
+async def test_an_operator_of_a_reload_is_shown_who_wishes_to_be_let_in(world: World) -> None:
+    """Without the code, which only its hash is kept of."""
+    by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
+    world.configure(channels={"chat": by_code})
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        world.configure(people=(*PEOPLE, CLEO))
+        await house.ask("reload")
+        await house.ask("reload")
+        assert [len(cards(world, who)) for who in ("ada", "cleo")] == [1, 1]
+        await house.press(who="cleo")
+        assert house.endings() == house.endings("cleo") == [("approved", "Cleo")]
+
+
 async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: World) -> None:
     """The last approver goes while the other call of the batch is judged."""
     world.configure(people=(*PEOPLE,))
