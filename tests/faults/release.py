@@ -40,7 +40,8 @@ def _mother(release: str) -> Mother:
     unpacked = TemporaryDirectory(prefix=f"zeroclaw-{release}-")
     root = Path(unpacked.name)
     with tarfile.open(RELEASES / f"{release}.tar.xz") as archive:
-        archive.extractall(root, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # none before 3.11.4
+        archive.extractall(root)
     _install(root)
     path = f"PYTHONPATH={root}:{root / 'tests/emulators/platform'}"
     mother = Mother("env", "--chdir", str(root), path)
