@@ -76,6 +76,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
     keep: Callable[[State], Awaitable[None]]
     others: Callable[[Address], Awaitable[frozenset[str]]]
     _lost: int = 0
+    _barred: int = 0
     _answered: int = 0
     # If two sends are lost, the lookup may find either; the one without the note may come last.
     _is_repeat_lost: bool = False
@@ -128,19 +129,20 @@ class Reconciler(Struct, eq=False, kw_only=True):
         match failed:
             case Unreachable():
                 answered = self.account.outage.ended
-                is_counted, most = failed.barred and answered > self._answered, MOST_BARRED
+                self._barred += failed.barred and answered > self._answered
                 self._answered = answered
                 later = LaterError(paced=failed.retry_after_s is not None)
             case Rejected():
                 return RefusedError(failed.why)
             case Unknown():
                 is_seen = self.is_sending and (failed.late or not self.uncertainty.mark)
-                is_counted, most = failed.broken or is_seen, MOST_LOST
+                is_counted = failed.broken or is_seen
+                self._lost += is_counted
                 later = LaterError(soon=not is_counted)
             case _:
                 assert_never(failed)
-        self._lost += is_counted
-        return later if self._lost < most else RefusedError(failed.why)
+        is_hopeless = self._lost >= MOST_LOST or self._barred >= MOST_BARRED
+        return RefusedError(failed.why) if is_hopeless else later
 
     # --- one send --------------------------------------------------------------------------------
 

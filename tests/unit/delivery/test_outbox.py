@@ -502,6 +502,19 @@ async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_tol
         assert rig.hooks.reasons == ["something before it answers in its place"]
 
 
+async def test_what_was_barred_often_may_still_be_lost_as_often_as_anything_else() -> None:
+    """A call that arrived may not be given up for those that a firewall kept from arriving (P1)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", *[BARRED] * (1 + MOST_LOST), KeyError("fault"))
+        only = final(rig, "done")
+        await rig.commit(only)
+        while rig.channel.faults["send"]:
+            await rig.clock.sleep(1)
+            rig.accounts["chat"].outage.end()
+        await rig.outbox.ended(only.key)
+        assert seen(rig.channel) == ["done"]
+
+
 async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
     """It may pass when the way is free again (P1)."""
     async with running(platform()) as rig:
