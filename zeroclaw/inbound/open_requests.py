@@ -37,6 +37,8 @@ from zeroclaw.value import Struct, field, replace
 
 LOOK_AGAIN_S = 60.0
 """Seconds until an open call is looked at again; a policy names hours, so a minute is soon enough."""
+REST, LONGEST_REST_S = 3, 1.0
+"""A look is followed by a rest of so many times its length: the share of everybody else (P9)."""
 LEAST_S = 10.0
 """With less time left than this, an approver would read a reminder too late."""
 CLAIM_KEPT = timedelta(days=1)
@@ -73,14 +75,18 @@ class OpenRequests(Struct, eq=False):
 
     async def keep(self) -> None:
         """Do what is due, now and whenever that has changed."""
+        clock = self.context.clock
         while True:
             self.news.clear()
+            began = clock.monotonic()
             await self.notices.post()
             wait_s = await self._look()
+            # Each card of a burst is news three times, and each look is at all of them.
+            await clock.sleep(min(REST * (clock.monotonic() - began), LONGEST_REST_S))
             if wait_s is None:
                 await self.news.wait()
             else:
-                await wait_at_most(wait_s, self.news.wait(), clock=self.context.clock)
+                await wait_at_most(wait_s, self.news.wait(), clock=clock)
 
     async def _look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
