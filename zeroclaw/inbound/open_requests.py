@@ -21,7 +21,7 @@ from functools import partial
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, outbox_row
-from zeroclaw.errors import AlreadyClaimed, Conflict
+from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.host.clock import wait_at_most
@@ -30,6 +30,7 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
+from zeroclaw.inbound.revocation import readable
 from zeroclaw.inbound.strangers import COUNTS_FOR
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
@@ -64,8 +65,9 @@ class OpenRequests(Struct, eq=False):
     async def resume(self) -> None:
         """End the calls' requests that expired while no daemon ran; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
-        async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
-            await self.context.transact(partial(self._ended, row.key), DurablePoint.ANSWERED)
+        found = [row async for row in scan(store, APPROVALS.where(state="pending", due_before=now))]
+        for one in readable(found, APPROVALS.of):
+            await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
 
     async def _ended(self, key: str, reads: Reads) -> Plan:
         row = await reads.get(RowKind.APPROVAL, key)
@@ -91,7 +93,8 @@ class OpenRequests(Struct, eq=False):
     async def _look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
         store, cards = self.context.store, dict[str, list[Approval]]()
-        async for call in APPROVALS.all(store, state="pending"):
+        found = [row async for row in scan(store, APPROVALS.where(state="pending"))]
+        for call in readable(found, APPROVALS.of):
             cards.setdefault(call.card, []).append(call)
         self._reminded &= cards.keys()
         waits = [LOOK_AGAIN_S if cards else None]
@@ -103,8 +106,8 @@ class OpenRequests(Struct, eq=False):
                 waits.append(left_s)
                 if left_s is None:
                     self._reminded.add(card)
-        async for one in STRANGERS.all(store):
-            looked = partial(self._stranger, one.id)
+        async for row in scan(store, STRANGERS.where()):
+            looked = partial(self._stranger, row.key)
             waits.append(await self._done(looked, DurablePoint.HOUSEKEEPING))
         return min((one for one in waits if one is not None), default=None)
 
@@ -122,8 +125,8 @@ class OpenRequests(Struct, eq=False):
             await self.context.transact(planned, point)
         except Conflict:
             return 0.0  # others were first each time: look again
-        except AlreadyClaimed:
-            return None  # an earlier process sent the reminder
+        except (AlreadyClaimed, StoreUnusable):
+            return None  # an earlier process sent the reminder; or a row is damaged
         return wait_s
 
     # --- calls ---------------------------------------------------------------------------------

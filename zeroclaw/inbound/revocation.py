@@ -61,7 +61,7 @@ class Revocation(Struct, eq=False):
     async def _end_grants(self) -> None:
         found = [row async for row in scan(self.context.store, GRANTS.where())]
         out_by = self.context.people.id_excluded_by
-        for one, version in _readable(found, lambda row: (GRANTS.of(row), row.version)):
+        for one, version in readable(found, lambda row: (GRANTS.of(row), row.version)):
             by = out_by(one.holder) or out_by(one.granter)
             granter = self.context.people.identified(one.granter_sender)
             # What a statement takes from them may be theirs again in an hour; the gate asks meanwhile.
@@ -77,7 +77,7 @@ class Revocation(Struct, eq=False):
     async def _withdraw(self) -> bool:
         """End queued items; False if one was taken meanwhile."""
         found = [row async for row in scan(self.context.store, INBOX.where(state="queued"))]
-        for row, item in _readable(found, lambda row: (row, INBOX.of(row))):
+        for row, item in readable(found, lambda row: (row, INBOX.of(row))):
             if self.context.people.excluded_by(item.principal):
                 ended = item_put(item, "stopped", expect=row.version)
                 try:
@@ -88,7 +88,7 @@ class Revocation(Struct, eq=False):
 
     async def _stop(self) -> None:
         found = [row async for row in scan(self.context.store, TURNS.where(state="open"))]
-        for item in _readable(found, lambda row: TURNS.of(row).item):
+        for item in readable(found, lambda row: TURNS.of(row).item):
             if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
                 operator = _operator(address, by)
@@ -102,7 +102,7 @@ class Revocation(Struct, eq=False):
         self.context.announce(Plan(conversation=here, wake=(here,)))
 
 
-def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
+def readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
     """Yield the contents of rows; a damaged row is only a problem of its own conversation."""
     for row in rows:
         try:

@@ -14,7 +14,7 @@ from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for
 from tests.unit.inbound.test_kills import deliver, killed_after
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
 from zeroclaw.errors import ChannelRejected, Conflict
-from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.value import replace
 
 BEN = PEOPLE[1]
@@ -186,4 +186,24 @@ async def test_a_kill_after_any_commit_shows_it_once_to_each(world: World, numbe
         await house.advance(5)
         shown = [cards(world, who)[0].outcome for who in ("ada", "cleo")]
         assert [one and [end.how for end in one.endings] for one in shown] == [["approved"]] * 2
+        assert world.poke.runs == [{"a": 1}]
+
+
+@pytest.mark.parametrize("kind", [RowKind.APPROVAL, RowKind.TURN])
+async def test_a_damaged_row_keeps_no_other_request_from_being_shown(
+    world: World, kind: RowKind
+) -> None:
+    """It is its own conversation's trouble; the daemon and the others are not held up."""
+    world.model.will(POKE, POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="shed")
+        (row,) = await house.rows(kind)
+        damaged = Put(
+            kind=kind, key=row.key, body=b"", conversation=row.conversation, state=row.state
+        )
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await house.say("poke it", "ben")
+        assert len(cards(world, "ada")) == 2
+    async with world.running() as house:
+        await house.press()
         assert world.poke.runs == [{"a": 1}]
