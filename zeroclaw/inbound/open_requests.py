@@ -31,7 +31,6 @@ from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
 from zeroclaw.inbound.revocation import readable
-from zeroclaw.inbound.strangers import COUNTS_FOR
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field, replace
@@ -241,7 +240,8 @@ class OpenRequests(Struct, eq=False):
         )
         if not readers:
             return NOTHING
-        (asked,), counters = await self.requests.numbers.give((one,), readers, COUNTS_FOR)
+        # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
+        (asked,), counters = await self.requests.numbers.give((one,), readers, one.id)
         cards = tuple(
             outbox_row(
                 self.context.ids.ulid(),

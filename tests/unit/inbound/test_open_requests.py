@@ -14,7 +14,7 @@ from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for
 from tests.unit.inbound.test_kills import deliver, killed_after
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
 from zeroclaw.errors import ChannelRejected, Conflict
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
 from zeroclaw.value import replace
 
 BEN = PEOPLE[1]
@@ -82,6 +82,28 @@ async def test_an_operator_of_a_reload_is_shown_who_wishes_to_be_let_in(world: W
         assert [len(cards(world, who)) for who in ("ada", "cleo")] == [1, 1]
         await house.press(who="cleo")
         assert house.endings() == house.endings("cleo") == [("approved", "Cleo")]
+
+
+async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(world: World) -> None:
+    """A number that was given is given to nobody else, by no later process either."""
+    by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
+    world.configure(channels={"chat": by_code})
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        world.configure(people=(*PEOPLE, CLEO))
+
+        async def meanwhile(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(one, Put) and one.kind is RowKind.COUNTER for one in writes):
+                world.store.meanwhile = None
+                eve = house.envelope(house.said("and me"), "eve")
+                await house.services.ingress.admit(eve)
+
+        world.store.meanwhile = meanwhile
+        await house.ask("reload")
+    async with world.running() as house:
+        await house.say("me too", "trudy")
+        shown = [one.card for one in cards(world, "cleo") if one.card]
+        assert sorted(call.number for card in shown for call in card.calls) == [1, 2, 3]
 
 
 async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: World) -> None:
