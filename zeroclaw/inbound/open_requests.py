@@ -238,8 +238,8 @@ class OpenRequests(Struct, eq=False):
             for reader in self.notices.operators.readers()
             if not approvals.number_of(one, reader.address.key())
         )
-        if not readers:
-            return NOTHING
+        if not readers or self.context.people.identified(f"{one.channel}:{one.sender}"):
+            return NOTHING  # or they have been let in without an answer
         # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
         (asked,), counters = await self.requests.numbers.give((one,), readers, one.id)
         cards = tuple(

@@ -214,19 +214,21 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
     Args:
         one: The request.
         place: The address key of the chat that gets the card; its number is shown.
-        code: The stranger's code; empty once the question has ended.
+        code: The stranger's code; empty once the question has ended, or if it is not known any more.
     """
     language = language_in(one, place)
     facts = catalogue.STRANGER_FACTS.to(
         language, name=one.display, channel=one.channel, sender=exact(one.sender)
     )
+    is_by_id = one.is_open and not code
+    why = catalogue.STRANGER_WHY_BY_ID if is_by_id else catalogue.STRANGER_WHY
     call = CardCall(
         approval=one.id,
         number=number_of(one, place),
         tool="pairing",
         summary=catalogue.STRANGER_ASKS.to(language, name=one.label, channel=one.channel),
         arguments=facts + (catalogue.STRANGER_CODE.to(language, code=code) if code else ""),
-        why=catalogue.STRANGER_WHY.to(language),
+        why=why.to(language),
         hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
     )
     return Card(

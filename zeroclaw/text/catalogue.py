@@ -882,6 +882,12 @@ STRANGER_WHY = Sentence(
     en="this id is not known; approve only somebody who tells you this code",
     de="niemand mit dieser Kennung ist bekannt; lass nur herein, wer dir diesen Code nennt",
 )
+STRANGER_WHY_BY_ID = Sentence(
+    en="this id is not known; approve it only if you know whose it is, or else by the code that they "
+    "tell you: `/pair approve CODE`",
+    de="niemand mit dieser Kennung ist bekannt; lass sie nur herein, wenn du weißt, wem sie gehört, "
+    "oder sonst mit dem Code, der dir genannt wird: `/pair approve CODE`",
+)
 STRANGER_LINE = Sentence(
     en="{number}{name} wants to talk to this bot, {until}",
     de="{number}{name} möchte mit diesem Bot sprechen, {until}",

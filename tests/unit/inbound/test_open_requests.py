@@ -84,6 +84,20 @@ async def test_an_operator_of_a_reload_is_shown_who_wishes_to_be_let_in(world: W
         assert house.endings() == house.endings("cleo") == [("approved", "Cleo")]
 
 
+async def test_nobody_is_asked_about_who_has_been_let_in_meanwhile(world: World) -> None:
+    """Neither the first operator, who often writes before sending the printed code."""
+    by_code = ChannelSettings(allowed_users=(), pairing="code")
+    world.configure(channels={"chat": by_code}, people=())
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("hello", "ada")
+        await house.say(world.ready[0].claim, "ada")
+        (card,) = cards(world, "ada")
+        assert card.card is not None
+        assert card.card.asked_by == "chat:mallory"
+        assert "approve it only if you know whose it is" in card.card.calls[0].why
+
+
 async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(world: World) -> None:
     """A number that was given is given to nobody else, by no later process either."""
     by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
