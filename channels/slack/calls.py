@@ -5,6 +5,7 @@ repeats a call by itself when a connection fails (`AsyncConnectionErrorRetryHand
 so a call could arrive twice unnoticed.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -82,6 +83,7 @@ class Calls:
     Attributes:
         name: The channel's name, for errors.
         http: The app's connections.
+        token_refused: Set when a call is refused for its token; the user clears it.
     """
 
     def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
@@ -98,6 +100,7 @@ class Calls:
         }
         self._base = f"{settings.api_base_url}/"
         self.http = Http(name, "Slack")
+        self.token_refused = asyncio.Event()
 
     async def call(self, method: str, body: Mapping[str, object]) -> Json:
         """Make one call that writes, and return Slack's answer.
@@ -265,6 +268,7 @@ class Calls:
             shown = f"{shown}, the app needs the scope {needed}"
         message = f"`{self.name}`: `{method}`: {shown}"
         if code in _TOKEN:
+            self.token_refused.set()
             return _TokenRefused(message)
         kind = Streaming if code in _STREAMED else ChannelRejected
         kind = _ScopeMissing if code in _SCOPE else kind
@@ -276,7 +280,7 @@ class Streaming(ChannelRejected):
 
 
 class _TokenRefused(ChannelUnavailable):
-    """Raised when one call was refused for its token; whether it is invalid shows at the connection."""
+    """Raised when one call was refused for its token; `Calls.me` tells whether it is invalid."""
 
 
 class _ScopeMissing(ChannelRejected):
@@ -293,16 +297,12 @@ def _token(name: str, key: str, token: str, begins: str) -> str:
 def _is_theirs(url: str, api: str) -> bool:
     """Whether a URL is on one of Slack's hosts, or on the server of the Web API."""
     try:
-        parts, own = urlsplit(url), urlsplit(api)
-        place, home = (
-            (parts.scheme, parts.hostname, parts.port),
-            (own.scheme, own.hostname, own.port),
-        )
+        place, home = ((one.scheme, one.hostname, one.port) for one in map(urlsplit, (url, api)))
     except ValueError:
         return False
-    host = parts.hostname or ""
+    scheme, host, port = place[0], place[1] or "", place[2]
     is_slack = host == "slack.com" or host.endswith((".slack.com", ".slack-edge.com"))
-    return place == home or (parts.scheme == "https" and is_slack and place[2] in {None, 443})
+    return place == home or (scheme == "https" and is_slack and port in {None, 443})
 
 
 async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:

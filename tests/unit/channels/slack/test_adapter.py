@@ -557,6 +557,33 @@ async def test_a_token_that_is_not_accepted_needs_the_operator(method: str) -> N
     assert "invalid_auth" in str(error)
 
 
+async def test_a_token_that_is_refused_later_needs_the_operator_too() -> None:
+    """Events come by a token of their own, so nobody would hear why all answers wait."""
+    said_no = Fault(body={"ok": False, "error": "token_revoked"})
+    told: list[BaseException] = []
+    async with SlackServer() as slack:
+        slack.will("auth.test", None, said_no)
+        slack.will("chat.postMessage", said_no)
+        ann, up = await slack.person(), asyncio.Event()
+        channel = SlackChannel(slack_context(slack, ManualClock()))
+
+        async def receive() -> None:
+            try:
+                await channel.receive(Desk().admit, up.set)
+            except* ChannelUnauthorized as errors:
+                told.extend(errors.exceptions)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(receive())
+            await up.wait()
+            to = channel.direct_address(ann.id)
+            assert to is not None
+            with pytest.raises(ChannelUnavailable):
+                await channel.send(to, Outgoing(rendered=channel.render("hello"), key="k1"))
+        await channel.aclose()
+    assert "token_revoked" in str(told[0])
+
+
 async def test_a_token_of_another_kind_is_seen_at_once() -> None:
     async with SlackServer() as slack:
         context = slack_context(slack, ManualClock())
