@@ -27,6 +27,8 @@ REACHED: Places = {
     # It wrote down one by one what is one commit today.
     "assistant_received": (("batch", 1),),
     "gated": (("batch", 1), ("edited", 1)),
+    # It wrote down only that a card was sent.
+    "asked": (("approved", 1), ("batch", 1), ("unsure card", 1)),
     "call_started": (("shell", 1), ("edited", 1), ("batch", 2)),
     "batch_appended": (("approved", 1), ("batch", 1)),
 }
