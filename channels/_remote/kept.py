@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from channels._remote.http import Http
+from channels._remote.limits import LONGEST_QUIET_S
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
 
 WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
@@ -37,6 +38,7 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
 
     Raises:
         ChannelUnavailable: Every attempt to connect failed, or `http` was closed.
+        RateLimited: The platform asks for a long wait.
         ChannelUnauthorized: The platform refuses this account.
     """
     tries = 0
@@ -45,9 +47,10 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) 
         try:
             end = await hear()
         except ChannelUnavailable as error:
-            if http.closed.is_set() or isinstance(error, RateLimited):
+            asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+            if http.closed.is_set() or asked_s > LONGEST_QUIET_S:
                 raise  # a long wait must be visible: the channel is not up meanwhile
-            end = Ended(why=str(error))
+            end = Ended(why=str(error), wait_s=asked_s)
         is_steady = clock.monotonic() - began >= STEADY_S
         tries = 0 if end.was_up and is_steady else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):

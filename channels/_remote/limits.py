@@ -7,6 +7,8 @@ from zeroclaw import ChannelRejected, ChannelUnavailable, ZeroclawError
 
 LONGEST_WAIT_S = 24 * 3600.0
 """Longest wait accepted from a server; anything beyond a day is a fault of the server."""
+LONGEST_QUIET_S = 30.0
+"""Longest wait that a platform may ask for before it sends events, without the channel counting as down."""
 UNSTATED_WAIT_S = 1.0
 """Wait after a rate-limit refusal that states no time."""
 MARK_SLACK_S = 600.0

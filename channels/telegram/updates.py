@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Never
 
 from channels._remote.intake import admitted
+from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
 from channels.telegram.lookup import Numbers
@@ -24,9 +25,6 @@ from zeroclaw import Admission, Admit, ChannelLog, ChannelUnavailable, Clock, Ra
 
 AGAIN_S = 1.0
 """Seconds before refetching an update that could not be stored, and after an empty early poll."""
-
-LONGEST_QUIET_S = 30.0
-"""Longest wait that Telegram may ask for without the channel counting as down."""
 
 Fetch = Callable[[int | None], Awaitable[list[object]]]
 Take = Callable[[object], Awaitable[bool]]

@@ -13,7 +13,7 @@ from channels._remote.http import Http
 from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
 from channels._remote.kept import STEADY_S, WAITS_S, Ended, keep_connected
 from channels._remote.lanes import AGAIN_S, Lanes, patiently
-from channels._remote.limits import LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
+from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.settings import is_safe
 from tests.contract.loopback_harness import no_log
 from tests.fakes.house_parts import Facts
@@ -224,6 +224,24 @@ async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed(
         await clock.advance(sum(WAITS_S))
         assert str(await keeping) == "`chat`: the gateway can't be heard: odd"
     assert at == [0, 0, 1, 3, 7]
+
+
+async def test_a_short_wait_that_the_platform_asks_for_leaves_the_channel_sending() -> None:
+    """The adapter stays, so answers on their way go on; each refusal counts as a failure."""
+    clock, http = ManualClock(), Http("chat", "Chat")
+    at: list[float] = []
+
+    async def hear() -> Ended:
+        at.append(clock.monotonic())
+        raise RateLimited("`chat`: too many connections", retry_after_s=LONGEST_QUIET_S)
+
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
+        for _ in WAITS_S:
+            await clock.advance(LONGEST_QUIET_S)
+        error = await keeping
+    assert not isinstance(error, RateLimited)
+    assert at == [number * LONGEST_QUIET_S for number in range(len(WAITS_S))]
 
 
 @pytest.mark.parametrize("error", [RateLimited("later", retry_after_s=60), None])
