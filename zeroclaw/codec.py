@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.value import TAG, Value
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def decode(kind: type[T], body: bytes) -> T:
         body: The bytes that `encode` wrote.
 
     Raises:
-        StoreUnusable: The bytes are no such record; the text names the field.
+        RecordUnreadable: The bytes are no such record; the text names the field.
     """
     try:
         return cast("T", _reader(kind)(body))
@@ -57,7 +57,7 @@ def decode(kind: type[T], body: bytes) -> T:
         return _odd(kind, body)
     except (msgspec.MsgspecError, RecursionError) as error:  # RecursionError: nested too deep
         message = f"a stored record can't be read: {error}"
-        raise StoreUnusable(message) from error
+        raise RecordUnreadable(message) from error
 
 
 def _odd(kind: type[T], body: bytes) -> T:
@@ -66,7 +66,7 @@ def _odd(kind: type[T], body: bytes) -> T:
         return msgspec.convert(loaded, kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         message = f"a stored record can't be read: {error}"
-        raise StoreUnusable(message) from error
+        raise RecordUnreadable(message) from error
 
 
 @cache

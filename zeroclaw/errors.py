@@ -23,6 +23,7 @@
     │   ├── ChannelStopped
     │   ├── NoWayOut                  an unusable proxy or certificate file in the environment
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
+    │   │   └── RecordUnreadable      one record is damaged, the others are not
     │   └── PortInUse
     ├── ToolFailed                    the model: it reads the text and adapts
     │   ├── ToolArgumentsInvalid      .faults
@@ -200,6 +201,10 @@ class ChannelStopped(NeedsOperator):
 
 class StoreUnusable(NeedsOperator):
     """Raised when the store can't be opened or written; the text says what to do."""
+
+
+class RecordUnreadable(StoreUnusable):
+    """Raised when one stored record is damaged; what does not need it goes on."""
 
 
 class NoWayOut(NeedsOperator):

@@ -34,7 +34,7 @@ U = TypeVar("U")
 
 
 class Codec(Value, Generic[T]):
-    """How a table's values are encoded and decoded; decoding raises `StoreUnusable`."""
+    """How a table's values are encoded and decoded; decoding raises `RecordUnreadable`."""
 
     encode: Callable[[T], bytes]
     decode: Callable[[bytes], T]
@@ -214,7 +214,7 @@ class Table(Declaration, Generic[T]):
         """Return the value of a row, or of a write.
 
         Raises:
-            StoreUnusable: The body is not one of this table's.
+            RecordUnreadable: The body is not one of this table's.
         """
         return self.codec.decode(row.body)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
-from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
+from zeroclaw.errors import RecordUnreadable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.value import Value, field, replace
@@ -257,17 +257,17 @@ def decode(body: bytes) -> Action:
     """Return the action that `encode` wrote; does not parse or check long arguments.
 
     Raises:
-        StoreUnusable: The bytes are not a whole encoded action of this version.
+        RecordUnreadable: The bytes are not a whole encoded action of this version.
     """
     message = "a stored action can't be read: it is not an encoded action of this version"
     try:
         action = codec.decode(Action, body)
-    except StoreUnusable as error:
-        raise StoreUnusable(message) from error
+    except RecordUnreadable as error:
+        raise RecordUnreadable(message) from error
     # Decoding accepts what `encode` never writes: another order, a missing field, unsorted
     # resources.
     if normal_order(action.resources) != action.resources or encode(action) != body:
-        raise StoreUnusable(message)
+        raise RecordUnreadable(message)
     return action
 
 
@@ -285,7 +285,7 @@ def _from_row_body(body: bytes) -> Frozen:
     """Return what `_row_body` wrote; the last check compares the hash.
 
     Raises:
-        StoreUnusable: The body is not such a row.
+        RecordUnreadable: The body is not such a row.
     """
     kept, _, encoded = body.partition(b"\n")
     return Frozen(action=decode(encoded), hash=kept.decode(errors="replace"))

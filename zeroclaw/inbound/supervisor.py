@@ -7,10 +7,11 @@
 An exception of one channel does not affect the others: they go on, `status` shows it, and the
 operator is told on another channel, once for each time that it goes down.
 
-A poison message is an event that makes our own code fail; it blocks its channel only for a while. A
-platform redelivers an event that was not stored, and nothing after it, so one such event would
-silence a whole channel until an operator looks. After enough tries the event is dropped, and an
-operator is told. An unavailable store is not such a fault: it is waited for.
+A poison message is an event that makes our own code fail, or needs a stored record that is damaged;
+it blocks its channel only for a while. A platform redelivers an event that was not stored, and
+nothing after it, so one such event would silence a whole channel until an operator looks. After
+enough tries the event is dropped, and an operator is told. An unavailable store is not such a fault:
+it is waited for.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ from zeroclaw.errors import (
     ChannelUnavailable,
     ConfigError,
     RateLimited,
+    RecordUnreadable,
     ZeroclawError,
     first_of,
 )
@@ -75,21 +77,24 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
 
         Raises:
             ChannelUnavailable: A fault in the code; the event may be passed again.
-            ZeroclawError: As ingress raised it.
+            ZeroclawError: As ingress raised it; the same holds.
         """
         admission = await call(lambda: self.ingress(envelope))
         if not isinstance(admission, Raised):
             self._tries.pop(envelope.dedup, None)
             self.has_received = True
             return admission
-        if isinstance(admission.error, ZeroclawError):
-            raise admission.error
+        error, why = admission.error, admission.line
+        is_ours = isinstance(error, ZeroclawError)
+        if is_ours and not isinstance(error, RecordUnreadable):
+            raise error
         tries = self._tries.pop(envelope.dedup, 0) + 1
         if tries < TRIES:
             self._tries[envelope.dedup] = tries
-            message = f"a fault in the code: an event {admission.line}"
-            raise ChannelUnavailable(message) from admission.error
-        why = admission.line
+            if is_ours:
+                raise error
+            message = f"a fault in the code: an event {why}"
+            raise ChannelUnavailable(message) from error
         self.log("event_given_up", channel=self.channel, why=why, tries=tries, level="error")
         says = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=why)
         await self.tell_operators("", says)

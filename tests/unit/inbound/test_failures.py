@@ -10,10 +10,16 @@ from tests.fakes.house_parts import CAPABILITIES, Facts
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PersonSettings, RuntimeSettings
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Ignored, Said, Sender
-from zeroclaw.errors import ChannelRejected, ChannelUnavailable, ProviderRejected, StoreUnusable
+from zeroclaw.errors import (
+    ChannelRejected,
+    ChannelUnavailable,
+    ProviderRejected,
+    RecordUnreadable,
+    StoreUnusable,
+)
 from zeroclaw.inbound.operators import FIRST_WHILE_S, MOST_CAUSES
 from zeroclaw.inbound.supervisor import REMEMBERED, TRIES, PoisonMessages
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.text.language import Localized
 from zeroclaw.value import replace
 
@@ -245,6 +251,26 @@ async def test_a_store_that_is_away_is_waited_for_however_long() -> None:
         with pytest.raises(StoreUnusable):
             await rig.poison.admit(event("a"))
     assert rig.told == []
+
+
+async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world: World) -> None:
+    """Waiting does not mend it, and Telegram hands out nothing behind an update that it keeps."""
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        (row,) = await house.rows(RowKind.ADDRESS)
+        damaged = Put(kind=row.kind, key=row.key, body=b"{", conversation=row.conversation)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+    async with world.running() as house:
+        rig = Rig(lambda _key: None)
+        rig.poison.ingress = house.services.ingress.admit
+        said = house.envelope(Said(text="anybody?"), "ben")
+        for _ in range(TRIES - 1):
+            with pytest.raises(RecordUnreadable):
+                await rig.poison.admit(said)
+        assert await rig.poison.admit(said) == Ignored()
+        ((_, told),) = rig.told
+        assert "a stored record can't be read" in told
+        assert await rig.poison.admit(house.envelope(Said(text="hello"))) == Accepted()
 
 
 async def test_few_events_are_counted() -> None:
