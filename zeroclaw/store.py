@@ -7,13 +7,14 @@ in the tables they declare (`table.py`). Reads are small Protocols. The only way
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from types import coroutine
 from typing import Protocol, TypeVar
 
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import Conflict
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
@@ -322,6 +323,18 @@ async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
             await pace.step(len(row.body))
             yield row
         query = replace(query, after=page[-1].key)
+
+
+async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> list[T]:
+    """Return what `read` returns for each row of a query, without rows that it can't read.
+
+    So a damaged row is only a problem of its own conversation.
+    """
+    found: list[T] = []
+    async for row in scan(rows, query):
+        with suppress(StoreUnusable):
+            found.append(read(row))
+    return found
 
 
 class Logs(Protocol):

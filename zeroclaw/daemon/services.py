@@ -112,8 +112,7 @@ class Services:
         )
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
-        self._numbers = Numbers(store)
-        self.requests = Approvals(context, self._numbers)
+        self.requests = Approvals(context, Numbers(store))
         self.open_requests = OpenRequests(context, self.requests, self.notices, self.channels.news)
         self.outbox = Outbox(
             store=store,
@@ -161,7 +160,7 @@ class Services:
             predecessor=self.conversations.predecessor,
             debounce=Debounce(context, self.reassembly.left_s),
         )
-        self.strangers = Strangers(context, self._numbers, self.operators.readers)
+        self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
         self.revocation = Revocation(context, group, self.channels.news)

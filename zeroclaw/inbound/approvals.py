@@ -13,8 +13,16 @@ from functools import partial
 
 from zeroclaw.conversation.inbox import Answer
 from zeroclaw.conversation.numbers import Numbers
-from zeroclaw.delivery.rows import Settle, outbox_row
-from zeroclaw.envelope import Address, Choice, MessageRef, Pressed, Principal, is_off_the_record
+from zeroclaw.delivery.rows import ApprovalCard, Settle, outbox_row
+from zeroclaw.envelope import (
+    Address,
+    Choice,
+    MessageRef,
+    Pressed,
+    Principal,
+    Reader,
+    is_off_the_record,
+)
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import ACTIONS
@@ -30,7 +38,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, replace
 
 GRANTS = "grants"
 """The scope in which grants are numbered, like calls in an approver's chat; no chat has this key."""
@@ -62,7 +70,7 @@ class Approvals(Struct, eq=False):
     """Plans the effects of answers; ingress commits them.
 
     Attributes:
-        numbers: Numbers grants.
+        numbers: The daemon's, because calls and strangers share chats; it also numbers grants.
     """
 
     context: InboundContext
@@ -279,6 +287,33 @@ class Approvals(Struct, eq=False):
         return (to_put(grant), counter)
 
     # --- cards ---------------------------------------------------------------------------------
+
+    async def put_to(
+        self, readers: tuple[Reader, ...], one: Stranger, whose: str, *, expect: int, code: str = ""
+    ) -> tuple[Write, ...]:
+        """Return the writes that put the question about a stranger to operators.
+
+        Args:
+            readers: The operators' chats that have no card of it.
+            one: The question.
+            whose: As for `Numbers.take`.
+            expect: The version of its row; 0 for a new one.
+            code: The stranger's code; empty if only its hash is known any more.
+        """
+        (asked,), counters = await self.numbers.give((one,), readers, whose)
+        cards = tuple(
+            outbox_row(
+                self.context.ids.ulid(),
+                ApprovalCard(
+                    address=reader.address,
+                    card=pairing.card_of(asked, reader.address.key(), code),
+                    approvals=(one.id,),
+                ),
+            )
+            for reader in readers
+        )
+        known = replace(asked, messages=(*asked.messages, *(card.key for card in cards)))
+        return (pairing.to_put(known, expect=expect), *counters, *cards)
 
     async def settled(self, one: Request, refs: Iterable[MessageRef]) -> tuple[Put, ...]:
         """Return the writes that show on these cards how a request ended."""

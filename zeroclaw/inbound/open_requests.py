@@ -30,10 +30,9 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.inbound.revocation import readable
-from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, readable, scan
 from zeroclaw.text import catalogue
-from zeroclaw.value import Struct, field, replace
+from zeroclaw.value import Struct, field
 
 LOOK_AGAIN_S = 60.0
 """Seconds until an open call is looked at again; a policy names hours, so a minute is soon enough."""
@@ -64,8 +63,8 @@ class OpenRequests(Struct, eq=False):
     async def resume(self) -> None:
         """End the calls' requests that expired while no daemon ran; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
-        found = [row async for row in scan(store, APPROVALS.where(state="pending", due_before=now))]
-        for one in readable(found, APPROVALS.of):
+        expired = APPROVALS.where(state="pending", due_before=now)
+        for one in await readable(store, expired, APPROVALS.of):
             await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
 
     async def _ended(self, key: str, reads: Reads) -> Plan:
@@ -92,19 +91,16 @@ class OpenRequests(Struct, eq=False):
     async def _look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
         store, cards = self.context.store, dict[str, list[Approval]]()
-        found = [row async for row in scan(store, APPROVALS.where(state="pending"))]
-        for call in readable(found, APPROVALS.of):
+        for call in await readable(store, APPROVALS.where(state="pending"), APPROVALS.of):
             cards.setdefault(call.card, []).append(call)
         self._reminded &= cards.keys()
         waits = [LOOK_AGAIN_S if cards else None]
         for card, calls in cards.items():
             keys = [one.id for one in sorted(calls, key=lambda one: one.order)]
-            waits.append(await self._done(partial(self._shown, keys), DurablePoint.ASKED))
-            if card not in self._reminded:
-                left_s = await self._done(partial(self._reminder, keys), DurablePoint.HOUSEKEEPING)
-                waits.append(left_s)
-                if left_s is None:
-                    self._reminded.add(card)
+            wait_s = await self._done(partial(self._card, keys), DurablePoint.ASKED)
+            waits.append(wait_s)
+            if wait_s is None:
+                self._reminded.add(card)
         async for row in scan(store, STRANGERS.where()):
             looked = partial(self._stranger, row.key)
             waits.append(await self._done(looked, DurablePoint.HOUSEKEEPING))
@@ -130,8 +126,8 @@ class OpenRequests(Struct, eq=False):
 
     # --- calls ---------------------------------------------------------------------------------
 
-    async def _shown(self, keys: Iterable[str], reads: Reads) -> Look:
-        """Show a batch's open calls in the chats that have no card of them."""
+    async def _card(self, keys: Iterable[str], reads: Reads) -> Look:
+        """Show a batch's open calls in the chats that have no card of them, else remind of it."""
         found = [await APPROVALS.read(reads, key) for key in keys]
         versions = {one.id: version for one, version in found if one is not None and one.is_open}
         asked = tuple(self.context.in_force(one) for one, _ in found if one and one.id in versions)
@@ -152,7 +148,7 @@ class OpenRequests(Struct, eq=False):
             if not approvals.number_of(first, one.address.key())
         )
         if not readers:
-            return NOTHING, None
+            return self._reminder(asked)
         numbered, counters = await self.requests.numbers.give(asked, readers, here)
         places = {one.address.key(): one.address for one in readers}
         ids = tuple(one.id for one in numbered)
@@ -167,7 +163,7 @@ class OpenRequests(Struct, eq=False):
             *(outbox_row(self.context.ids.ulid(), card, here) for card in cards),
             *(() if is_told else (self._waiting(numbered, turn),)),
         )
-        return Plan(conversation=here, writes=writes), None
+        return Plan(conversation=here, writes=writes), 0.0  # a reminder may be due
 
     def _waiting(self, asked: tuple[Approval, ...], turn: TurnRow) -> Put:
         """Return the note that tells the chat of a turn whom it waits for."""
@@ -177,33 +173,31 @@ class OpenRequests(Struct, eq=False):
         text = catalogue.WAITING_FOR.to(language, who=who, tools=tools)
         return self.context.note(text, turn.address, asked[0].conversation, language=language)
 
-    async def _reminder(self, keys: Iterable[str], reads: Reads) -> Look:
+    def _reminder(self, asked: tuple[Approval, ...]) -> Look:
         """Remind of a card if it is time; one that no chat has by then needs no reminder."""
-        rows = [await reads.get(RowKind.APPROVAL, key) for key in keys]
-        open_ = [APPROVALS.of(row) for row in rows if row and row.state == "pending"]
         settings, now = self.context.settings.config.approvals, self.context.clock.now()
         lead_s = settings.timeout_s * settings.remind_share
-        if not open_ or lead_s < LEAST_S:
+        if asked[0].card in self._reminded or lead_s < LEAST_S:
             return NOTHING, None
-        deadline = min(one.deadline_at for one in open_)
+        deadline = min(one.deadline_at for one in asked)
         left_s = (deadline - now).total_seconds()
         if left_s > lead_s:
             return NOTHING, left_s - lead_s
-        notes = self._notes(open_, left_s)
+        notes = self._notes(asked, left_s)
         if left_s <= 0 or not notes:
             return NOTHING, None
-        told = tuple(f"reminded/{one.id}" for one in open_)
+        told = tuple(f"reminded/{one.id}" for one in asked)
         claim = Claim(keys=told, until=deadline + CLAIM_KEPT)
         return Plan(conversation=None, writes=(claim, *notes)), None
 
-    def _notes(self, open_: list[Approval], left_s: float) -> tuple[Put, ...]:
+    def _notes(self, asked: tuple[Approval, ...], left_s: float) -> tuple[Put, ...]:
         """Return a reminder for each approver who has the card."""
-        places = {ref.address.key(): ref.address for one in open_ for ref in one.refs}
+        places = {ref.address.key(): ref.address for one in asked for ref in one.refs}
         return tuple(
             self.context.note(
                 catalogue.ABOUT_TO_EXPIRE.to(
-                    approvals.language_in(open_[0], place),
-                    calls=", ".join(_named(one, place) for one in open_),
+                    approvals.language_in(asked[0], place),
+                    calls=", ".join(_named(one, place) for one in asked),
                     left=span(left_s),
                 ),
                 address,
@@ -241,21 +235,8 @@ class OpenRequests(Struct, eq=False):
         if not readers or self.context.people.identified(f"{one.channel}:{one.sender}"):
             return NOTHING  # or they have been let in without an answer
         # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
-        (asked,), counters = await self.requests.numbers.give((one,), readers, one.id)
-        cards = tuple(
-            outbox_row(
-                self.context.ids.ulid(),
-                ApprovalCard(
-                    address=reader.address,
-                    card=pairing.card_of(asked, reader.address.key()),
-                    approvals=(one.id,),
-                ),
-            )
-            for reader in readers
-        )
-        known = replace(asked, messages=(*one.messages, *(card.key for card in cards)))
-        put = pairing.to_put(known, expect=version)
-        return Plan(conversation=None, writes=(put, *counters, *cards))
+        writes = await self.requests.put_to(readers, one, one.id, expect=version)
+        return Plan(conversation=None, writes=writes)
 
 
 def _named(one: Approval, place: str) -> str:

@@ -8,24 +8,20 @@ nothing running.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TypeVar
 
 from zeroclaw.conversation.inbox import INBOX, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.errors import Conflict
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import CONFIGURATION
 from zeroclaw.inbound.pairing import CONSOLE
-from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
+from zeroclaw.store import Commit, DurablePoint, Write, readable
 from zeroclaw.value import Struct, replace
-
-T = TypeVar("T")
 
 
 class Revocation(Struct, eq=False):
@@ -59,9 +55,10 @@ class Revocation(Struct, eq=False):
         await self._stop()
 
     async def _end_grants(self) -> None:
-        found = [row async for row in scan(self.context.store, GRANTS.where())]
         out_by = self.context.people.id_excluded_by
-        for one, version in readable(found, lambda row: (GRANTS.of(row), row.version)):
+        for one, version in await readable(
+            self.context.store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version)
+        ):
             by = out_by(one.holder) or out_by(one.granter)
             granter = self.context.people.identified(one.granter_sender)
             # What a statement takes from them may be theirs again in an hour; the gate asks meanwhile.
@@ -76,8 +73,10 @@ class Revocation(Struct, eq=False):
 
     async def _withdraw(self) -> bool:
         """End queued items; False if one was taken meanwhile."""
-        found = [row async for row in scan(self.context.store, INBOX.where(state="queued"))]
-        for row, item in readable(found, lambda row: (row, INBOX.of(row))):
+        queued = INBOX.where(state="queued")
+        for row, item in await readable(
+            self.context.store, queued, lambda row: (row, INBOX.of(row))
+        ):
             if self.context.people.excluded_by(item.principal):
                 ended = item_put(item, "stopped", expect=row.version)
                 try:
@@ -87,8 +86,8 @@ class Revocation(Struct, eq=False):
         return True
 
     async def _stop(self) -> None:
-        found = [row async for row in scan(self.context.store, TURNS.where(state="open"))]
-        for item in readable(found, lambda row: TURNS.of(row).item):
+        running = TURNS.where(state="open")
+        for item in await readable(self.context.store, running, lambda row: TURNS.of(row).item):
             if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
                 operator = _operator(address, by)
@@ -100,16 +99,6 @@ class Revocation(Struct, eq=False):
         point = DurablePoint.ADMITTED
         await self.context.store.commit(Commit(point=point, conversation=here, writes=writes))
         self.context.announce(Plan(conversation=here, wake=(here,)))
-
-
-def readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
-    """Yield the contents of rows; a damaged row is only a problem of its own conversation."""
-    for row in rows:
-        try:
-            found = read(row)
-        except StoreUnusable:
-            continue
-        yield found
 
 
 def _operator(address: Address, display: str) -> Principal:

@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from zeroclaw.conversation.numbers import Numbers
-from zeroclaw.delivery.rows import ApprovalCard, Text, outbox_row
+from zeroclaw.delivery.rows import Text, outbox_row
 from zeroclaw.envelope import (
     ApprovalId,
     Command,
@@ -23,7 +22,7 @@ from zeroclaw.envelope import (
     chosen_name,
 )
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.approvals import let_in
+from zeroclaw.inbound.approvals import Approvals, let_in
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
@@ -39,13 +38,13 @@ class Strangers(Struct, eq=False):
     """Plans a stranger's event; one for the whole daemon.
 
     Attributes:
-        numbers: The daemon's, because these questions share chats with approvals.
+        requests: Puts a question to operators.
         operators: Returns where a question is sent.
         claim: The printed code, while one is open.
     """
 
     context: InboundContext
-    numbers: Numbers
+    requests: Approvals
     operators: Callable[[], tuple[Reader, ...]]
     claim: Claim | None = None
     _printed: str = ""
@@ -153,8 +152,10 @@ class Strangers(Struct, eq=False):
         if holds_s is None or not may:
             return None
         code, salt = self._code(), self.context.ids.token()
-        readers = self.operators()
-        keys = tuple(self.context.ids.ulid() for _ in (address, *readers))
+        # Their language is not known yet.
+        told = pairing.code_message(code, holds_s, self.context.people.language)
+        # Quiet, because a stranger who can't be reached needs no operator.
+        text = outbox_row(self.context.ids.ulid(), Text(address=address, text=told, quiet=True))
         asked = Stranger(
             id=ApprovalId(self.context.ids.token()),
             channel=address.channel,
@@ -165,24 +166,12 @@ class Strangers(Struct, eq=False):
             code_hash=pairing.hash_of(code, salt),
             asked_at=now,
             deadline_at=now + timedelta(seconds=holds_s),
-            messages=keys,
+            messages=(text.key,),
         )
-        (one,), counters = await self.numbers.give((asked,), readers, COUNTS_FOR)
-        # Their language is not known yet.
-        told = pairing.code_message(code, holds_s, self.context.people.language)
-        writes: list[Write] = [
-            pairing.to_put(one, expect=0),
-            *counters,
-            # Quiet, because a stranger who can't be reached needs no operator.
-            outbox_row(keys[0], Text(address=address, text=told, quiet=True)),
-        ]
-        for key, reader in zip(keys[1:], readers, strict=True):
-            place = reader.address
-            card = pairing.card_of(one, place.key(), code)
-            writes.append(
-                outbox_row(key, ApprovalCard(address=place, card=card, approvals=(one.id,)))
-            )
-        return Plan(conversation=None, writes=tuple(writes))
+        writes = await self.requests.put_to(
+            self.operators(), asked, COUNTS_FOR, expect=0, code=code
+        )
+        return Plan(conversation=None, writes=(text, *writes))
 
     def _holds_s(self, channel: str) -> float | None:
         """Return how many seconds a channel's codes last, None if strangers get none there now."""
