@@ -29,7 +29,7 @@ from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, 
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
-from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS, WITH_BLOBS
+from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_PERSONS, WITH_BLOBS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -63,7 +63,7 @@ AGAIN_S = 60.0
 _BATCH = 100
 _LAST = (APPROVALS, TURNS, INBOX, CONVERSATIONS)
 """Deleted last, in this order: after a restart, an unfinished erasure finds the rest through these."""
-_ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
+_FIRST = tuple(table for table in OF_CONVERSATIONS if table not in _LAST)
 States = tuple[tuple[Declaration, str], ...]
 RUNNING: States = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
@@ -178,40 +178,15 @@ class Erasure:
 
     async def _delete_conversation(self, here: ConversationId) -> None:
         """Remove what is left of a conversation in which nothing is in progress."""
-        # What is off the record leaves memory with the conversation's row.
-        digests = frozenset[str]() if is_off_the_record(here) else await self._digests(here)
-        for table in OF_CONVERSATIONS:
-            if table.kind not in _ERASED_AT:
-                await self._remove(table.where(conversation=here))
+        for table in _FIRST:
+            await self._remove(table.where(conversation=here))
         newest = await self._store.last(LogKind.JOURNAL, here)
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
-        await self._drop(digests)
         for table in _LAST:
             await self._remove(table.where(conversation=here))
         self._leases.mark_lost(here)
-
-    async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
-        """Return the blobs that rows of a conversation refer to; of all conversations if None."""
-        return frozenset(
-            [
-                digest
-                for table, blobs in WITH_BLOBS
-                async for row in scan(self._store, table.where(conversation=here))
-                for digest in blobs(row)
-            ]
-        )
-
-    async def _drop(self, digests: frozenset[str]) -> None:
-        """Remove those blobs that no row refers to any more."""
-        if not digests:
-            return
-        since = self._clock.now() + timedelta(microseconds=1)
-        for digest in digests - await self._digests():
-            # `put_before` spares a blob that another writer is storing again, and refers to only
-            # later.
-            await self._commit(DropBlob(digest=digest, put_before=since))
 
     # --- conversations off the record ------------------------------------------------------------
 
@@ -338,19 +313,17 @@ class Erasure:
                 if APPROVALS.of(row).requester.id == request.person
             ]
         )
-        # Titles and group notes mix everybody's words; they are made again from what stays.
-        await self._remove(TITLES.where(conversation=here))
-        await self._remove(NOTES.where(conversation=here), is_of_a_group)
-        digests = await self._digests(here)
-        for table, whose in sorted(OF_WRITERS, key=lambda pair: _ERASED_AT.get(pair[0].kind, -1)):
 
-            def is_theirs(row: Row, whose: Callable[[Row], Whose] = whose) -> bool:
-                its = whose(row)
-                is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
-                return is_of_turn or its.person == request.person
+        def is_theirs(table: Declaration, row: Row) -> bool:
+            # Titles and group notes mix everybody's words; they are made again from what stays.
+            if table is TITLES or (table is NOTES and is_of_a_group(row)):
+                return True
+            its = Whose() if table.whose is None else table.whose(row)
+            is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
+            return is_of_turn or its.person == request.person
 
-            await self._remove(table.where(conversation=here), is_theirs)
-        await self._drop(digests)
+        for table in (*_FIRST, *_LAST):
+            await self._remove(table.where(conversation=here), partial(is_theirs, table))
         return True
 
     async def _are_cards_settled(self, here: ConversationId) -> bool:
@@ -450,12 +423,31 @@ class Erasure:
         return False
 
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> int:
-        """Remove rows; returns how many."""
+        """Remove rows, and the blobs that only they refer to; return the number of rows."""
         found = [row async for row in scan(self._store, query) if is_meant(row)]
         for start in range(0, len(found), _BATCH):
             batch = found[start : start + _BATCH]
-            await self._commit(*(Delete(kind=row.kind, key=row.key) for row in batch))
+            gone = (Delete(kind=row.kind, key=row.key) for row in batch)
+            await self._commit(*gone, *await self._drops(batch))
         return len(found)
+
+    async def _drops(self, going: list[Row]) -> list[DropBlob]:
+        """Return the writes that remove the blobs to which no row but these refers."""
+        # Spares a blob that another writer is storing again, and refers to only later.
+        since = self._clock.now() + timedelta(microseconds=1)
+        keys = {(row.kind, row.key) for row in going}
+        digests = {
+            digest
+            for table, blobs in WITH_BLOBS
+            for row in going
+            if row.kind is table.kind
+            for digest in blobs(row)
+        }
+        for table, blobs in WITH_BLOBS if digests else ():
+            async for row in scan(self._store, table.where()):
+                if (row.kind, row.key) not in keys:
+                    digests.difference_update(blobs(row))
+        return [DropBlob(digest=digest, put_before=since) for digest in sorted(digests)]
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))

@@ -10,7 +10,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.retention.test_erase import forget
+from tests.unit.retention.test_erase import code_of, cut_off_everywhere, forget
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.delivery import rows
@@ -19,7 +19,7 @@ from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import horizons, may_go
-from zeroclaw.store import Query, Row, RowKind
+from zeroclaw.store import DurablePoint, Query, Row, RowKind
 from zeroclaw.tools import files
 from zeroclaw.value import replace
 
@@ -64,6 +64,25 @@ async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None
         assert await digests(world) == [ben]
         assert await world.store.blob(ada) is None
         assert await world.store.blob(ben) == b"of ben"
+
+
+@pytest.mark.parametrize("room", ["", "garden"])
+async def test_their_bytes_go_wherever_a_wish_is_cut_off(world: World, room: str) -> None:
+    """They are known by the rows of files, which go after them; others keep what they share."""
+    async with world.running() as house:
+        await send(house, "own.txt", b"only mine", room=room)
+        await send(house, "both.txt", b"of both", room=room)
+        await send(house, "both.txt", b"of both", "ben", room=room)
+        own, both, _ = await digests(world)
+        await house.advance(1)
+        await house.say("/forget")
+        code = code_of(house.texts()[-1])
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        await house.say(f"/forget {code}")
+    await cut_off_everywhere(world)
+    assert await digests(world) == [both]
+    assert await world.store.blob(own) is None
+    assert await world.store.blob(both) == b"of both"
 
 
 async def test_a_file_that_is_on_its_way_does_not_come_back(world: World) -> None:
