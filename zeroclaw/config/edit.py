@@ -20,6 +20,8 @@ from zeroclaw.json_fields import is_array, is_object
 
 Keys = tuple[str, ...]
 
+_MOST_PARTS = 50
+"""Parts of a key path: far more than any key has, and far fewer than end Python's recursion."""
 _ENTRY = re.compile(r"\[(\d+)\](?=[.\[]|$)")
 
 
@@ -38,7 +40,7 @@ def keys_of(dotted: str) -> Keys:
     while is_object(table) and len(table) == 1:
         ((name, table),) = table.items()
         found.append(name)
-    if table != 0 or not found:
+    if table != 0 or not 0 < len(found) <= _MOST_PARTS:
         fault = f"`{' '.join(dotted.split())}` is no key path; write one such as `provider.model`"
         raise ConfigError((fault,))
     return tuple(found)

@@ -243,6 +243,8 @@ def test_entries_of_lists_can_be_changed() -> None:
     assert set_key(text, "people[0].name", "anna") == after  # as a fault names it
     assert set_key('a = ["x", "y"]\n', "a.1", "z") == 'a = ["x", "z"]\n'
     assert set_key("", 'a."b[0]"', "z") == '[a]\n"b[0]" = "z"\n'
+    with pytest.raises(ConfigError, match="is no key path"):  # deeper than Python recurses
+        set_key("", "a." * 3000 + "a", "z")
     with pytest.raises(ConfigError, match="there is no `2`"):
         set_key(text, "people.2.name", "eve")
 
