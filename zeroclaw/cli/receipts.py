@@ -17,7 +17,7 @@ _NAME = re.compile(r"[\w.-]+", re.ASCII)
 _WORDS = {
     "valid": "valid",
     "earlier": "valid, from an earlier run",
-    "removed": "valid according to the audit; the result itself is no longer stored",
+    "removed": "valid according to the audit; the result itself can't be read any more",
 }
 
 
@@ -53,9 +53,7 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
 def line(one: Mapping[str, object]) -> str:
     """Return a verdict as a line for a person."""
     if one["verdict"] == "unchecked":
-        return (
-            f"{one['token']}: can't be checked: no result of it is stored, and the audit is damaged"
-        )
+        return f"{one['token']}: can't be checked: the audit or a conversation is damaged"
     if (words := _WORDS.get(str(one["verdict"]))) is None:
         return f"{one['token']}: FALSE: nobody here issued it for what is stored"
     tool = str(one["tool"])
@@ -73,7 +71,10 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
         StoreUnusable: No daemon runs, and the store can't be opened.
     """
     from zeroclaw.cli.client import ask_if_running
+    from zeroclaw.gate.receipt import find_tokens
 
+    # The daemon gets no more than it needs: a whole text may be longer than a line of the socket.
+    text = " ".join(find_tokens(text))
     if (told := await ask_if_running(place, "receipts", Receipts, text=text)) is not None:
         return told.receipts
     from zeroclaw.gate.receipt_keys import kept_keys

@@ -29,6 +29,8 @@ from zeroclaw.mount import LineStream
 
 FILE = "control.sock"
 LONGEST_LINE = 1024 * 1024
+LONGEST_ANSWER = 64 * LONGEST_LINE
+"""The daemon is trusted with more than its clients: it may answer with thousands of faults."""
 MOST_CONNECTIONS = 64
 ANSWER_S = 60.0
 """Seconds that a command waits; only a reload and a check of very many receipts may take longer."""
@@ -189,7 +191,7 @@ async def connect(directory: Path) -> Lines:
         Unreachable: It serves another user, or this one can't look.
     """
     try:
-        reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_LINE)
+        reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_ANSWER)
     except PermissionError as error:
         message = f"`{directory}` is another user's; try again as that user"
         raise Unreachable(message) from error

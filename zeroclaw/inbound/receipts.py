@@ -23,32 +23,48 @@ class Receipts(Struct, eq=False):
     async def verify(self, text: str) -> list[dict[str, object]]:
         """Return a verdict for each receipt of a text, in order, as plain JSON."""
         tokens = receipt.find_tokens(text)
-        issued = await self._issued(frozenset(tokens))
-        removed = await self._removed(frozenset(tokens) - set(issued))
+        issued, damaged = await self._issued(frozenset(tokens))
+        removed = await self._removed(frozenset(tokens) - set(issued), damaged=damaged)
         return [_as_json(token, issued.get(token), removed) for token in tokens]
 
-    async def _issued(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
-        """Return the receipts found in journals; None for one whose result does not match."""
+    async def _issued(
+        self, tokens: frozenset[str]
+    ) -> tuple[dict[str, CheckedReceipt | None], bool]:
+        """Return the receipts found in journals, and whether a journal is damaged.
+
+        A receipt is None if its result does not match.
+        """
         found: dict[str, CheckedReceipt | None] = {}
+        damaged = False
         for stream in await self.store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
-            history = await read_history(self.store, stream, whole=True)
-            mine = [one for one in history.receipts if one.token in tokens]
-            sought = frozenset(one.token for one in mine)
-            results = signed_results(history.messages, sought)
-            for one in mine:
-                found[one.token] = await verdict_of(
-                    self.store, self.keys, ConversationId(stream), one, results
-                )
-        return found
+            try:
+                found |= await self._issued_in(ConversationId(stream), tokens)
+            except StoreUnusable:
+                damaged = True
+        return found, damaged
 
-    async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
-        """Return the receipts whose results were removed, according to an intact audit chain.
+    async def _issued_in(
+        self, conversation: ConversationId, tokens: frozenset[str]
+    ) -> dict[str, CheckedReceipt | None]:
+        history = await read_history(self.store, conversation, whole=True)
+        mine = [one for one in history.receipts if one.token in tokens]
+        sought = frozenset(one.token for one in mine)
+        results = signed_results(history.messages, sought)
+        return {
+            one.token: await verdict_of(self.store, self.keys, conversation, one, results)
+            for one in mine
+        }
 
-        None for one that a damaged chain has, or may have.
+    async def _removed(
+        self, tokens: frozenset[str], *, damaged: bool
+    ) -> dict[str, CheckedReceipt | None]:
+        """Return the receipts whose results can't be read, according to an intact audit chain.
+
+        None for one that a damaged chain or journal has, or may have.
         """
-        found: dict[str, CheckedReceipt | None] = {}
+        found: dict[str, CheckedReceipt | None] = dict.fromkeys(tokens if damaged else ())
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
             if stream == STREAM:  # the daemon's own has none
                 continue

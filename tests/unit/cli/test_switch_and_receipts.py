@@ -177,7 +177,7 @@ async def test_a_running_daemon_is_told(
         ),
         (
             {**VALID, "verdict": "removed"},
-            "valid according to the audit; the result itself is no longer stored; shell, ok, "
+            "valid according to the audit; the result itself can't be read any more; shell, ok, "
             "2026-01-01T12:00:00+00:00",
             0,
         ),
@@ -188,7 +188,7 @@ async def test_a_running_daemon_is_told(
         ),
         (
             {"token": TOKEN, "verdict": "unchecked"},
-            "can't be checked: no result of it is stored, and the audit is damaged",
+            "can't be checked: the audit or a conversation is damaged",
             1,
         ),
     ],
@@ -196,13 +196,14 @@ async def test_a_running_daemon_is_told(
 async def test_a_receipt_is_told_true_from_false(
     tmp_path: Path, shown: Line, verdict: str, code: int
 ) -> None:
-    """P7; a false one is a failure."""
+    """P7; a false one is a failure. A text may be longer than the daemon takes."""
+    text = f"{'see ' * 500_000}{TOKEN}\n"
     async with daemon(tmp_path, "receipts", {"receipts": [shown]}) as asked:
         done = await asyncio.to_thread(
-            run, "receipts", "verify", "-", "--data-dir", str(tmp_path), typed=f"see {TOKEN}\n"
+            run, "receipts", "verify", "-", "--data-dir", str(tmp_path), typed=text
         )
     assert done == (code, f"{TOKEN}: {verdict}\n", "")
-    assert asked == [{"call": "receipts", "text": f"see {TOKEN}\n"}]
+    assert asked == [{"call": "receipts", "text": TOKEN}]
     assert line(shown) == f"{TOKEN}: {verdict}"
 
 

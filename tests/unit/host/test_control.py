@@ -65,6 +65,18 @@ async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
         }
 
 
+async def test_a_long_answer_arrives(tmp_path: Path) -> None:
+    """As of a reload of a file with thousands of faults (P10)."""
+
+    async def say_much(_line: Line) -> Line:
+        return {"said": "x" * 2 * LONGEST_LINE}
+
+    control = control_in(tmp_path)
+    control.call("much", say_much)
+    async with serving(control):
+        assert await request(tmp_path, {"call": "much"}) == await say_much({})
+
+
 async def test_an_error_of_ours_is_answered_in_one_line(tmp_path: Path) -> None:
     async def refuse(line: Line) -> Line:
         message = "not today"

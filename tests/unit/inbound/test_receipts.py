@@ -229,6 +229,21 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
     ]
 
 
+async def test_a_journal_that_can_not_be_read_ends_no_check(world: World) -> None:
+    """What is in it is known from the audit; what nothing knows might be in it (P7, P10)."""
+    world.model.will(LOOK, says("seen"), LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [there] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        [stream] = await world.store.streams(LogKind.JOURNAL)
+        await house.say("look again", "ben")
+        [here] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
+        append = Append(log=LogKind.JOURNAL, stream=stream, body=b"damaged")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(append,)))
+        found = await house.services.receipts.verify(f"{there} {here} {FORGED}")
+    assert [one["verdict"] for one in found] == ["removed", "valid", "unchecked"]
+
+
 async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
     """The audit of the conversation knows it; read once, and a made-up one stays false (P7, K27)."""
     world.model.will(LOOK)
