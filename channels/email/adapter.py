@@ -33,7 +33,6 @@ from zeroclaw import (
     ChannelContext,
     ChannelRejected,
     ChannelStopped,
-    ChannelUnauthorized,
     ChannelUnavailable,
     Ignored,
     MessageRef,
@@ -44,7 +43,6 @@ from zeroclaw import (
     Pressed,
     Recent,
     Rendered,
-    Sentence,
     ZeroclawError,
     replace,
 )
@@ -60,12 +58,6 @@ MOST_REMEMBERED = 500
 """Threads whose parent mail is remembered for an answer; used codes of cards; and sent mails."""
 MOST_KNOWN = 20
 """The bot's last texts in a thread that a mail is compared with, in case it repeats them."""
-
-TOLD_AFTER = 3
-"""Refused logins in a row before operators are told; servers refuse good ones at times."""
-LOGIN_REFUSED = Sentence(
-    en="{why}. My answers wait until it does.", de="{why}. Meine Antworten warten so lange."
-)
 
 
 class EmailChannel:
@@ -91,7 +83,6 @@ class EmailChannel:
         self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
         self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
         self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
-        self._refused = 0
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(directory, "answered")
@@ -348,16 +339,8 @@ class EmailChannel:
             return render.mail(words(), parent, account, message_id=id_, to=to.chat, at=at)
 
         if id_ not in self._sent:
-            raw = await asyncio.to_thread(mail)
-            try:
-                await self._sender.send(raw, to.chat)
-            except ChannelUnauthorized as error:
-                # The supervisor tells of the mailbox's login alone.
-                self._refused += 1
-                if self._refused == TOLD_AFTER:
-                    await self._context.tell(LOGIN_REFUSED.about(why=str(error)))
-                raise
-            self._refused, self._sent[id_] = 0, True
+            await self._sender.send(await asyncio.to_thread(mail), to.chat)
+            self._sent[id_] = True
         return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:

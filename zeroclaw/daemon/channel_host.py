@@ -62,6 +62,7 @@ class ChannelHost:
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
+        up = partial(self._up, supervisor)
         # No await from here on: a channel that fails at once is reported on those that follow.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
@@ -85,7 +86,7 @@ class ChannelHost:
                 tell=notices.tell,
             )
             self._group.create_task(
-                supervisor.keep(part.name, self._maker(part, context), self._up, self._ready),
+                supervisor.keep(part.name, self._maker(part, context), up, self._ready),
                 name=f"channel {part.name}",
             )
 
@@ -149,7 +150,7 @@ class ChannelHost:
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
         return lambda: self._foundation.openers.channel(part.make(context))
 
-    def _up(self, channel: Channel) -> None:
+    def _up(self, supervisor: Supervisor, channel: Channel) -> None:
         self.news.set()
         if (account := self.accounts.get(channel.name)) is not None:
             account.swap_channel(channel)
@@ -161,13 +162,12 @@ class ChannelHost:
             call_timeout_s=self._foundation.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
             screen=partial(screen_shown, redactor=self._foundation.start.checked.redactor),
+            note_refused=partial(supervisor.note_refused, channel.name),
         )
 
     def _ready(self, name: str) -> None:
         self.news.set()
-        outage = self.accounts[name].outage
-        outage.begin()  # receiving was interrupted, so sending may have failed too
-        outage.end()
+        self.accounts[name].retry_now()
 
 
 def _directory(data: Path, channel: str) -> Path:

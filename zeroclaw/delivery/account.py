@@ -63,6 +63,9 @@ AT_ONCE_CHARS = 4096
 MARKUP, MARKUP_CHARS = "\n![]&*_`<#-=>|~", 10
 """Signs that each count as `MARKUP_CHARS` characters: a Markdown parser takes 28 us for a list item
 and 0.02 us for a letter, and for an open bracket it scans all brackets that follow."""
+REFUSED_S = (1.0, 120.0, 300.0, 900.0)
+"""Seconds without a call after the first, second … refusal of the credentials in a row. One may be a
+mistake; but some mail servers lock an account, or bar a machine, that is refused too often."""
 FETCHES_AT_ONCE = 4
 """Files that one account downloads at the same time; all of them are held in memory."""
 
@@ -150,6 +153,7 @@ class Account:
         call_timeout_s: float,
         calls_at_once: int,
         screen: Screen,
+        note_refused: Callable[[str, int], Awaitable[None]],
     ) -> None:
         """Start pacing.
 
@@ -160,8 +164,12 @@ class Account:
             call_timeout_s: How long one call may take; after that its outcome is unknown.
             calls_at_once: How many calls may be under way; further calls wait for one to end.
             screen: Checks every text after it was rendered.
+            note_refused: Called with the reason when the platform has refused the credentials, and
+                with how often in a row; with 0 once it has answered again.
         """
         self._screen = screen
+        self._note_refused = note_refused
+        self._refusals, self._refused_until = 0, clock.monotonic()
         self.outage = Outage()
         self._clock = clock
         self._group = group
@@ -183,6 +191,12 @@ class Account:
         """Continue with another adapter of the channel."""
         self._take(channel)
         self._pacing = replace(self._pacing, limits=self.capabilities)
+
+    def retry_now(self) -> None:
+        """Try at once what waits: receiving works again, and whatever cut it may have cut sending."""
+        self._refused_until = self._clock.monotonic()
+        self.outage.begin()
+        self.outage.end()
 
     def _take(self, channel: Channel) -> None:
         self.channel = channel
@@ -462,7 +476,14 @@ class Account:
         more_s: float = 0.0,
     ) -> CallOutcome[T]:
         """Make a granted call; `message` is the id of the message it changes, empty for a new one."""
-        outcome = await _bounded(function, self._slots, self._call_timeout_s + more_s)
+
+        async def call() -> T:
+            if self._clock.monotonic() < self._refused_until:
+                message = f"`{self.channel.name}` has refused the credentials just now"
+                raise ChannelUnavailable(message)
+            return await function()
+
+        outcome = await _bounded(call, self._slots, self._call_timeout_s + more_s)
         at = self._clock.monotonic()
         match outcome:
             case Delivered(value=value):
@@ -470,9 +491,17 @@ class Account:
                 name = made.message if isinstance(made, MessageRef) else message
                 self._feed(pacing.Answered(chat=chat, at=at, message=name))
                 self.outage.end()
+                if self._refusals:
+                    self._refusals, self._refused_until = 0, at
+                    await self._note_refused("", 0)
             case Unreachable(retry_after_s=None):
                 self.outage.begin()
                 self._feed(pacing.Unreached(chat=chat, at=at))
+                # Calls that are under way together are refused together.
+                if outcome.unauthorized and at >= self._refused_until:
+                    self._refused_until = at + REFUSED_S[min(self._refusals, len(REFUSED_S) - 1)]
+                    self._refusals += 1
+                    await self._note_refused(outcome.why, self._refusals)
             case Unreachable(retry_after_s=asked_s):
                 self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=asked_s or 0.0))
             case _:
@@ -535,8 +564,7 @@ def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
         case ChannelUnavailable() as error:
             return Unreachable(why=str(error), barred=error.barred)
         case NeedsOperator() as error:
-            # Without a valid key nothing arrives either; the supervisor tells the operator.
-            return Unreachable(why=str(error))
+            return Unreachable(why=str(error), unauthorized=True)
         case ChannelRejected() as error:
             return Rejected(why=str(error), gone=error.gone, markup=error.markup)
         case Refused() as error:

@@ -5,7 +5,8 @@
     any ──unauthorized, stopped, or a fault in the configuration──► down
 
 An exception of one channel does not affect the others: they go on, `status` shows it, and the
-operator is told on another channel, once for each time that it goes down.
+operator is told on another channel, once for each time that it goes down. On some platforms sending
+has credentials of its own; the operator is told, too, if they are refused while the channel is up.
 
 A poison message is an event that makes our own code fail, or needs a stored record that is damaged;
 it blocks its channel only for a while. A platform redelivers an event that was not stored, and
@@ -119,6 +120,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
     tell_operators: Callable[[str, Localized], Awaitable[None]]
     log: ChannelLog
     states: dict[str, ChannelSeen] = field(default_factory=dict[str, ChannelSeen])
+    # The channels whose refused calls the operator knows of.
+    _told: set[str] = field(default_factory=set[str])
 
     async def keep(
         self,
@@ -185,10 +188,29 @@ class Supervisor(Struct, kw_only=True, eq=False):
             self.log(
                 "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
             )
-            if failures == TOLD_AFTER:
-                says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
-                await self.tell_operators(name, says)
+            if failures == TOLD_AFTER and name not in self._told:
+                await self._tell_failing(name, why)
             await self.clock.sleep(again_in_s)
+
+    async def note_refused(self, name: str, why: str, times: int) -> None:
+        """Tell the operator of calls that are refused while the channel receives.
+
+        Args:
+            name: The channel.
+            why: The reason.
+            times: The refusals in a row, 0 once the platform has answered.
+        """
+        self.log("calls_refused", channel=name, why=why, times=times, level="warning")
+        is_news = name not in self._told and self.states[name].condition == "up"
+        if not times:
+            self._told.discard(name)
+        elif times >= TOLD_AFTER and is_news:
+            self._told.add(name)
+            await self._tell_failing(name, why)
+
+    async def _tell_failing(self, name: str, why: str) -> None:
+        says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
+        await self.tell_operators(name, says)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; if that fails it is abandoned."""

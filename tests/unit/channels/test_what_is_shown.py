@@ -29,6 +29,7 @@ from channels.web import render as web
 from tests.fakes.disguises import disguised, read
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.rig import unnoted
 from zeroclaw import Capabilities, Outgoing, Rendered
 from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.gate.receipt_screen import FALSE_MARK, screen, screen_shown
@@ -83,6 +84,7 @@ def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) ->
         call_timeout_s=1,
         calls_at_once=1,
         screen=partial(screen_shown, redactor=REDACTOR),
+        note_refused=unnoted,
     )
     said = screen(REDACTOR.redact(answer), lambda _: None)
     return account.outgoing(Markdown(text=said, key="k", draft=draft))

@@ -1,6 +1,7 @@
 """What the daemon is made of, and who is handed what."""
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,6 +18,7 @@ from zeroclaw.channel import Admit
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.daemon.foundation import Openers, open_foundation
+from zeroclaw.delivery.account import REFUSED_S
 from zeroclaw.envelope import Envelope, Position, Said
 from zeroclaw.errors import (
     ChannelUnauthorized,
@@ -183,6 +185,36 @@ async def test_what_waited_for_a_channel_goes_out_by_its_next_adapter(world: Wor
         assert len(second.chat(house.place())) == 1
         await house.say("hello")
         assert house.texts()[-1] == "ok"
+
+
+async def test_an_operator_is_told_once_that_no_answer_gets_out(world: World) -> None:
+    """Where sending has a login of its own, messages are still taken, and their answers wait (P10).
+
+    Whoever waits, the login is tried less and less: some servers lock an account that fails often.
+    """
+    world.local = ("web",)
+    world.add_channel("web")
+    platform, refused = world.platforms["chat"], ChannelUnauthorized("the login was refused")
+    platform.will("send", *[refused] * 4)
+    async with world.running() as house:
+
+        def told() -> list[str]:
+            return house.texts("operator", channel="web")
+
+        await house.say("hello")
+        await house.say("hello", "ben")
+        await house.advance(120)
+        assert told() == []
+        await house.advance(24 * 60)
+        assert told() == ["`chat` keeps failing: the login was refused. I go on trying."]
+        assert (house.texts(), house.texts("ben")) == (["ok"], ["ok"])
+        tries = [call.at for call in platform.calls if call.name == "send"][:5]
+        waits = [later - earlier for earlier, later in itertools.pairwise(tries)]
+        assert all(wait >= least for wait, least in zip(waits, REFUSED_S, strict=True))
+        platform.will("send", *[refused] * 4)
+        await house.say("hello")
+        await house.advance(24 * 60)
+        assert told() == ["`chat` keeps failing: the login was refused. I go on trying."] * 2
 
 
 async def test_an_operator_of_a_lost_channel_is_told_elsewhere(world: World) -> None:

@@ -72,6 +72,7 @@ class Rig:
     outbox: Outbox
     hooks: HookLog
     ids: CountingIds
+    refusals: list[tuple[str, int]]
 
     @property
     def channel(self) -> ScriptedChannel:
@@ -107,6 +108,10 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     return text
 
 
+async def unnoted(_why: str, _times: int) -> None:
+    """Note no refusal."""
+
+
 @asynccontextmanager
 async def running(
     *channels: ScriptedChannel,
@@ -118,6 +123,10 @@ async def running(
     """One process over a store; leaving it ends all that still waits, like a kill."""
     clock, kept = LoopClock(), store or MemoryStore()
     ids, hooks = CountingIds(), HookLog()
+    refusals: list[tuple[str, int]] = []
+
+    async def note_refused(why: str, times: int) -> None:
+        refusals.append((why, times))
 
     async def fence_of(conversation: ConversationId) -> Fence:
         return await kept.lease(conversation)
@@ -138,6 +147,7 @@ async def running(
                         call_timeout_s=CALL_TIMEOUT_S,
                         calls_at_once=calls_at_once,
                         screen=screen,
+                        note_refused=note_refused,
                     )
                     for channel in channels
                 }
@@ -161,6 +171,7 @@ async def running(
                     outbox=outbox,
                     hooks=hooks,
                     ids=ids,
+                    refusals=refusals,
                 )
                 ready.set_result(rig)
                 await done.wait()

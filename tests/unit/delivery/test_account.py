@@ -9,14 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.scripted_channel import Hang
-from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, as_it_is, platform, running
+from tests.unit.delivery.rig import (
+    CALL_TIMEOUT_S,
+    CAPABILITIES,
+    as_it_is,
+    platform,
+    running,
+    unnoted,
+)
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown, is_much
+from zeroclaw.delivery.account import AT_ONCE_CHARS, REFUSED_S, Account, Markdown, is_much
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.posting import parted
 from zeroclaw.envelope import Address, OutgoingFile
-from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
+from zeroclaw.errors import ChannelRejected, ChannelUnauthorized, NotSupported, RateLimited
 from zeroclaw.redact import MARKER
 from zeroclaw.value import replace
 
@@ -104,6 +111,7 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
                 call_timeout_s=1,
                 calls_at_once=1,
                 screen=as_it_is,
+                note_refused=unnoted,
             )
         account.want(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
@@ -141,6 +149,47 @@ async def test_what_is_told_to_an_adapter_after_it_was_replaced_is_obeyed_too() 
         account.swap_channel(after)
         await post(0)
         assert called == [0, 9]
+
+
+REFUSED = ChannelUnauthorized("the login was refused")
+
+
+async def test_credentials_that_are_refused_are_tried_seldom_whoever_waits() -> None:
+    """Some servers lock an account that fails to log in too often; one answer ends the outage."""
+    async with running(platform()) as rig:
+        account, to = rig.accounts["chat"], rig.channel.address()
+
+        async def post() -> object:
+            return await account.post(to, Markdown(text="a", key="k"))
+
+        rig.channel.will("send", *[REFUSED] * 4)
+        assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+        held = Unreachable(why="`chat` has refused the credentials just now")
+        for wait_s in REFUSED_S[:2]:
+            await rig.clock.sleep(wait_s - 0.5)
+            assert await post() == held
+            await rig.clock.sleep(0.5)
+            assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+        account.retry_now()
+        assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+        account.retry_now()
+        assert isinstance(await post(), Delivered)
+        why = "the login was refused"
+        assert rig.refusals == [(why, 1), (why, 2), (why, 3), (why, 4), ("", 0)]
+
+
+async def test_credentials_that_are_refused_for_several_calls_at_once_count_once() -> None:
+    """A server that is only just up again refuses them all together."""
+    async with running(platform()) as rig:
+        account, chats = rig.accounts["chat"], ("1", "2", "3")
+        rig.channel.will("send", *[REFUSED] * 3)
+        posts = (
+            account.post(rig.channel.address(one), Markdown(text="a", key=one)) for one in chats
+        )
+        async with asyncio.TaskGroup() as group:
+            for post in posts:
+                group.create_task(post)
+        assert rig.refusals == [("the login was refused", 1)]
 
 
 def masked(text: str, *, growing: bool = False) -> str:

@@ -21,6 +21,7 @@ from tests.unit.delivery.rig import (
     refused_late,
     running,
     seen,
+    unnoted,
 )
 from zeroclaw.channel import Budget, ToolProgress
 from zeroclaw.delivery.account import Account
@@ -340,6 +341,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
             call_timeout_s=CALL_TIMEOUT_S,
             calls_at_once=1,
             screen=as_it_is,
+            note_refused=unnoted,
         )
         live = Live(account_of={"chat": account}.get, group=group)
         handle = live.open(

@@ -163,6 +163,50 @@ async def test_the_operator_is_told_once_that_a_channel_keeps_failing() -> None:
         task.cancel()
 
 
+async def test_the_operator_is_told_once_that_calls_are_refused_and_receiving_fails_too() -> None:
+    """What fails second is no news, until the channel is down for good."""
+    rig = Rig()
+    refused = ChannelUnauthorized("the token was refused")
+    channel = Frail(rig.clock, refused)
+    channel.up_s = STEADY_S
+    async with asyncio.TaskGroup() as group:
+        group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        for times in range(1, 5):
+            await rig.supervisor.note_refused("chat", "the login was refused", times)
+        says = ("chat", "`chat` keeps failing: the login was refused. I go on trying.")
+        assert rig.told == [says]
+        await rig.clock.advance(STEADY_S)
+        channel.up_s = 0
+        channel.ends.extend([refused] * MOST_REFUSED)
+        for _ in range(1, MOST_REFUSED):
+            await rig.clock.advance(REFUSED_S)
+    down = ("chat", "`chat` is down until you act: the token was refused")
+    assert rig.told == [says, down]
+
+
+async def test_refused_calls_are_told_when_the_channel_receives_again() -> None:
+    """While it does not, the operator is told of that; an answer ends the outage."""
+    rig = Rig()
+    channel = Frail(rig.clock, *[CUT] * 3)
+    why = "the login was refused"
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.advance(6)
+        await rig.supervisor.note_refused("chat", why, 3)
+        assert [says for _, says in rig.told] == [
+            "`chat` keeps failing: the line was cut. I go on trying."
+        ]
+        await rig.clock.advance(60)
+        await rig.supervisor.note_refused("chat", why, 4)
+        await rig.supervisor.note_refused("chat", "", 0)
+        await rig.supervisor.note_refused("chat", why, 3)
+        assert [says for _, says in rig.told[1:]] == [
+            "`chat` keeps failing: the login was refused. I go on trying."
+        ] * 2
+        task.cancel()
+
+
 async def test_a_channel_that_is_asked_to_wait_is_not_started_before() -> None:
     """What the platform asks for is obeyed, where it is more than the pause."""
     rig = Rig()

@@ -13,7 +13,7 @@ from aioimaplib.aioimaplib import Response
 
 from channels._remote.said import Passed
 from channels.email import decode, imap, smtp
-from channels.email.adapter import TOLD_AFTER, EmailChannel, check
+from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
@@ -766,28 +766,6 @@ async def test_a_failure_says_whether_a_mail_may_have_arrived(
         assert type(caught.value) is error
         await channel.aclose()
     assert "localhost" in str(caught.value) or error is DeliveryUnknown
-
-
-async def test_operators_are_told_once_that_the_sending_server_refuses_the_login(
-    place: EmailPlace,
-) -> None:
-    """The mailbox has a login of its own, and takes mails whose answers wait. P10."""
-    told: list[str] = []
-
-    async def tell(says: Localized) -> None:
-        told.append(says.to("en"))
-
-    async with smtp_server(place, AUTH="535 wrong") as port:
-        given = email_settings(place.mail, place.bot, smtp_port=port, smtp_security="tls")
-        context = email_context(given, ManualClock(), positions={}, log=noting(place.facts))
-        channel = EmailChannel(replace(context, tell=tell))
-        for _ in range(2 * TOLD_AFTER):
-            with pytest.raises(ChannelUnauthorized):
-                await channel.send(chat_of(place), outgoing(channel, "4"))
-        await channel.aclose()
-    assert told == [
-        "`email`: `localhost` does not accept the user name and password. My answers wait until it does."
-    ]
 
 
 async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> None:
