@@ -3,19 +3,32 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from zeroclaw import Admission, Admit, ChannelLog, Envelope, ZeroclawError
+from zeroclaw import Admission, Admit, ChannelLog, Envelope, Ignored, ZeroclawError
 
 MOST_ANSWERS = 64
 """Short answers sent concurrently; further ones are dropped, but never the effects they report."""
 
 
-async def admitted(admit: Admit, envelope: Envelope, log: ChannelLog) -> Admission | None:
-    """Return the admission of an event; None if it was not stored and must be delivered again."""
+async def admitted(
+    admit: Admit, envelope: Envelope, log: ChannelLog, anew: Envelope | None = None
+) -> Admission | None:
+    """Return the admission of an event; None if it was not stored and must be delivered again.
+
+    Args:
+        admit: Admits an event.
+        envelope: The event.
+        log: The channel's log.
+        anew: For an edit that mentions the bot, the message as a new one. Many people add a mention
+            that they forgot, and ingress ignores the edit of a message that was none for the bot.
+    """
     try:
-        return await admit(envelope)
+        admission = await admit(envelope)
+        if anew is not None and isinstance(admission, Ignored):
+            admission = await admit(anew)
     except ZeroclawError as error:
         log("event_not_admitted", why=str(error), level="warning")
         return None
+    return admission
 
 
 class ShortAnswers:

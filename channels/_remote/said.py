@@ -1,12 +1,16 @@
 """Text and names of incoming messages, the same for every platform; pure."""
 
 import hashlib
+from datetime import datetime, timedelta
 
 from channels._remote.fields import Json, text, whole
 from zeroclaw import Attachment, Value
 
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
+LATEST_MENTION = timedelta(days=1)
+"""How long after a message an edit may add the mention that makes it one for the bot. Far less than
+ingress knows a message again, so an edit has none answered a second time."""
 
 
 class Passed(Value):
@@ -39,6 +43,11 @@ def quoted(words: str, name: str) -> str:
 def version(words: str) -> str:
     """Return by what the words of an edit are known again: a platform's time may count seconds."""
     return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+def is_timely(written: datetime | None, edited: datetime | None) -> bool:
+    """Whether an edit may still make a message one for the bot."""
+    return written is not None and edited is not None and edited - written <= LATEST_MENTION
 
 
 def attached(file: Json, reference: str, *, name: str, kind: str) -> Attachment:

@@ -229,23 +229,25 @@ class DiscordChannel:
 
     async def _take(self, admit: Admit, event: Event) -> bool:
         """Hand an event to ingress; return False if it was not stored and must be offered again."""
-        data, me = event.data, self._me
+        data, me, anew = event.data, self._me, None
         match event.name:
             case "MESSAGE_CREATE":
                 taken = decode.message(data, me, self._parents, self._read)
             case "MESSAGE_UPDATE":
                 taken = decode.edited(data, me, self._parents)
+                anew = decode.anew(data, me, self._parents)
             case _:
                 writer = self._writers.get(snowflake(data, "id"), "")
                 taken = decode.deleted(data, me, writer, self._parents)
         if isinstance(taken, Envelope):
-            admission = await admitted(admit, taken, self._context.log)
+            admission = await admitted(admit, taken, self._context.log, anew)
             if admission is None:
                 return False
-            if event.name == "MESSAGE_CREATE" and not isinstance(admission, Ignored):
+            said = taken if event.name == "MESSAGE_CREATE" else anew
+            if said is not None and not isinstance(admission, Ignored):
                 # Only chats with a known person are read back.
                 self._read.setdefault(place_of(data, author_of(data)), 0)
-                await self._begin(taken)
+                await self._begin(said)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
         chat, number = place_of(data, author_of(data)), snowflake(data, "id")

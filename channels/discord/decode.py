@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, objects, text, utc, whole
-from channels._remote.said import Passed, attached, plain_name, quoted
+from channels._remote.said import Passed, attached, is_timely, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -34,6 +34,7 @@ from zeroclaw import (
     Sender,
     Value,
     command_of,
+    replace,
 )
 
 Servers = Literal["off", "mentioned", "all"]
@@ -189,6 +190,17 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed
     )
 
 
+def anew(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | None:
+    """Return an edited message of a server as a new one if it mentions the bot; see `admitted`."""
+    written, edited = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
+    is_called = bool(snowflake(event, "guild_id")) and _is_called(event, me)
+    if not is_called or not is_timely(written, edited):
+        return None
+    found = message(event, me, parents)
+    # Newer messages may have been read, so its position is none.
+    return replace(found, position=None, sent_at=edited) if isinstance(found, Envelope) else None
+
+
 def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Envelope | Passed:
     """Decode the deletion of a message; Discord does not say who the author was.
 
@@ -265,10 +277,13 @@ def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> s
         return "in a server"
     is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
     is_reply = author_of(inner(event, "referenced_message")) == me.id
+    is_meant = is_open or is_reply or _is_called(event, me)
+    return "" if is_meant else "in a server, to somebody else"
+
+
+def _is_called(event: Json, me: Me) -> bool:
     people = {snowflake(one, "id") for one in objects(event, "mentions")}
-    roles = map(str, array(event, "mention_roles"))
-    is_called = me.id in people or not me.roles.isdisjoint(roles)
-    return "" if is_open or is_reply or is_called else "in a server, to somebody else"
+    return me.id in people or not me.roles.isdisjoint(map(str, array(event, "mention_roles")))
 
 
 def _forwarded(event: Json) -> str:

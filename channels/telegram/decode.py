@@ -12,7 +12,7 @@ from typing import Literal
 
 from channels._remote.cards import read_carried
 from channels._remote.fields import Json, array, as_object, flag, inner, moment, text, whole
-from channels._remote.said import version
+from channels._remote.said import is_timely, version
 from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
@@ -41,6 +41,7 @@ from zeroclaw import (
     Said,
     Sender,
     Value,
+    replace,
 )
 
 Groups = Literal["off", "mentioned", "all"]
@@ -77,10 +78,12 @@ class Taken(Value):
     Attributes:
         envelope: The update's envelope.
         query: The id of the callback query that must be answered, empty for none.
+        anew: See `admitted`.
     """
 
     envelope: Envelope
     query: str = ""
+    anew: Envelope | None = None
 
 
 class Passed(Value):
@@ -192,7 +195,18 @@ def _edited(message: Json, me: Me) -> Taken | Passed:
     key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{version(said)}"
     told = _said(message, said, me)
     body = Edited(message=str(number), text=told.text, own=told.own)
-    return _taken(message, address, sender, key, body)
+    anew = None if address.direct else _anew(message, me)
+    return replace(_taken(message, address, sender, key, body), anew=anew)
+
+
+def _anew(message: Json, me: Me) -> Envelope | None:
+    """Return an edited message as a new one if it mentions the bot."""
+    written, edited = (moment(whole(message, key)) for key in ("date", "edit_date"))
+    if not _is_mentioned(message, me) or not is_timely(written, edited):
+        return None
+    found = _message(message, me)
+    # Newer messages may have been read, so its position is none.
+    return replace(found.envelope, position=None) if isinstance(found, Taken) else None
 
 
 def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) -> Taken:

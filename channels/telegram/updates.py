@@ -56,7 +56,7 @@ class Intake(Struct, frozen=True, kw_only=True):
         event = decoded(update, self.me)
         admission: Admission | None = None
         if isinstance(event, Taken):
-            admission = await admitted(self.admit, event.envelope, self.log)
+            admission = await admitted(self.admit, event.envelope, self.log, event.anew)
             if admission is None:
                 return False
         else:

@@ -54,6 +54,24 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
         assert len(here.model.requests) == 5
 
 
+async def test_a_mention_that_is_added_by_an_edit_is_answered_once(tmp_path: Path) -> None:
+    """People forget it and add it. What was answered is a question no more; strangers stay unheard."""
+    async with bot(tmp_path) as here:
+        call = f"<@{here.discord.bot}> "
+        here.model.say("It is noon.")
+        strange = here.mallory.says(here.general, "hi")
+        asked = here.ann.says(here.general, "what time is it?")
+        here.mallory.edits(strange, f"{call}hi")
+        here.ann.edits(asked, f"{call}what time is it?")
+        await here.answered(here.general, "It is noon.")
+        await here.restart()
+        here.ann.edits(asked, f"{call}what time is it now?")
+        here.model.say("Bye.", key="bye")
+        here.bob.says(here.general, f"{call}bye")
+        await here.answered(here.general, "It is noon.", "Bye.")
+        assert len(here.model.requests) == 2
+
+
 async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None:
     """The daemon dies by `kill -9` after Discord took the message and before it heard so. P1."""
     # not streamed, or what hangs may be the beginning of the answer

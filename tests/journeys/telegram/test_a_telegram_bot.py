@@ -147,6 +147,25 @@ async def test_an_edit_before_the_answer_begins_counts(tmp_path: Path) -> None:
         await here.until(lambda: here.ann.chat.texts[-1:] == ["better"])
 
 
+async def test_a_mention_that_is_added_by_an_edit_is_answered_once(tmp_path: Path) -> None:
+    """People forget it and add it. What was answered is a question no more; strangers stay unheard."""
+    async with bot(tmp_path) as here:
+        team = here.telegram.supergroup("Team", here.ann, here.mallory)
+        here.model.say("It is noon.")
+        deeds = [here.ann.says("what time is it?", chat=team), here.mallory.says("hi", chat=team)]
+        asked, strange = team.messages
+        deeds += [here.mallory.edits(strange, "@zero_bot hi")]
+        deeds += [here.ann.edits(asked, "@zero_bot what time is it?")]
+        await here.telegram.confirmed(*deeds)
+        await here.answered(team, "It is noon.")
+        assert team.from_bot[0].reply_to is asked
+        await here.restart()
+        await here.telegram.confirmed(here.ann.edits(asked, "@zero_bot what time is it now?"))
+        here.model.say("Bye.", key="bye")
+        here.ann.says("@zero_bot bye", chat=team)
+        await here.answered(team, "It is noon.", "Bye.")
+
+
 async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(tmp_path: Path) -> None:
     async with bot(tmp_path) as here:
         old = here.telegram.group("Team", here.ann)

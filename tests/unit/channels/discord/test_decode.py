@@ -227,6 +227,35 @@ def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Me, why: str)
     assert decode.edited(event, me, {}) == Passed(why=why)
 
 
+WRITTEN = "2026-01-01T12:00:00+00:00"
+
+
+def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
+    """For ingress, if it knows none such; what was written since may be read already."""
+    called = in_server(mentions=[BOT], content="<@99>, hello", timestamp=WRITTEN)
+    edited = {**called, "edited_timestamp": "2026-01-02T12:00:00+00:00"}
+    at = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    assert decode.anew(edited, ME, {}) == replace(envelope(called), position=None, sent_at=at)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"guild_id": None},
+        {"mentions": []},
+        {"edited_timestamp": "2026-01-02T12:00:01+00:00"},
+        {"edited_timestamp": None},
+        {"timestamp": "soon"},
+        {"author": BOT},
+    ],
+)
+def test_other_edits_are_no_new_message(fields: Json) -> None:
+    """In private all is known; of what is older nobody may know whether it was answered."""
+    called = in_server(mentions=[BOT], timestamp=WRITTEN, edited_timestamp=WRITTEN)
+    assert decode.anew(called, ME, {}) is not None
+    assert decode.anew({**called, **fields}, ME, {}) is None
+
+
 def test_a_deletion_is_its_writers() -> None:
     """Discord does not say whose message it was, so one that is not remembered is passed over."""
     taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})

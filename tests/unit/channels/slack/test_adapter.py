@@ -128,6 +128,27 @@ async def test_edits_and_deletions_arrive() -> None:
         assert said(desk)[1:] == [Edited(message=first.ts, text="hello"), Deleted(message=first.ts)]
 
 
+async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
+    """Slack tells of it as of a mention too (github.com/slack-go/slack/pull/1256, read 2026-11)."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        first = await ann.says("lunch?", channel=team)
+        await first.confirmed.wait()
+        for text in (f"<@{slack.bot}> lunch?", f"<@{slack.bot}> dinner?"):
+            changed = await ann.edits(first, text)
+            now = cast("Json", cast("Json", changed.payload["event"])["message"])
+            told = slack.event({**now, "type": "app_mention"})
+            await told.tell()
+            await told.confirmed.wait()
+        assert said(desk) == [
+            Edited(message=first.ts, text="lunch?"),
+            Said(text="lunch?"),
+            Edited(message=first.ts, text="dinner?"),
+        ]
+
+
 async def test_a_question_that_is_deleted_below_its_answer_is_withdrawn() -> None:
     """Slack leaves a stone where a message with a thread stood, and calls that a change."""
     desk = Desk()

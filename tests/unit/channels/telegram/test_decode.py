@@ -16,6 +16,7 @@ from tests.unit.channels.telegram.updates import (
     BOT,
     GROUP,
     ME,
+    PRIVATE,
     TEAM,
     grouped,
     message,
@@ -263,6 +264,41 @@ def test_an_edit_in_a_group_that_is_switched_off_is_passed_over() -> None:
     edit = {"update_id": 2, "edited_message": message(text="x", chat=GROUP)}
     assert isinstance(taken(edit).body, Edited)
     assert passed(edit, replace(ME, groups="off")) == "an edit without words"
+
+
+AT = 1_790_000_000
+DAY_S = 24 * 3600
+
+
+def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
+    """For ingress, if it knows none such; what was written since may be read already."""
+    said = grouped("@zero_bot hello", edit_date=AT + DAY_S)["message"]
+    found = decoded({"update_id": 2, "edited_message": said}, ME)
+    assert isinstance(found, Taken)
+    assert found.anew is not None
+    assert (found.anew.body, found.anew.message) == (Said(text="hello"), "3")
+    assert found.anew.dedup == taken(grouped("@zero_bot hello")).dedup
+    assert found.anew.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
+    assert found.anew.position is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"chat": PRIVATE, "edit_date": AT + 1},
+        {"text": "hello", "entities": [], "edit_date": AT + 1},
+        {"edit_date": AT + DAY_S + 1},
+        {"edit_date": AT + 1, "date": None},
+        {},
+        {"text": "@zero_bot /stop@other_bot", "edit_date": AT + 1},
+    ],
+)
+def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
+    """In private all is known; of what is older nobody may know whether it was answered."""
+    said = grouped("@zero_bot hello", **fields)["message"]
+    found = decoded({"update_id": 2, "edited_message": said}, ME)
+    assert isinstance(found, Taken)
+    assert found.anew is None
 
 
 def press(data: str, **fields: object) -> dict[str, object]:
