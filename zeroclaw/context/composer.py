@@ -108,70 +108,6 @@ class RequestSources(Value):
     log: ChannelLog
     share: FairShare
 
-    async def gathered(
-        self,
-        whose: RequestOwner,
-        place: Place,
-        skills: tuple[str, ...],
-        notes: tuple[int, ...] = (),
-    ) -> Gathered:
-        """Ask the Context Providers of one place.
-
-        Args:
-            whose: The conversation, person and chat.
-            place: The providers' place.
-            skills: The names of the skills that the conversation has loaded.
-            notes: The numbers of the notes to include.
-        """
-        facts = self.model.provider.facts
-        asked = ContextRequest(
-            conversation=whose.conversation,
-            principal=whose.principal,
-            address=whose.address,
-            now=self.clock.now(),
-            has_tools=facts.calls_tools and self.offers.has_any,
-            notes=notes,
-            skills=skills,
-            window=facts.context_tokens,
-        )
-        return await self.providers.gather(asked, place, facts.context_tokens, self.count)
-
-    def definitions(self, whose: RequestOwner, loaded: Loaded) -> tuple[ToolDefinition, ...]:
-        """Return the tools to send."""
-        if not self.model.provider.facts.calls_tools:
-            return ()
-        return self.offers.definitions(whose.principal, whose.address, loaded, whose.conversation)
-
-    async def scene(
-        self,
-        here: ConversationId,
-        spoken: Spoken,
-        parts: tuple[Part, ...],
-        tools: tuple[ToolDefinition, ...],
-    ) -> Scene:
-        """Return all that a request is made of."""
-        facts = self.model.provider.facts
-        shown = partial(
-            with_file_parts,
-            spoken.messages,
-            takes=facts.takes,
-            most_files=self.files.shown_files,
-            most_bytes=self.files.shown_bytes,
-        )
-        has_files = bool(files_of(spoken.messages))  # almost none has
-        return Scene(
-            parts=parts,
-            messages=await self.run_off_loop_if_large(here, spoken.messages, shown)
-            if has_files
-            else spoken.messages,
-            summary=spoken.summary,
-            start=spoken.start,
-            tools=tools,
-            window=facts.context_tokens,
-            max_output_tokens=self.model.max_output_tokens,
-            reader=self.reader if facts.calls_tools else "",
-        )
-
     @property
     def count(self) -> Count | None:
         """Counts with the model's own tokenizer, as `Counting.count` does; None if there is none."""
@@ -186,39 +122,6 @@ class RequestSources(Value):
             return sizes
 
         return count
-
-    async def counted(self, here: ConversationId, scene: Scene, known: Weighed) -> Weighed:
-        """Count the new parts of a request with the model's own tokenizer, if there is one."""
-        if (count := self.count) is None:
-            return known
-        learned = self.model.record.learned
-        messages, texts = await self.run_off_loop_if_large(
-            here, scene.messages, lambda: _uncounted(scene, known, learned)
-        )
-        sizes = await count(texts) if texts else ()
-        if sizes is None:
-            return known
-        found = dict(zip(texts, sizes, strict=True))
-        return await self.run_off_loop_if_large(
-            here, messages, lambda: tokens.counted(known, messages, scene.tools, found)
-        )
-
-    async def filled(self, spoken: Spoken, whose: RequestOwner) -> Filled:
-        """Return what the next request of a conversation would contain."""
-        gathered = await self.gathered(whose, "system", spoken.loaded.skills)
-        here, tools = whose.conversation, self.definitions(whose, spoken.loaded)
-        scene = await self.scene(here, spoken, gathered.parts, tools)
-        known = await self.counted(here, scene, Weighed())
-        learned = self.model.record.learned
-        reserve = reserve_of(scene.window) if scene.window else 0
-
-        def look() -> Filled:
-            made = assemble(scene, known, learned)
-            return Filled(
-                shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
-            )
-
-        return await self.run_off_loop_if_large(here, scene.messages, look)
 
     async def run_off_loop_if_large(
         self, here: ConversationId, messages: Sequence[Message], work: Callable[[], T]
@@ -249,15 +152,15 @@ class Composer(Struct, eq=False):
         sources: What requests are made of.
         record: What is known of the conversation's earlier requests.
         whose: The conversation, person and chat.
-        turn: The turn's id.
+        turn: The turn's id; None if nothing is sent, and then no failure is reported.
         correlation: The turn's correlation id.
     """
 
     sources: RequestSources
     record: RequestRecord
     whose: RequestOwner
-    turn: TurnId
-    correlation: str
+    turn: TurnId | None = None
+    correlation: str = ""
     _standing: tuple[tuple[str, ...], Gathered] | None = None
     _tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
     _sent: Assembled | None = None
@@ -330,10 +233,36 @@ class Composer(Struct, eq=False):
         self.record.weighed = made.weighed
         return made
 
+    async def filled(self, spoken: Spoken) -> Filled:
+        """Return what the next request of the conversation would contain."""
+        scene = await self.scene(spoken)
+        known, learned = await self._counted(scene), self.learned
+        reserve = reserve_of(scene.window) if scene.window else 0
+
+        def look() -> Filled:
+            made = assemble(scene, known, learned)
+            return Filled(
+                shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
+            )
+
+        return await self.run_off_loop_if_large(scene.messages, look)
+
     async def _counted(self, scene: Scene) -> Weighed:
-        here, record = self.whose.conversation, self.record
-        record.weighed = await self.sources.counted(here, scene, record.weighed)
-        return record.weighed
+        """Count the new parts of a request with the model's own tokenizer, if there is one."""
+        known, learned = self.record.weighed, self.learned
+        if (count := self.sources.count) is None:
+            return known
+        messages, texts = await self.run_off_loop_if_large(
+            scene.messages, lambda: _uncounted(scene, known, learned)
+        )
+        sizes = await count(texts) if texts else ()
+        if sizes is None:
+            return known
+        found = dict(zip(texts, sizes, strict=True))
+        self.record.weighed = await self.run_off_loop_if_large(
+            messages, lambda: tokens.counted(known, messages, scene.tools, found)
+        )
+        return self.record.weighed
 
     def learn_from_overflow(self, window: int | None) -> None:
         """Learn that the request was too large; `window` if the endpoint named it."""
@@ -395,21 +324,68 @@ class Composer(Struct, eq=False):
         return self._standing[1]
 
     async def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
-        if self._tools is None or self._tools[0] != spoken.loaded:
-            self._tools = (spoken.loaded, self.sources.definitions(self.whose, spoken.loaded))
-        here = self.whose.conversation
-        return await self.sources.scene(here, spoken, parts, self._tools[1])
+        sources, messages = self.sources, spoken.messages
+        facts, files = sources.model.provider.facts, sources.files
+        if files_of(messages):  # almost none has
+            shown = partial(
+                with_file_parts,
+                messages,
+                takes=facts.takes,
+                most_files=files.shown_files,
+                most_bytes=files.shown_bytes,
+            )
+            messages = await self.run_off_loop_if_large(messages, shown)
+        return Scene(
+            parts=parts,
+            messages=messages,
+            summary=spoken.summary,
+            start=spoken.start,
+            tools=self._definitions(spoken.loaded),
+            window=facts.context_tokens,
+            max_output_tokens=sources.model.max_output_tokens,
+            reader=sources.reader if facts.calls_tools else "",
+        )
+
+    def _definitions(self, loaded: Loaded) -> tuple[ToolDefinition, ...]:
+        """Return the tools to send; the same objects as long as nothing else is loaded."""
+        if not self.sources.model.provider.facts.calls_tools:
+            return ()
+        if self._tools is None or self._tools[0] != loaded:
+            whose = self.whose
+            made = self.sources.offers.definitions(
+                whose.principal, whose.address, loaded, whose.conversation
+            )
+            self._tools = (loaded, made)
+        return self._tools[1]
 
     async def _gathered(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
     ) -> Gathered:
-        """Ask the providers of a place, and report each that should have added a text but failed."""
-        sources, here = self.sources, self.whose.conversation
-        gathered = await sources.gathered(self.whose, place, skills, notes)
+        """Ask the providers of a place, and report each that should have added a text but failed.
+
+        Args:
+            place: The providers' place.
+            skills: The names of the skills that the conversation has loaded.
+            notes: The numbers of the notes to include.
+        """
+        sources, whose = self.sources, self.whose
+        facts = sources.model.provider.facts
+        asked = ContextRequest(
+            conversation=whose.conversation,
+            principal=whose.principal,
+            address=whose.address,
+            now=sources.clock.now(),
+            has_tools=facts.calls_tools and sources.offers.has_any,
+            notes=notes,
+            skills=skills,
+            window=facts.context_tokens,
+        )
+        gathered = await sources.providers.gather(asked, place, facts.context_tokens, sources.count)
+        if (turn := self.turn) is None:
+            return gathered
+        here, correlation = whose.conversation, self.correlation
         for one in gathered.left_out:
             sources.log("context_left_out", name=one.name, why=one.why, level="warning")
             what = ContextLeftOut(name=one.name, why=one.why)
-            sources.publish(
-                Event(conversation=here, turn=self.turn, correlation=self.correlation, what=what)
-            )
+            sources.publish(Event(conversation=here, turn=turn, correlation=correlation, what=what))
         return gathered

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from zeroclaw.context.composer import Filled, RequestOwner, RequestSources
+from zeroclaw.context.composer import Composer, Filled, RequestOwner, RequestRecord, RequestSources
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.store import Store
 from zeroclaw.text import catalogue
@@ -25,7 +25,7 @@ NAMES: Mapping[str, Sentence] = {
 async def filled(store: Store, sources: RequestSources, whose: RequestOwner) -> Filled:
     """Return what the next request of a conversation would contain."""
     history = await read_history(store, whose.conversation)
-    return await sources.filled(history.spoken(), whose)
+    return await Composer(sources, RequestRecord(), whose).filled(history.spoken())
 
 
 async def told_filling(store: Store, sources: RequestSources, given: Invocation) -> Reply:
