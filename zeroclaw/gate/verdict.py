@@ -52,7 +52,7 @@ class Allowed(Value):
 
     Attributes:
         sequential: The whole batch runs one call after the other (S1-22).
-        delegated: A sub-agent runs it; such calls run one by one, after the others.
+        delegated: A sub-agent runs it; never yet, but stored with every verdict.
     """
 
     action: ActionId

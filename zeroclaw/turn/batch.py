@@ -35,7 +35,6 @@ class Slot(Value):
         action: None before the gate, and for good if a malformed call got none.
         approval: The approval of the call, if one was requested.
         sequential: From the gate's verdict.
-        delegated: From the gate's verdict.
         started: It began to run at least once, perhaps before a restart.
         result: Set exactly when the slot has ended.
         outcome: Set exactly when the slot has ended.
@@ -46,7 +45,6 @@ class Slot(Value):
     action: ActionId | None = None
     approval: ApprovalId | None = None
     sequential: bool = False
-    delegated: bool = False
     started: bool = False
     result: ToolMessage | None = None
     outcome: Outcome | None = None
@@ -124,17 +122,14 @@ def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: Outcome)
 def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
     """Mark the calls that start now as checking, and return them in request order.
 
-    All start at once, or one at a time if any is sequential; delegated ones start last, one at a
-    time. None starts while an approval is open.
+    All start at once, or one at a time if any is sequential. None starts while an approval is open.
     """
-    ready = [slot for slot in batch.slots if slot.status == "allowed"]
-    own = [slot for slot in ready if not slot.delegated]
-    if pending(batch):
-        chosen: list[Slot] = []
-    elif own and not _one_by_one(batch):
-        chosen = own
-    else:
-        chosen = [] if active(batch) else (own or ready)[:1]
+    chosen = [slot for slot in batch.slots if slot.status == "allowed"]
+    one_by_one = _one_by_one(batch)
+    if pending(batch) or (one_by_one and active(batch)):
+        chosen = []
+    elif one_by_one:
+        chosen = chosen[:1]
     actions = tuple(slot.action for slot in chosen if slot.action is not None)
     return _changed(
         batch,
@@ -217,11 +212,6 @@ def active(batch: Batch) -> tuple[ActionId, ...]:
     )
 
 
-def is_delegated(batch: Batch, action: ActionId) -> bool:
-    """Tell whether a sub-agent does this call."""
-    return any(slot.action == action and slot.delegated for slot in batch.slots)
-
-
 def results(batch: Batch) -> tuple[ToolMessage, ...]:
     """Return the results so far, in request order; complete once the batch is (S1-23)."""
     return tuple(slot.result for slot in batch.slots if slot.result is not None)
@@ -253,7 +243,6 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
                 action=verdict.action,
                 approval=verdict.approval if asked else None,
                 sequential=verdict.sequential,
-                delegated=verdict.delegated,
             )
         case _:
             assert_never(verdict)

@@ -4,18 +4,18 @@
                 │                                             │
                 ▼            calls in the answer              ▼        an ask
     ┌──────► Thinking ──► Streaming ─────────────────────► Executing ─────────► Confirming
-    │           │ ▲           │  │ cut, once                │ ▲  │ ▲                │  │
-    │  too large│ └───────────┼──┘                          │ │  │ └────all ended───┘  │
-    │           ▼             │ no calls         a sub-agent│ │  │                     │
-    ├────── Compacting        ▼                             ▼ │  │                     │
-    │           ▲           Done ◄── abort, limit,     Dispatching                     │
-    │           │                    error, anywhere        │    │        all denied   │
-    │           └──── heavy ─────────── batch appended ─────┴────┴─────────────────────┘
+    │           │ ▲           │  │ cut, once                   │ ▲                │  │
+    │  too large│ └───────────┼──┘                             │ └────all ended───┘  │
+    │           ▼             │ no calls                       │                     │
+    ├────── Compacting        ▼                                │                     │
+    │           ▲           Done ◄── abort, limit,             │        all denied   │
+    │           │                    error, anywhere           │                     │
+    │           └──── heavy ─────────── batch appended ────────┴─────────────────────┘
     └──────────────────────────────────────────┘
 
 The stages of S0 map to states: RECEIVE_INPUT makes the arguments of `begin`; Thinking is
-COMPOSE_REQUEST and SEND_REQUEST, Streaming is STREAM_RESPONSE, Confirming, Executing and
-Dispatching are TOOL_CALL, Done is RENDER; Compacting prepares the next COMPOSE_REQUEST.
+COMPOSE_REQUEST and SEND_REQUEST, Streaming is STREAM_RESPONSE, Confirming and Executing are
+TOOL_CALL, Done is RENDER; Compacting prepares the next COMPOSE_REQUEST.
 
 Rules. No call runs while the model still writes (K5), nor before every approval of the batch has
 its answer. The text of one turn is one draft (K4). A batch leaves its state only when its results
@@ -43,7 +43,6 @@ from zeroclaw.turn.states import (
     Compacting,
     CompactionCause,
     Confirming,
-    Dispatching,
     Done,
     DoneReason,
     Executing,
@@ -143,7 +142,7 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
             return state, (signals.Compact(cause=state.cause),)
         case Confirming() if approvals := slots.pending(state.batch):
             return state, (signals.AwaitAnswers(approvals=approvals),)
-        case Confirming() | Executing() | Dispatching():
+        case Confirming() | Executing():
             return _resumed(state, rerun)
         case Done():
             return state, ()
@@ -157,7 +156,7 @@ def _moved(state: Running, event: signals.Event) -> Step:
             return _asking(state, event)
         case Compacting():
             return _compacting(state, event)
-        case Confirming() | Executing() | Dispatching():
+        case Confirming() | Executing():
             return _calling(state, event)
         case _:
             unhandled(state)
@@ -286,7 +285,7 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _started(state, event.action)
-        case entries.CallFinished() if isinstance(state, Executing | Dispatching):
+        case entries.CallFinished() if isinstance(state, Executing):
             return _call_ended(state, event)
         case _:
             return state, ()
@@ -296,13 +295,10 @@ def _started(state: Executing, action: ActionId) -> Step:
     batch = slots.cleared(state.batch, action)
     if batch == state.batch:
         return state, ()
-    if slots.is_delegated(batch, action):
-        sent = Dispatching(progress=state.progress, batch=batch, action=action)
-        return sent, (signals.Dispatch(action=action),)
     return replace(state, batch=batch), (signals.RunCall(action=action),)
 
 
-def _call_ended(state: Executing | Dispatching, event: entries.CallFinished) -> Step:
+def _call_ended(state: Executing, event: entries.CallFinished) -> Step:
     batch = slots.ended(state.batch, event.action, event.result, event.outcome)
     if batch == state.batch:
         return state, ()
@@ -352,8 +348,6 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
         return state, (signals.GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
     if slots.is_complete(state.batch):
         results = signals.AppendBatch(results=slots.results(state.batch))
-        if isinstance(state, Dispatching):
-            return Executing(progress=state.progress, batch=state.batch), (results,)
         return state, (results,)
     batch, unknown = slots.revived(state.batch, rerun)
     batch, actions = slots.launched(batch)

@@ -196,12 +196,6 @@ class RunCall(Value):
     action: ActionId
 
 
-class Dispatch(Value):
-    """Let a sub-agent do a cleared call; answered by `CallFinished` with its usage."""
-
-    action: ActionId
-
-
 class RecordUnknown(Value):
     """A restart lost the outcome of this call; answered by a `CallFinished` of `unknown`."""
 
@@ -227,7 +221,6 @@ Effect = (
     | AwaitAnswers
     | CheckCalls
     | RunCall
-    | Dispatch
     | RecordUnknown
     | AppendBatch
     | Compact

@@ -1,8 +1,7 @@
-"""The seven states of a turn (S4-03), and the values they share."""
+"""The states of a turn (S4-03), and the values they share."""
 
 from typing import Literal, assert_never
 
-from zeroclaw.envelope import ActionId
 from zeroclaw.events import StageName
 from zeroclaw.limits.prices import Price
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolMessage, Usage
@@ -111,18 +110,6 @@ class Executing(Value):
     batch: Batch
 
 
-class Dispatching(Value):
-    """A sub-agent does one call of a batch: TOOL_CALL.
-
-    Attributes:
-        action: The call.
-    """
-
-    progress: Progress
-    batch: Batch
-    action: ActionId
-
-
 class Compacting(Value):
     """Older turns are being replaced by a summary, before the next COMPOSE_REQUEST.
 
@@ -162,7 +149,7 @@ class Done(Value):
 
 
 Asking = Thinking | Streaming | Compacting
-Calling = Confirming | Executing | Dispatching
+Calling = Confirming | Executing
 Running = Asking | Calling
 State = Running | Done
 
@@ -177,7 +164,7 @@ def stages(state: State) -> tuple[StageName, ...]:
             return ("compose_request", "send_request")
         case Streaming():
             return ("stream_response",)
-        case Confirming() | Executing() | Dispatching():
+        case Confirming() | Executing():
             return ("tool_call",)
         case Compacting():
             return ("compose_request",)

@@ -44,14 +44,12 @@ def result(text: str, call_id: str = "call_0", name: str = "") -> ToolMessage:
     return ToolMessage(content=text, tool_call_id=call_id, tool_name=name)
 
 
-def allowed(name: str, *, sequential: bool = False, delegated: bool = False) -> Allowed:
-    return Allowed(action=action(name), sequential=sequential, delegated=delegated)
+def allowed(name: str, *, sequential: bool = False) -> Allowed:
+    return Allowed(action=action(name), sequential=sequential)
 
 
-def asked(name: str, *, delegated: bool = False) -> Asked:
-    return Asked(
-        action=action(name), approval=approval(name), deadline_at=DEADLINE, delegated=delegated
-    )
+def asked(name: str) -> Asked:
+    return Asked(action=action(name), approval=approval(name), deadline_at=DEADLINE)
 
 
 def denied(name: str, receipt: str = "") -> Denied:

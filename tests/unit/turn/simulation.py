@@ -25,8 +25,8 @@ USAGES = st.builds(Usage, input_tokens=st.integers(0, 20), output_tokens=st.inte
 CALL_IDS = st.sampled_from(["call_0", "call_1"])
 KINDS = st.sampled_from(["allow", "allow", "ask", "deny", "malformed"])
 PICKS = st.integers(0, 99)
-# For each position: idempotent, delegated (10 more), sequential (20 more).
-FLAGS = st.sampled_from([*range(4), *range(10, 14), *range(20, 24)])
+# For each position: idempotent, sequential (10 more).
+FLAGS = st.sampled_from([*range(4), *range(10, 14)])
 
 
 def rarely(*what: str) -> st.SearchStrategy[str]:
@@ -180,12 +180,11 @@ class World(Watch):
         name = ActionId(f"action-{self.names}")
         if position in flags:
             self.idempotent.add(name)
-        delegated = position + 10 in flags
         if kind == "allow":
             self.approved.add(name)
-            return Allowed(action=name, sequential=position + 20 in flags, delegated=delegated)
+            return Allowed(action=name, sequential=position + 10 in flags)
         if kind == "ask":
-            return replace(parts.asked(name), delegated=delegated)
+            return parts.asked(name)
         self.texts[position] = f"{name} denied"
         result = parts.result(self.texts[position])
         return Denied(action=name if kind == "deny" else None, result=result)

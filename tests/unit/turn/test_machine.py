@@ -40,7 +40,6 @@ from zeroclaw.turn.states import (
     Calling,
     Compacting,
     Confirming,
-    Dispatching,
     Done,
     DoneReason,
     Executing,
@@ -320,7 +319,7 @@ EVERY_STATE = [
     gating(2),
     gated(allowed("a"))[0],
     gated(asked("a"))[0],
-    run(gated(allowed("a", delegated=True)), entries.CallStarted(at=AT, action=action("a")))[0],
+    run(gated(allowed("a")), entries.CallStarted(at=AT, action=action("a")))[0],
 ]
 
 
@@ -445,10 +444,10 @@ PROGRESS = Progress(limits=LIMITS)
 BATCH = Batch(slots=())
 
 
-def test_there_are_seven_states_and_no_others() -> None:
-    """A turn is always in one of seven states (S4-01, S4-03)."""
-    seven = {Thinking, Streaming, Confirming, Executing, Dispatching, Compacting, Done}
-    assert set(get_args(State)) == seven
+def test_there_are_six_states_and_no_others() -> None:
+    """A turn is always in one of six states (S4-01, S4-03)."""
+    six = {Thinking, Streaming, Confirming, Executing, Compacting, Done}
+    assert set(get_args(State)) == six
 
 
 @pytest.mark.parametrize(
@@ -458,7 +457,6 @@ def test_there_are_seven_states_and_no_others() -> None:
         (Streaming(progress=PROGRESS), ("stream_response",)),
         (Confirming(progress=PROGRESS, batch=BATCH), ("tool_call",)),
         (Executing(progress=PROGRESS, batch=BATCH), ("tool_call",)),
-        (Dispatching(progress=PROGRESS, batch=BATCH, action=action("a")), ("tool_call",)),
         (Compacting(progress=PROGRESS, cause="heavy"), ("compose_request",)),
         (Done(reason="model_stop", usage=Usage()), ("render",)),
     ],

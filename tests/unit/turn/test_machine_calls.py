@@ -32,7 +32,6 @@ from zeroclaw.turn.signals import (
     AwaitAnswers,
     CheckCalls,
     Compact,
-    Dispatch,
     Effect,
     Event,
     GateBatch,
@@ -44,7 +43,6 @@ from zeroclaw.turn.states import (
     Calling,
     Compacting,
     Confirming,
-    Dispatching,
     Done,
     Executing,
     Limits,
@@ -245,36 +243,22 @@ def test_the_bound_refuses_the_next_model_call() -> None:
     )
 
 
-# --- sub-agents ----------------------------------------------------------------------------------
+# --- calls that use tokens -----------------------------------------------------------------------
 
 
-def test_a_sub_agent_is_dispatched_after_the_other_calls() -> None:
-    """Executing goes to dispatching, one sub-agent at a time (S4-06)."""
-    first = gated(allowed("a", delegated=True), allowed("b"), allowed("c", delegated=True))
-    assert first[1] == (check("b"),)
-    assert run(first, ended("b"))[1] == (check("a"),)
-    state, effects = run(first, ended("b"), cleared("a"))
-    assert isinstance(state, Dispatching)
-    assert effects == (Dispatch(action=action("a")),)
-    state, effects = run((state, ()), ended("a"))
-    assert isinstance(state, Executing)
-    assert effects == (check("c"),)
-
-
-def test_a_sub_agents_outcome_is_a_tool_result_in_the_parent() -> None:
-    """Its tokens are the turn's; dispatching goes to thinking (S4-19)."""
-    one = run(gated(asked("a", delegated=True)), granted("a"), cleared("a"))
+def test_the_tokens_of_a_call_are_the_turns() -> None:
+    """They count like the model's own (S4-19)."""
+    one = run(gated(asked("a")), granted("a"), cleared("a"))
     whole = run(one, ended("a", "the child says hello", usage=USED))
-    assert isinstance(whole[0], Dispatching)
     assert appended(whole) == ["the child says hello"]
     state = run(whole, entries.BatchAppended(at=AT))[0]
     assert isinstance(state, Thinking)
     assert state.progress.usage == USED + USED
 
 
-def test_a_sub_agent_that_uses_up_the_budget_ends_the_turn() -> None:
+def test_a_call_that_uses_up_the_budget_ends_the_turn() -> None:
     """The budget is asked between every two steps, and its result is kept (S4-20)."""
-    one = gated(allowed("a", delegated=True), denied("b"), limits=Limits(max_tokens=20))
+    one = gated(allowed("a"), denied("b"), limits=Limits(max_tokens=20))
     state, effects = run(one, cleared("a"), ended("a", usage=USED))
     assert isinstance(state, Done)
     assert effects == ()
@@ -312,7 +296,6 @@ BUSY = gated(allowed("a"), allowed("b"))[0]
 RUNNING = run((BUSY, ()), cleared("a"))[0]
 ASKING = gated(asked("a"), asked("b"))[0]
 ANSWERED = run((ASKING, ()), granted("a"))[0]
-CHILD = run(gated(allowed("a", delegated=True)), cleared("a"))[0]
 LATE: list[tuple[State, Event]] = [
     (gating(1), entries.BatchAppended(at=AT)),
     (BUSY, entries.BatchAppended(at=AT)),
@@ -327,9 +310,6 @@ LATE: list[tuple[State, Event]] = [
     (ASKING, granted("unknown")),
     (ANSWERED, granted("a")),
     (ANSWERED, refused("a")),
-    (CHILD, ended("unknown")),
-    (CHILD, cleared("a")),
-    (CHILD, entries.BatchAppended(at=AT)),
 ]
 
 
@@ -380,10 +360,9 @@ def test_a_verdict_moves_its_slot(verdict: Verdict, status: str) -> None:
 
 def test_an_asked_slot_knows_its_approval() -> None:
     """Approvals are found by their own id (K9)."""
-    slot = slots_of(asked("a", delegated=True)).slots[0]
+    slot = slots_of(asked("a")).slots[0]
     verdict = asked("a")
-    found = (slot.action, slot.approval, slot.delegated)
-    assert found == (verdict.action, verdict.approval, True)
+    assert (slot.action, slot.approval) == (verdict.action, verdict.approval)
 
 
 def test_a_batch_is_gated_once() -> None:
@@ -434,15 +413,6 @@ def test_a_started_batch_does_not_start_again() -> None:
     batch, actions = slots.launched(slots_of(allowed("a"), allowed("b")))
     assert actions == (action("a"), action("b"))
     assert slots.launched(batch) == (batch, ())
-
-
-def test_a_busy_batch_keeps_its_sub_agents_waiting() -> None:
-    """Delegated calls come last, alone."""
-    batch, actions = slots.launched(slots_of(allowed("a"), allowed("b", delegated=True)))
-    assert actions == (action("a"),)
-    assert slots.launched(batch) == (batch, ())
-    assert slots.is_delegated(batch, action("b"))
-    assert not slots.is_delegated(batch, action("a"))
 
 
 def test_a_restart_forgets_checks_and_keeps_what_ran() -> None:
@@ -541,21 +511,9 @@ def test_a_sequential_batch_stays_sequential() -> None:
     assert run((state, ()), A_ENDED)[1] == (CheckCalls(actions=(action("b"),)),)
 
 
-def dispatched() -> Step:
-    return run(gated(allowed("a", delegated=True)), A_STARTED)
-
-
-def test_a_sub_agent_that_was_cut_short_is_unknown() -> None:
-    """A restart leaves dispatching by executing, where calls are recorded."""
-    assert isinstance(dispatched()[0], Dispatching)
-    state, effects = resume(dispatched()[0])
-    assert isinstance(state, Executing)
-    assert effects == (RecordUnknown(action=action("a")),)
-
-
-def test_a_finished_sub_agent_is_appended() -> None:
+def test_a_finished_call_is_appended() -> None:
     """Its result was there before the restart."""
-    state, effects = resume(run(dispatched(), A_ENDED)[0])
+    state, effects = resume(run(gated(allowed("a")), A_STARTED, A_ENDED)[0])
     assert effects == (AppendBatch(results=(result("done", name="tool_0"),)),)
     assert isinstance(run((state, ()), entries.BatchAppended(at=AT))[0], Thinking)
 

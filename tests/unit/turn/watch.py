@@ -149,7 +149,7 @@ class Watch(RuleBasedStateMachine):
                 self.asks = list(effect.approvals)
             case signals.CheckCalls():
                 self.check(effect.actions)
-            case signals.RunCall() | signals.Dispatch():
+            case signals.RunCall():
                 self.run(effect.action)
             case signals.RecordUnknown():
                 self.runs.append(effect.action)
