@@ -13,11 +13,21 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from channels._remote.fields import Json, inner, text
+from channels._remote.fields import Json, inner, text, whole
 from channels._remote.http import CONNECT_S, Line
 from channels._remote.kept import Ended, keep_connected
 from channels.slack.calls import Calls
-from zeroclaw import ChannelContext, ChannelUnavailable, Value
+from zeroclaw import ChannelContext, ChannelUnavailable, Sentence, Value, ZeroclawError
+
+# Each event goes to one of an app's connections ("Using Socket Mode", docs.slack.dev; presses that
+# another program gets are lost, github.com/slackapi/python-slack-sdk/issues/1940; read 2026-11).
+EVENTS_SHARED = Sentence(
+    en="`{channel}`: Slack spreads what people write and press over {count} connections of this app, so "
+    "another program uses its tokens and I get only a part. Stop it, or give one of us an app of its own.",
+    de="`{channel}`: Slack verteilt, was geschrieben und gedrückt wird, auf {count} Verbindungen dieser App; "
+    "ein anderes Programm benutzt also ihre Tokens, und ich bekomme nur einen Teil. Beende es, oder gib "
+    "einem von uns eine eigene App.",
+)
 
 
 class Envelope(Value):
@@ -52,7 +62,11 @@ class SocketMode:
         self._clock = context.clock
         self._log = context.log
         self._line: Line | None = None
-        self._is_planned = False
+        self._tell = context.tell
+        self._is_planned: bool | None = (
+            None  # the end of the last connection, None before the first
+        )
+        self._is_told = False
 
     async def run(self) -> None:
         """Receive events until cancelled; see `keep_connected`."""
@@ -60,12 +74,15 @@ class SocketMode:
 
     async def _connect(self) -> Ended:
         # Slack keeps events for the next connection only as long as it takes at the first attempt.
-        is_move, self._is_planned = self._is_planned, False
+        was_planned, self._is_planned = self._is_planned, False
         line = await self._calls.line()
         try:
-            await self._greeted(line)
+            count = await self._greeted(line)
             self._line = line
-            self._on_up(not is_move)
+            self._on_up(not was_planned)
+            # Slack counts a connection that was cut on for a while.
+            if count > 1 and was_planned is not False:
+                await self._tell_of_others(count)
             self._is_planned = await self._hear(line)
         finally:
             self._line = None
@@ -77,8 +94,16 @@ class SocketMode:
         if self._line is None or not await self._line.say({"envelope_id": envelope.id}):
             self._log("confirmation_lost", level="debug")
 
-    async def _greeted(self, line: Line) -> None:
-        """Wait for the greeting.
+    async def _tell_of_others(self, count: int) -> None:
+        """Tell operators, once, that other programs get a share of the events."""
+        self._log("events_shared", connections=count, level="warning")
+        if not self._is_told:
+            self._is_told = True
+            with suppress(ZeroclawError):  # the log has it
+                await self._tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
+
+    async def _greeted(self, line: Line) -> int:
+        """Wait for the greeting; return how many connections the app has with this one.
 
         Raises:
             ChannelUnavailable: It did not come, or the first message was another one.
@@ -90,6 +115,7 @@ class SocketMode:
         if said is None or text(said, "type") != "hello":
             message = f"`{self._calls.name}`: the gateway does not greet"
             raise ChannelUnavailable(message)
+        return whole(said, "num_connections") or 1
 
     async def _hear(self, line: Line) -> bool:
         """Receive events until the connection ends; return whether Slack had announced the end."""

@@ -400,6 +400,7 @@ class SlackServer:
         refused: Chats to which nothing can be sent any more.
         ever: Everything ever sent to a chat, as JSON.
         connections: How often the bot has connected.
+        others: How many connections other programs have.
         request_url: The URL to post events to; empty for Socket Mode.
         is_paced: Refuse calls beyond the rate limits.
         buckets: By method; for new messages also by channel.
@@ -431,7 +432,7 @@ class SlackServer:
         self.said: dict[str, dict[str, Json]] = {}
         self.refused: set[str] = set()
         self.ever: dict[str, list[str]] = {}
-        self.connections = 0
+        self.connections = self.others = 0
         self.request_url = ""
         self.is_paced = False
         self.buckets = Buckets()
@@ -855,7 +856,7 @@ class SlackServer:
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        await socket.send_str(json.dumps({"type": "hello", "num_connections": 1}))
+        await socket.send_str(json.dumps({"type": "hello", "num_connections": self.others + 1}))
         self._sockets.append(socket)
         self.connections += 1
         self.wake()

@@ -41,6 +41,7 @@ from zeroclaw import (
     Edited,
     Envelope,
     Ignored,
+    Localized,
     NotSupported,
     Outcome,
     Outgoing,
@@ -218,7 +219,33 @@ async def test_a_connection_that_slack_moves_costs_no_history() -> None:
         assert "conversations.history" not in slack.calls
 
 
-async def test_a_move_that_fails_at_first_has_histories_read() -> None:
+async def test_operators_are_told_that_another_program_takes_half_of_the_events() -> None:
+    """Once, and not of the bot's own connection, which Slack counts on after it was cut."""
+    told: list[Localized] = []
+
+    async def tell(says: Localized) -> None:
+        told.append(says)
+
+    async with SlackServer() as slack:
+        clock = ManualClock()
+        channel = SlackChannel(replace(slack_context(slack, clock, SETTINGS), tell=tell))
+        async with receiving(channel, Desk().admit):
+            ann = await slack.person()
+
+            async def told_after(reconnect: Callable[[], Awaitable[None]]) -> int:
+                times = slack.connections + 1
+                await clock.advance(STEADY_S)
+                await reconnect()
+                await slack.until(lambda: slack.connections == times)
+                await (await ann.says("hello")).confirmed.wait()
+                return len(told)
+
+            slack.others = 1
+            assert await told_after(slack.drop) == 0
+            assert await told_after(slack.moves) == 1
+            assert await told_after(slack.moves) == 1
+    assert "`slack`" in told[0].to("en")
+    assert "2" in told[0].to("de")
     """Only a connection that follows the one before it at once misses nothing."""
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit) as here:
