@@ -99,7 +99,8 @@ class EmailChannel:
                 ready()
                 while True:
                     read = await self._read_on(mailbox, read, admit)
-                    await self._note(read)
+                    if read != self._committed():
+                        await self._noted.keep_if_possible(self._as_noted(read))
                     await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
         except* ChannelUnavailable:
             if not self._sender.is_closed:  # `aclose` cuts the connection
@@ -123,17 +124,15 @@ class EmailChannel:
             newest = min(recent, default=newest + 1) - 1
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
         read = Read(validity=validity, uid=newest)
-        await self._note(read)
+        await self._noted.keep(self._as_noted(read))
         return read
 
     def _committed(self) -> Read | None:
         """Return the position that the runtime committed last, None if there is none."""
         return read_cursor(self._context.positions.get(self._settings.mailbox, ""))
 
-    async def _note(self, read: Read) -> None:
-        """Note how far the mailbox was read, unless the committed position says it."""
-        if read != self._committed():
-            await self._noted.keep(f"{read.validity}:{read.uid} {self._settings.mailbox}\n")
+    def _as_noted(self, read: Read) -> str:
+        return f"{read.validity}:{read.uid} {self._settings.mailbox}\n"
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read the new mails, one at a time; return how far it got."""
@@ -207,7 +206,7 @@ class EmailChannel:
         if isinstance(admission, Accepted | Answered):
             if self._counts(event):
                 self._caps.count(event.envelope.sender.id, self._now())
-                await self._answered.keep(self._caps.kept(self._now()))
+                await self._answered.keep_if_possible(self._caps.kept(self._now()))
             elif isinstance(body := event.envelope.body, Pressed):
                 self._pressed[carried(body.approval, body.choice)] = True
         to = event.envelope.address
@@ -235,7 +234,7 @@ class EmailChannel:
             says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
             await self._context.tell(says)
             self._caps.note_told(sender)
-            await self._answered.keep(self._caps.kept(self._now()))
+            await self._answered.keep_if_possible(self._caps.kept(self._now()))
 
     async def _me_with_key(self) -> Me:
         """Return the decoding context with the key of the codes; creates the key once and keeps it."""

@@ -9,10 +9,11 @@ it are read again, and recognised by their keys.
 import asyncio
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from zeroclaw import Value
+from zeroclaw import ChannelUnavailable, Value
 
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -30,10 +31,23 @@ class Kept:
         return "" if self._file is None else await asyncio.to_thread(_read, self._file)
 
     async def keep(self, text: str) -> None:
-        """Replace the text."""
+        """Replace the text.
+
+        Raises:
+            ChannelUnavailable: The disk does not take it now.
+        """
         if self._file is not None and text != self._text:
+            try:
+                await asyncio.to_thread(_write, self._file, text)
+            except OSError as error:
+                message = f"`{self._file}` can't be written ({error.strerror})"
+                raise ChannelUnavailable(message) from error
             self._text = text
-            await asyncio.to_thread(_write, self._file, text)
+
+    async def keep_if_possible(self, text: str) -> None:
+        """Replace the text, which is also in memory; what a full disk does not take has to wait."""
+        with suppress(ChannelUnavailable):
+            await self.keep(text)
 
 
 class Read(Value):

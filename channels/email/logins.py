@@ -85,6 +85,7 @@ class Logins:
         self._asking = asyncio.Lock()
         self._tls: SSLContext | None = None
         self._token, self._ends_at = "", 0.0
+        self._newest = ""
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[Login]:
@@ -104,6 +105,8 @@ class Logins:
             if is_new:
                 await self._renew(now)
             token = self._token
+            if self._newest:
+                await self._kept.keep_if_possible(self._newest)
         try:
             yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
@@ -116,7 +119,7 @@ class Logins:
     async def _renew(self, now: float) -> None:
         """Request a token; an error names only the status and the code of a refusal, not its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
-        digest, _, newest = (await self._kept.read()).partition(" ")
+        digest, _, newest = (self._newest or await self._kept.read()).partition(" ")
         refresh = newest if configured and digest == _digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
@@ -139,7 +142,7 @@ class Logins:
             is_final = FIRST_FAILURE <= status < FAILED and status != TOO_MANY
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
-            await self._kept.keep(f"{_digest(configured)} {newest}")
+            self._newest = f"{_digest(configured)} {newest}"
         self._token = token
         self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
 

@@ -159,6 +159,28 @@ async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: T
     assert tokens.asked[-1]["refresh_token"] == "another"
 
 
+async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    """It is used, and kept as soon as there is room; the one before it is good for nothing any more."""
+    tokens.rotates = True
+    full = place.directory / "refresh-token.new"
+    full.symlink_to("/dev/full")
+    clock = ManualClock()
+    channel = channel_of(place, clock)
+    await sent(place, channel, "one")
+    await clock.advance(3600)
+    await sent(place, channel, "two")
+    full.unlink()
+    await sent(place, channel, "three")
+    await channel.aclose()
+    channel = channel_of(place, ManualClock())
+    await sent(place, channel, "four")
+    await channel.aclose()
+    asked = [one["refresh_token"] for one in tokens.asked]
+    assert asked == [REFRESH_TOKEN, "refresh-1", "refresh-2"]
+
+
 async def test_a_login_that_another_account_s_token_is_for_is_refused(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
