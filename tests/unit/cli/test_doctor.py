@@ -3,6 +3,8 @@
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -158,6 +160,24 @@ def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: s
     """No daemon starts there; nothing of it need be there yet."""
     code, told = doctor(tmp_path, scripted(tmp_path), data=data)
     assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("unshare")
+def test_a_read_only_file_system_is_told(tmp_path: Path) -> None:
+    """To own it would not help; a process, because the mount is in a namespace of its own."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    script = 'mount -t tmpfs -o ro,mode=0700 tmpfs "$0" && exec "$@"'
+    doctor = (sys.executable, "-m", "zeroclaw", "doctor", "--data-dir", str(data))
+    done = subprocess.run(
+        ("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data), *doctor),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = f"fail  permissions    `{data}` is on a read-only file system; check its disk, or "
+    assert said in done.stdout, done
 
 
 def test_data_in_the_place_of_which_a_file_stands_are_one_line(tmp_path: Path) -> None:

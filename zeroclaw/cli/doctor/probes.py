@@ -301,6 +301,8 @@ def _unwritable(data: Path) -> Iterator[str]:
     there = _nearest(data)
     if not there.is_dir():
         yield f"`{there}` is no directory; name another `data_dir`"
+    elif os.statvfs(there).f_flag & os.ST_RDONLY:  # as Linux makes one of a disk that fails
+        yield f"`{there}` is on a read-only file system; check its disk, or name another `data_dir`"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"this user can't write to `{there}`; run `chown` on it, or name another `data_dir`"
 

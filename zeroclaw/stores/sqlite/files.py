@@ -25,8 +25,8 @@ from zeroclaw.value import Value
 _PRIMARY_CODE = 0xFF  # mask; the other bits of a result code are details, sqlite.org/rescode.html
 
 _BY_CODE = {
-    sqlite3.SQLITE_FULL: "`{path}` can't grow: its disk is full, or the store is at its cap; "
-    "free space or raise the cap, nothing stored is damaged",
+    sqlite3.SQLITE_FULL: "`{path}` can't grow: its disk is full; free space, and start again; "
+    "nothing stored is damaged",
     sqlite3.SQLITE_CORRUPT: "`{path}` is damaged; stop zeroclaw, keep a copy of the directory, and "
     "put a backup in its place: `zeroclaw restore --force BACKUP`",
     sqlite3.SQLITE_NOTADB: "`{path}` is not an SQLite database; move it away, or name another data "

@@ -24,7 +24,9 @@ T = TypeVar("T")
 DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
 # No warning, because Debian 12 ships such a release and nothing is wrong: the bug needs a second
 # connection that writes, and zeroclaw has only one.
-_ADVICE = {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
+_ADVICE = {
+    "advice": "open this file with no other program while zeroclaw runs; SQLite 3.51.3 fixes this"
+}
 _WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
 
 

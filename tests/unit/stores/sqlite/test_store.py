@@ -146,7 +146,7 @@ async def test_a_sqlite_that_bears_no_second_program_is_told_with_advice(
     [fields] = told
     assert (
         fields["advice"]
-        == "open this file with no other program while zeroclaw runs; 3.51.3 is mended"
+        == "open this file with no other program while zeroclaw runs; SQLite 3.51.3 fixes this"
     )
     assert "level" not in fields
 

@@ -167,8 +167,8 @@ async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path:
         with pytest.raises(StoreUnusable) as refused:
             await store.commit(chore(counter("2", bytes(300_000))))
         assert str(refused.value) == (
-            f"`{tmp_path / FILE_NAME}` can't grow: its disk is full, or the store is at its cap; "
-            "free space or raise the cap, nothing stored is damaged"
+            f"`{tmp_path / FILE_NAME}` can't grow: its disk is full; free space, and start again; "
+            "nothing stored is damaged"
         )
         assert await store.get(RowKind.COUNTER, "2") is None
 
