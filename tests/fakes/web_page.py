@@ -21,12 +21,13 @@ async def visiting(
 ) -> AsyncGenerator[httpx.AsyncClient]:
     """A client of the listener that says what a browser says for a page of its own origin.
 
-    Its addresses begin below the secret path.
+    Its addresses begin below the secret path. It waits for answers as long as its test may take: a test
+    that keeps one answer back does much else meanwhile, which takes seconds on a busy machine.
     """
     async with httpx.AsyncClient(
         base_url=listener.url,
         headers={"sec-fetch-site": "same-origin"},
-        timeout=httpx.Timeout(5, pool=None),
+        timeout=None,
         trust_env=False,
     ) as client:
         if logged_in:
