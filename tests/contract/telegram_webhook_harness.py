@@ -17,6 +17,7 @@ from tests.contract.telegram_harness import (
 )
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ChannelContext, Hook, replace
+from zeroclaw.config.model import PublicSettings
 from zeroclaw.host.public_listener import PublicListener
 
 PATH = "/telegram"
@@ -34,9 +35,7 @@ class OnPublic(NoMount):
 
 @asynccontextmanager
 async def public_listener() -> AsyncGenerator[PublicListener]:
-    listener = await asyncio.to_thread(
-        PublicListener, host="127.0.0.1", port=0, cert_file="", key_file="", log=no_log
-    )
+    listener = await asyncio.to_thread(PublicListener, PublicSettings(port=0), log=no_log)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(listener.serve())
         try:

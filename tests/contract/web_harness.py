@@ -27,6 +27,7 @@ from zeroclaw import (
     TranscriptItem,
 )
 from zeroclaw.clock import Clock
+from zeroclaw.config.model import ListenerSettings
 from zeroclaw.host.local_listener import Listener
 from zeroclaw.value import replace
 
@@ -102,8 +103,7 @@ async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listen
     """A serving listener on a free port."""
     listener = await asyncio.to_thread(
         Listener,
-        host="127.0.0.1",
-        port=0,
+        ListenerSettings(port=0),
         sessions_at=directory / "sessions",
         clock=clock,
         ids=CountingIds(),

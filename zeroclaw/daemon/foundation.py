@@ -176,13 +176,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     listener = None
     if any(part.manifest.kind == "web" for part in start.checked.channels):
         listener = await asyncio.to_thread(
-            Listener,
-            host=config.listener.host,
-            port=config.listener.port,
-            sessions_at=data / SESSIONS,
-            clock=clock,
-            ids=ids,
-            log=log,
+            Listener, config.listener, sessions_at=data / SESSIONS, clock=clock, ids=ids, log=log
         )
         stack.callback(listener.close)
     public = await _open_public(start, stack)
@@ -247,14 +241,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
     from zeroclaw.host.public_listener import PublicListener
 
     settings, log = start.config.public, EventLog("public")
-    public = await asyncio.to_thread(
-        PublicListener,
-        host=settings.host,
-        port=settings.port,
-        cert_file=settings.cert_file,
-        key_file=settings.key_file,
-        log=log,
-    )
+    public = await asyncio.to_thread(PublicListener, settings, log=log)
     stack.callback(public.close)
     tls = bool(settings.cert_file)
     log("public_listener_opened", host=settings.host, port=public.port, tls=tls)

@@ -18,6 +18,7 @@ from typing import cast
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import Refused, StoreUnusable, system_words
 from zeroclaw.host import guard
 from zeroclaw.host.atomic_file import replace_private
@@ -65,9 +66,8 @@ class Listener:
 
     def __init__(
         self,
+        settings: ListenerSettings,
         *,
-        host: str,
-        port: int,
         sessions_at: Path,
         clock: Clock,
         ids: Ids,
@@ -77,8 +77,7 @@ class Listener:
         """Bind; blocks on files, so call this in a thread.
 
         Args:
-            host: A loopback address, or `localhost`.
-            port: 0 for any free one.
+            settings: Where it listens.
             sessions_at: The file (0600) that keeps the secret path and the sessions; its directory
                 exists.
             clock: For the expiry of links and sessions.
@@ -103,7 +102,8 @@ class Listener:
         self._front: dict[str, None] = {}
         self._mounts = asyncio.Event()  # set by each mount, and then replaced
         self._mounted_by = 0.0
-        bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
+        host = "127.0.0.1" if settings.host == "localhost" else settings.host
+        bound = bind(host, settings.port, key="listener.port")
         self.port: int = bound.getsockname()[1]
         self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
         self._server = web_server(bound, self._answer, bounds=bounds, log=log)

@@ -15,6 +15,7 @@ from pathlib import Path
 import h11
 
 from zeroclaw.channel import ChannelLog, Refusals
+from zeroclaw.config.model import PublicSettings
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, bind
@@ -80,24 +81,12 @@ class PublicListener:
     """
 
     def __init__(
-        self,
-        *,
-        host: str,
-        port: int,
-        cert_file: str,
-        key_file: str,
-        log: ChannelLog,
-        bounds: Bounds = DEFAULT_BOUNDS,
+        self, settings: PublicSettings, *, log: ChannelLog, bounds: Bounds = DEFAULT_BOUNDS
     ) -> None:
         """Bind; blocks on files, so call this in a thread.
 
-        Args:
-            host: An address of this machine.
-            port: 0 for any free one.
-            cert_file: The certificate chain, PEM; empty to speak plain HTTP to a proxy.
-            key_file: Its key, PEM, without a password.
-            log: For events.
-            bounds: Bounds what strangers can make grow.
+        Without a certificate it speaks plain HTTP, to a proxy. `bounds` bounds what strangers can
+        make grow.
 
         Raises:
             ConfigError: The certificate or its key can't be used.
@@ -107,8 +96,8 @@ class PublicListener:
         self._log = log
         self._hooks: dict[str, Hook] = {}
         self.refused = Refusals(log, "public_refused")
-        tls = _tls(cert_file, key_file) if cert_file else None
-        bound = bind(host, port, key="public.port")
+        tls = _tls(settings.cert_file, settings.key_file) if settings.cert_file else None
+        bound = bind(settings.host, settings.port, key="public.port")
         server = HttpServer(
             bound, self._answer, bounds=bounds, log=log, refused=self.refused, tls=tls
         )

@@ -12,6 +12,7 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
+from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import PortInUse, Refused
 from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.guard import HEADERS
@@ -51,8 +52,7 @@ async def opened(
 ) -> Listener:
     return await asyncio.to_thread(
         Listener,
-        host="127.0.0.1",
-        port=port,
+        ListenerSettings(port=port),
         sessions_at=directory / "sessions",
         clock=clock or ManualClock(),
         ids=CountingIds(start),

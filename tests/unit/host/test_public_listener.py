@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house_parts import Facts
+from zeroclaw.config.model import PublicSettings
 from zeroclaw.errors import ChannelUnavailable, ConfigError, PortInUse
 from zeroclaw.host.connections import Bounds
 from zeroclaw.host.public_listener import DEFAULT_BOUNDS, PublicListener
@@ -120,10 +121,7 @@ async def public(
     log = Facts()
     listener = await asyncio.to_thread(
         PublicListener,
-        host="127.0.0.1",
-        port=0,
-        cert_file=cert_file,
-        key_file=key_file,
+        PublicSettings(port=0, cert_file=cert_file, key_file=key_file),
         log=log,
         bounds=bounds,
     )
@@ -413,10 +411,7 @@ async def test_a_path_is_one_channels_for_as_long_as_it_receives() -> None:
 async def bound(port: int = 0, cert_file: str = "", key_file: str = "") -> PublicListener:
     return await asyncio.to_thread(
         PublicListener,
-        host="127.0.0.1",
-        port=port,
-        cert_file=cert_file,
-        key_file=key_file,
+        PublicSettings(port=port, cert_file=cert_file, key_file=key_file),
         log=Facts(),
     )
 
