@@ -129,15 +129,8 @@ class Control:
                 else:
                     group.create_task(self._connection(Lines(reader, writer), writer))
 
-            # We hold the lock of the data directory, so an existing socket is stale.
-            await asyncio.to_thread(self.path.unlink, missing_ok=True)
-            mask = os.umask(0o177)
-            try:
-                server = await asyncio.start_unix_server(
-                    connected, path=self.path, limit=LONGEST_LINE
-                )
-            finally:
-                os.umask(mask)
+            bound = await asyncio.to_thread(_bound, self.path)
+            server = await asyncio.start_unix_server(connected, sock=bound, limit=LONGEST_LINE)
             try:
                 ready()
                 # Not `serve_forever`: from Python 3.12 on, it waits for connected clients.
@@ -173,6 +166,16 @@ class Control:
             await serve(lines)
         else:
             await lines.send({"error": "the running daemon does not know this; is it older?"})
+
+
+def _bound(path: Path) -> socket.socket:
+    """Return a socket that nobody can connect to before its server listens; blocks."""
+    # We hold the lock of the data directory, so an existing socket is stale.
+    path.unlink(missing_ok=True)
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(os.fspath(path))
+    path.chmod(0o600)  # no mask, which would hold for the files of all other threads as well
+    return bound
 
 
 def _peer_of(writer: asyncio.StreamWriter) -> int:

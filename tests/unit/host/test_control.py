@@ -195,6 +195,22 @@ async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
 
 
+async def test_what_others_make_meanwhile_keeps_its_rights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mask for the socket would hold for the whole process: threads make directories just then."""
+    masks: list[int] = []
+
+    def umask(mask: int) -> int:
+        masks.append(mask)
+        return 0o022
+
+    monkeypatch.setattr(os, "umask", umask)
+    async with serving(control_in(tmp_path)) as control:
+        assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
+    assert masks == []
+
+
 async def test_only_the_daemons_own_user_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
