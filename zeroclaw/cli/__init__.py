@@ -178,7 +178,7 @@ def root() -> None:
 def _open_standard_streams() -> None:
     """Open /dev/null in place of closed standard streams, so that no socket gets their numbers.
 
-    Characters that the locale's encoding does not have are written as escapes.
+    Characters that the locale's encoding does not have are read and written as escapes.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
@@ -186,7 +186,7 @@ def _open_standard_streams() -> None:
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode))
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

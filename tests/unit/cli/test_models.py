@@ -165,6 +165,9 @@ async def test_a_path_is_linked_unless_it_should_be_copied(models: Path, tmp_pat
         (("http://127.0.0.1:1/a.gguf", "--sha256", HASH), 1, "run this again"),
         (("http://127.0.0.1:1/", "--sha256", HASH), 1, "is no name for a model"),
         (("ftp://h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("http://[h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("https:///a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("https://h:99999/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
         (("/nowhere/a.gguf",), 1, "no such file"),
         (("~nobody-of-this-name/a.gguf",), 1, "no such file"),
         (("/nowhere/a.bin",), 1, "is no name for a model"),
@@ -179,10 +182,10 @@ async def test_what_can_not_be_had_is_told(
     assert await asyncio.to_thread(model_files, models) == ()
 
 
-@pytest.mark.parametrize("command", ["list", "test"])
-async def test_what_is_no_address_is_told(models: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [("list",), ("test",), ("test", "--model", "m")])
+async def test_what_is_no_address_is_told(models: Path, command: tuple[str, ...]) -> None:
     """In words, and before anything is asked (P10)."""
-    _, out, err = await run(command, "--url", "junk")
+    _, out, err = await run(*command, "--url", "junk")
     assert "`junk`: no address; one begins with http:// or https://" in out + err
 
 

@@ -79,6 +79,20 @@ def test_a_sign_that_the_terminal_does_not_have_is_shown_by_its_number(
     assert (shown.returncode, shown.stderr) == (0, "")
 
 
+def test_a_text_in_another_encoding_is_read_all_the_same(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P10: what stands around a receipt, from an older file say."""
+    (short / "script.toml").write_text(SCRIPT)
+    (short / "c.toml").write_text(CONFIG.format(script=short / "script.toml"))
+    at = ("--config", str(short / "c.toml"))
+    zeroclaw(short, "chat", *at, typed="hello\n")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = zeroclaw(short, "receipts", "verify", "-", *at, typed="ä")
+    said = (1, "", "zeroclaw: there is no receipt in this text\n")
+    assert (done.returncode, done.stdout, done.stderr) == said
+
+
 @pytest.mark.parametrize("closes", ["</dev/null", "<&-"])
 def test_a_demo_that_nobody_can_answer_ends_and_says_how_to_see_it(
     short: Path, closes: str

@@ -14,7 +14,6 @@ import click
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, print_found, progress, with_config
 
-_URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _URL_HELP = "An OpenAI-compatible server, including /v1; asked without a key."
 
@@ -60,14 +59,17 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     zeroclaw models get https://host/qwen3-8b-q4_k_m.gguf --sha256 1f2e…
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.configuration import load
+    from zeroclaw.config.model import endpoint_url
     from zeroclaw.host.models.files import is_here, place_for, take
     from zeroclaw.host.places import expand
 
     sha256 = sha256.lower().removeprefix("sha256:")
-    is_url = _URL.match(source) is not None
-    if "://" in source and not is_url:
-        message = "a URL begins with http:// or https://"
-        raise click.UsageError(message)
+    is_url = "://" in source
+    try:
+        endpoint_url(source if is_url else "")
+    except ValueError as error:
+        message = "a URL begins with http:// or https://, followed by a host"
+        raise click.UsageError(message) from error
     if sha256 and not _SHA256.fullmatch(sha256):
         message = "--sha256 is 64 characters of 0-9 and a-f; the page of the model shows it"
         raise click.UsageError(message)

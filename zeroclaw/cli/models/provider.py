@@ -14,7 +14,7 @@ from zeroclaw.daemon.model_choice import AUTO, Confirm, Discovered, choose, keys
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
-from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
+from zeroclaw.host.models.servers import NoOffer, address_of, offers_of, on_loopback
 from zeroclaw.host.places import expand
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
@@ -83,7 +83,7 @@ def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
     if url and url.rstrip("/") != settings.base_url.rstrip("/"):
         settings = ProviderSettings(
             kind="openai",
-            base_url=url,
+            base_url=address_of(url),
             model=model or asyncio.run(first_of(url)),
             connect_s=settings.connect_s,
             stall_s=settings.stall_s,

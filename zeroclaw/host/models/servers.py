@@ -30,6 +30,19 @@ class NoOffer(ZeroclawError):
         self.status = status
 
 
+def address_of(base_url: str) -> str:
+    """Return the address of a server, without a slash at its end.
+
+    Raises:
+        NoOffer: It is none.
+    """
+    try:
+        return endpoint_url(base_url.rstrip("/"))
+    except ValueError as error:
+        message = f"`{without_credentials(base_url)}`: {error}"
+        raise NoOffer(message) from error
+
+
 async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0) -> Server:
     """Ask one server for its models.
 
@@ -41,11 +54,7 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
     Raises:
         NoOffer: It did not answer, or not with a list of models.
     """
-    try:
-        base_url = endpoint_url(base_url.rstrip("/"))
-    except ValueError as error:
-        message = f"`{without_credentials(base_url)}`: {error}"
-        raise NoOffer(message) from error
+    base_url = address_of(base_url)
     shown = without_credentials(base_url)
     name = urlsplit(shown).netloc.removeprefix("…@")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
