@@ -5,6 +5,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 from zeroclaw.readers.replies import ReadRequest, Reply
 from zeroclaw.text.mail import is_hidden_in_mail, parse_mail, plain_header
@@ -19,6 +20,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
     (codecs.BOM_UTF8, "utf-8", "UTF-8"),
 )
+# Windows' default for decades is Latin-1 with letters in place of some controls.
+_UNMARKED = (("utf-8", "UTF-8"), ("cp1252", "Windows-1252, as it seems"))
 _SHOWN_FIRST = frozenset({"from", "to", "cc", "date", "subject"})
 """Headers of a mail that are shown above its text."""
 
@@ -36,15 +39,10 @@ def decoded(data: bytes) -> Decoded:
         if data.startswith(mark):
             text = data[len(mark) :].decode(codec, "replace")
             return Decoded(text=text, encoding=name)
-    try:
-        return Decoded(text=data.decode("utf-8"), encoding="UTF-8")
-    except UnicodeDecodeError:
-        pass
-    try:
-        # The Windows default for decades; Latin-1 with letters in place of some controls.
-        return Decoded(text=data.decode("cp1252"), encoding="Windows-1252, as it seems")
-    except UnicodeDecodeError:
-        return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
+    for codec, name in _UNMARKED:
+        with suppress(UnicodeDecodeError):
+            return Decoded(text=data.decode(codec), encoding=name)
+    return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
 
 
 def read_text(data: bytes, asked: ReadRequest) -> Reply:

@@ -299,20 +299,16 @@ class Erasure:
             return False
         if not await self._are_cards_settled(here):
             return False
-        turns = frozenset(
-            [
-                row.key
-                async for row in scan(self._store, TURNS.where(conversation=here))
-                if TURNS.of(row).item.principal.id == request.person
-            ]
-        )
-        asked = frozenset(
-            [
-                row.key
-                async for row in scan(self._store, APPROVALS.where(conversation=here))
-                if APPROVALS.of(row).requester.id == request.person
-            ]
-        )
+        turns = {
+            row.key
+            async for row in scan(self._store, TURNS.where(conversation=here))
+            if TURNS.of(row).item.principal.id == request.person
+        }
+        asked = {
+            row.key
+            async for row in scan(self._store, APPROVALS.where(conversation=here))
+            if APPROVALS.of(row).requester.id == request.person
+        }
 
         def is_theirs(table: Declaration, row: Row) -> bool:
             # Titles and group notes mix everybody's words; they are made again from what stays.

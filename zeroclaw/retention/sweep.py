@@ -5,7 +5,7 @@ changed after it was read stays.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
@@ -55,6 +55,7 @@ PAUSE_S = 0.1
 BATCH = 100
 BLOBS_AT_ONCE = 4
 """A blob may have megabytes, and other writers wait for the commit."""
+Busy = Collection[ConversationId]
 _LEFT = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps, Stays))
 """A conversation stays as long as any of these tables has a row of it."""
 
@@ -112,20 +113,18 @@ class Sweep(Struct, kw_only=True, eq=False):
         if any(gone.values()):
             self.log("swept", **gone)
 
-    async def _busy(self) -> frozenset[ConversationId]:
+    async def _busy(self) -> Busy:
         """Return the conversations in which something is in progress."""
-        return frozenset(
-            [
-                row.conversation
-                for table, state in BUSY
-                async for row in scan(self.store, table.where(state=state))
-                if row.conversation is not None
-            ]
-        )
+        return {
+            row.conversation
+            for table, state in BUSY
+            async for row in scan(self.store, table.where(state=state))
+            if row.conversation is not None
+        }
 
     # --- rows ----------------------------------------------------------------------------------
 
-    async def _rows(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
+    async def _rows(self, at: Horizons, busy: Busy) -> int:
         count = 0
         for table in TABLES.values():
             going: list[Row] = []
@@ -175,7 +174,7 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     # --- logs and blobs ------------------------------------------------------------------------
 
-    async def _journals(self, before: datetime, busy: frozenset[ConversationId]) -> int:
+    async def _journals(self, before: datetime, busy: Busy) -> int:
         count = 0
         for stream in await self.store.streams(LogKind.JOURNAL):
             if ConversationId(stream) in busy:
@@ -210,7 +209,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             count += len(page)
         return count
 
-    async def _audits(self, before: datetime, busy: frozenset[ConversationId]) -> int:
+    async def _audits(self, before: datetime, busy: Busy) -> int:
         count = 0
         for stream in await self.store.streams(LogKind.AUDIT):
             if stream == STREAM or ConversationId(stream) in busy:
@@ -243,7 +242,7 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     # --- conversations -------------------------------------------------------------------------
 
-    async def _conversations(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
+    async def _conversations(self, at: Horizons, busy: Busy) -> int:
         """Delete conversations that no chat points to and that are empty."""
         count = 0
         async for row in scan(self.store, CONVERSATIONS.where()):
