@@ -16,7 +16,7 @@ from channels._remote.limits import MARK_SLACK_S, check_size
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
-from channels.discord.errors import NotThere, ThreadExists
+from channels.discord.errors import NoReply, NotThere, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NOBODY, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
@@ -479,7 +479,12 @@ class DiscordChannel:
             message["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         if file is not None:
             message["attachments"] = [{"id": 0, "filename": file[0]}]
-        posted = await self._rest.call("POST", f"/channels/{channel}/messages", message, file=file)
+        path = f"/channels/{channel}/messages"
+        try:
+            posted = await self._rest.call("POST", path, message, file=file)
+        except NoReply:
+            message.pop("message_reference", None)
+            posted = await self._rest.call("POST", path, message, file=file)
         number = snowflake(as_object(posted), "id")
         if not number:
             raise DeliveryUnknown(self._rest.http.unreadable)

@@ -20,7 +20,8 @@ from zeroclaw import (
 MOST_CHARS = 200
 UNAUTHORIZED = 401
 
-UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED, THREAD_EXISTS = 10008, 50005, 50083, 160004
+UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
+NO_REPLY, THREAD_EXISTS = 160002, 160004
 _GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
 """Errors of edits after which a new message may work; in an archived thread it reopens the thread."""
 
@@ -31,6 +32,10 @@ class TokenRefused(ChannelUnavailable):
 
 class NotThere(ChannelRejected):
     """Raised when the target of a call does not exist."""
+
+
+class NoReply(ChannelRejected):
+    """Raised when the bot may not reply, since it may not read the history."""
 
 
 class ThreadExists(ChannelRejected):
@@ -63,7 +68,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     code = whole(said, "code") or 0
     message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
     kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
-    kind = ThreadExists if code == THREAD_EXISTS else kind
+    kind = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists}.get(code, kind)
     return kind(message, gone=code in _GONE)
 
 

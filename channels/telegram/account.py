@@ -15,7 +15,7 @@ from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable,
 from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
 from channels.telegram.decode import ALLOWED_UPDATES
-from channels.telegram.errors import AsWanted, MethodUnknown, Moved, TokenRefused, refused
+from channels.telegram.errors import AsWanted, MethodUnknown, Moved, NoTopic, TokenRefused, refused
 from channels.telegram.styled import File
 from zeroclaw import (
     Address,
@@ -118,6 +118,19 @@ class Account:
             to = replace(to, chat=str(moved.chat))
             # Numbers begin anew there, so the one of the answered message is another's.
             there = {**parameters, "chat_id": moved.chat, "reply_parameters": None}
+            found = await self.call(method, there, file=file)
+        except NoTopic:
+            # Telegram no longer finds some old topics, but a reply goes where its message is
+            # (tdlib/telegram-bot-api#447 and #693, read 2026-11). If that is gone, so is the topic.
+            reply = as_object(parameters.get("reply_parameters"))
+            if not reply:
+                raise
+            there = {
+                **parameters,
+                "chat_id": int(to.chat),
+                "message_thread_id": None,
+                "reply_parameters": {**reply, "allow_sending_without_reply": False},
+            }
             found = await self.call(method, there, file=file)
         number = whole(as_object(found), "message_id")
         if number is None:

@@ -49,6 +49,10 @@ class NotOurs(ChannelRejected):
     """Raised when the message with that id is from another sender."""
 
 
+class NoTopic(ChannelRejected):
+    """Raised when Telegram does not find the topic to post to."""
+
+
 class OtherKind(ChannelRejected):
     """Raised when the message is ours, but has no text, or no caption, to edit."""
 
@@ -58,6 +62,7 @@ _MEANT: Mapping[type[ChannelRejected], tuple[str, ...]] = {
     AsWanted: ("message is not modified", "message to delete not found"),
     NotThere: ("message to edit not found", "message_id_invalid"),
     NotOurs: ("message can't be edited",),
+    NoTopic: ("message thread not found",),
     OtherKind: ("no text in the message to edit", "no caption in the message to edit"),
 }
 

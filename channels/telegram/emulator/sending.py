@@ -61,6 +61,9 @@ def post(
     thread = composing.thread(chat, parameters)
     markup = read_markup(parameters)
     reply_to, quoted = composing.answered(account, chat, parameters)
+    if not thread and reply_to is not None and reply_to.chat is chat:
+        # A reply needs no topic to go where its message is (tdlib/telegram-bot-api#447, read 2026-11).
+        thread = reply_to.thread
     kept = composing.options(parameters)
     account.spend(chat, "send", moment)
     return account.add(

@@ -93,6 +93,19 @@ async def test_in_a_server_an_answer_shows_what_it_answers_and_in_a_direct_chat_
         assert last(rig, ann.direct).reference is None
 
 
+async def test_an_answer_shows_nothing_above_it_where_the_history_can_not_be_read() -> None:
+    """A reply needs that permission (Permissions, READ_MESSAGE_HISTORY); words alone do not."""
+    async with speaking() as (rig, general, channel, to):
+        refusal = {
+            "code": 160002,
+            "message": "Cannot reply without permission to read message history",
+        }
+        rig.discord.will(Fault(method="POST", path=SEND, status=403, body=refusal))
+        asked = rig.discord.person("ann").says(general, "hello")
+        await channel.send(to, replace(text(channel, "hi"), reply_to=str(asked.id)))
+        assert (last(rig, general).content, last(rig, general).reference) == ("hi", None)
+
+
 async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> None:
     """The nonce is enforced. Another text under the same key is another message."""
     async with speaking() as (rig, general, channel, to):

@@ -209,7 +209,8 @@ async def test_each_call_says_what_the_library_says() -> None:
     """And there is no call of ours that is not among these."""
     async with Emulator(clock=ManualClock()) as telegram, bot_of(telegram) as bot:
         # So that no webhook is called, and nothing is tried in a second form.
-        for method in ("setWebhook", "sendRichMessage", "sendRichMessageDraft"):
+        posts = ("sendMessage", "sendDocument", "sendRichMessage", "sendRichMessageDraft")
+        for method in ("setWebhook", *posts):
             telegram.will(method, TooMany(retry_after_s=1), times=None)
         telegram.person("Ann", id_=ANN).says("hi")
         settings = SETTINGS.model_copy(update={"api_base_url": telegram.url})
