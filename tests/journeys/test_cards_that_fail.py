@@ -66,15 +66,19 @@ async def test_a_press_on_a_card_that_was_never_recorded_settles_it_late(tmp_pat
 
 
 async def test_a_card_that_the_platform_refuses_ends_with_its_deadline(tmp_path: Path) -> None:
-    """Nobody could see it; the call does not run, and the turn goes on."""
+    """Nobody could see it: who asked hears so, the call does not run, and the turn goes on."""
     async with world(tmp_path, approvals={"timeout_s": 1.5}) as here:
         here.platform.will("ask", Refuse(), times=None)
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So be it.", round=1)
         await here.say("ann", "please knock")
-        await here.answered("ann", "So be it.")
+        await here.until(lambda: here.chat("ann").answers[-1:] == ["So be it."])
+        *_, told, _ = here.chat("ann").answers
+        assert told.startswith("Nobody who may approve `knock` can be reached.")
         assert here.bench.runs == []
-        assert "did not run" in here.tool_results()[0]
+        (result,) = here.tool_results()
+        assert "no operator can be reached" in result
+        assert "did not run" in result
 
 
 async def test_a_settle_that_fails_is_tried_again(tmp_path: Path) -> None:

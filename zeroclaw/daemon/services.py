@@ -360,7 +360,6 @@ class Services:
             "erasure": self.erasure.keep(),
             "mailboxes": self.mailboxes.sessions.keep(),
             "titles": self.titles.keep(),
-            "open_requests": self.open_requests.keep(),
         }
         if foundation.listener is not None:
             served["listener"] = foundation.listener.serve()
@@ -369,6 +368,8 @@ class Services:
         for name, kept in served.items():
             self._group.create_task(kept, name=name)
         await self.channels.start(self.supervisor, self.transcript, self.notices, self._menu)
+        # Behind the channels' tasks: before they are up, it would find nobody who can be asked.
+        self._group.create_task(self.open_requests.keep(), name="open_requests")
         # Last, because a model's problems are reported through the channels.
         for provider in (foundation.provider, foundation.summariser):
             if isinstance(provider, Measuring):

@@ -113,6 +113,7 @@ class Approval(ApprovalRequest):
         reason: The reason of a denial; redacted.
         choice: The answer; None when no approver answered.
         answerer: Who gave it, as `<channel>:<sender id>`; empty in rows of an earlier release.
+        is_unheard: Whether the chat that asked was told that no approver can be reached.
         at: When it ended.
     """
 
@@ -137,6 +138,7 @@ class Approval(ApprovalRequest):
     state: State = "pending"
     choice: Choice | None = None
     answerer: str = ""
+    is_unheard: bool = False
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -74,6 +74,8 @@ def refusal_for_model(approval: Approval) -> str:
                 f"`{approval.tool}` was refused by {approval.by}{because}. It did not run. Do not "
                 "try the same call again; ask what to do instead, or go on without it."
             )
+        case "expired" if not approval.refs:
+            return unreachable(approval.tool)
         case "expired":
             return (
                 f"`{approval.tool}` needs approval, and nobody answered in time. It did not run. "
@@ -91,6 +93,8 @@ def refusal_for_model(approval: Approval) -> str:
 def refusal_for_people(approval: Approval, language: Language) -> str:
     """Return the same for a person who called the tool themselves; see `refusal_for_model`."""
     if approval.state == "expired":
+        if not approval.refs:
+            return catalogue.CALL_UNREACHABLE.to(language, tool=approval.tool)
         return catalogue.CALL_NOT_ANSWERED.to(language, tool=approval.tool)
     because = f" ({approval.reason})" if approval.reason else ""
     return catalogue.CALL_REFUSED.to(
@@ -118,10 +122,10 @@ def result_for_people(result: ToolMessage, language: Language) -> str:
 
 
 def unreachable(tool: str) -> str:
-    """Return what the model reads when there is no approver to ask."""
+    """Return what the model reads when no approver could be asked."""
     return (
-        f"`{tool}` needs approval, and no operator can be reached from here. It did not run. Say "
-        "that an operator must be set up before this can be done."
+        f"`{tool}` needs approval, and no operator can be reached from here who may give it. It did "
+        "not run. Say that such an operator must be set up, or reachable, before this can be done."
     )
 
 

@@ -6,8 +6,9 @@ notice, a person, the configuration or a channel has changed, at the next deadli
 while a call waits, because a policy may depend on the hour. So no change can be missed, and a kill
 in between only delays what it was about to do.
 
-A call's request is shown to everyone who may answer it now, once in each chat. It is ended by the
-turn that waits for it; its approvers get one reminder before that. A reminder is committed together
+A call's request is shown to everyone who may answer it now, once in each chat. If nobody who may can
+be reached, the chat that asked is told so, once; the request stays, because somebody may come. It is
+ended by the turn that waits for it; its approvers get one reminder before that. A reminder is committed together
 with a claim, and only while the request is unanswered. So a restart does not repeat it, and a kill
 can't leave only one of the two. A request about a stranger is shown to every operator, ends at its
 deadline, and is deleted a day after its end.
@@ -23,6 +24,7 @@ from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, outbox_row
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.gate import approval as approvals
+from zeroclaw.gate import wording
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound import pairing
@@ -32,10 +34,11 @@ from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, readable, scan
 from zeroclaw.text import catalogue
-from zeroclaw.value import Struct, field
+from zeroclaw.value import Struct, field, replace
 
 LOOK_AGAIN_S = 60.0
-"""Seconds until an open call is looked at again; a policy names hours, so a minute is soon enough."""
+"""Seconds until an open call is looked at again, if nothing has changed; a policy names hours, so a
+minute is soon enough."""
 REST, LONGEST_REST_S = 3, 1.0
 """A look is followed by a rest of so many times its length: the share of everybody else (P9)."""
 LEAST_S = 10.0
@@ -136,17 +139,18 @@ class OpenRequests(Struct, eq=False):
         if turn is None:
             return NOTHING, None
         first, here, where = asked[0], asked[0].conversation, turn.address
-        readers = tuple(
-            one
-            for one in self.notices.operators.approvers(
-                first.requester,
-                where,
-                {one.tool for one in asked},
-                refused=first.refused,
-                requester_may_answer=first.requester_may_answer,
-            )
-            if not approvals.number_of(first, one.address.key())
+        reached = self.notices.operators.approvers(
+            first.requester,
+            where,
+            {one.tool for one in asked},
+            refused=first.refused,
+            requester_may_answer=first.requester_may_answer,
         )
+        if not reached and not first.is_unheard:
+            told = (replace(one, is_unheard=True) for one in asked)
+            puts = (approvals.to_put(one, expect=versions[one.id]) for one in told)
+            return Plan(conversation=here, writes=(*puts, self._nobody(asked, turn))), LOOK_AGAIN_S
+        readers = tuple(one for one in reached if not approvals.number_of(first, one.address.key()))
         if not readers:
             return self._reminder(asked)
         numbered, counters = await self.requests.numbers.give(asked, readers, here)
@@ -163,14 +167,20 @@ class OpenRequests(Struct, eq=False):
             *(outbox_row(self.context.ids.ulid(), card, here) for card in cards),
             *(() if is_told else (self._waiting(numbered, turn),)),
         )
-        return Plan(conversation=here, writes=writes), 0.0  # a reminder may be due
+        return Plan(conversation=here, writes=writes), LOOK_AGAIN_S
 
     def _waiting(self, asked: tuple[Approval, ...], turn: TurnRow) -> Put:
         """Return the note that tells the chat of a turn whom it waits for."""
         language = turn.item.principal.language
-        tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in asked))
         who = approvals.who(asked[0].approvers, language)
-        text = catalogue.WAITING_FOR.to(language, who=who, tools=tools)
+        text = catalogue.WAITING_FOR.to(language, who=who, tools=_tools(asked))
+        return self.context.note(text, turn.address, asked[0].conversation, language=language)
+
+    def _nobody(self, asked: tuple[Approval, ...], turn: TurnRow) -> Put:
+        """Return the note that tells the chat of a turn that it waits for nobody who can answer."""
+        language = turn.item.principal.language
+        until = wording.ended(asked[0], language)
+        text = catalogue.NOBODY_TO_ASK.to(language, tools=_tools(asked), until=until)
         return self.context.note(text, turn.address, asked[0].conversation, language=language)
 
     def _reminder(self, asked: tuple[Approval, ...]) -> Look:
@@ -237,6 +247,10 @@ class OpenRequests(Struct, eq=False):
         # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
         writes = await self.requests.put_to(readers, one, one.id, expect=version)
         return Plan(conversation=None, writes=writes)
+
+
+def _tools(asked: tuple[Approval, ...]) -> str:
+    return ", ".join(dict.fromkeys(f"`{one.tool}`" for one in asked))
 
 
 def _named(one: Approval, place: str) -> str:

@@ -291,9 +291,10 @@ CALL_NOT_ANSWERED = Sentence(
     de="`{tool}` wurde nicht ausgeführt: niemand hat es rechtzeitig freigegeben",
 )
 CALL_UNREACHABLE = Sentence(
-    en="`{tool}` did not run: it needs approval, and no operator can be reached from here",
+    en="`{tool}` did not run: it needs approval, and no operator can be reached from here who may "
+    "give it",
     de="`{tool}` wurde nicht ausgeführt: ein Operator müsste es freigeben, und von hier ist keiner "
-    "zu erreichen",
+    "zu erreichen, der das darf",
 )
 CALL_MAY_HAVE_RUN = Sentence(
     en="`{tool}` was cut off by a restart: it may have run, and what it did is unknown",
@@ -323,6 +324,11 @@ RETRY_IS_NOT_YOURS = Sentence(
 )
 WAITING_FOR = Sentence(
     en="Waiting for {who} to approve {tools}.", de="Das wartet: {who} muss {tools} erst freigeben."
+)
+NOBODY_TO_ASK = Sentence(
+    en="Nobody who may approve {tools} can be reached. The question stays {until}; `/stop` ends it.",
+    de="Niemand, der {tools} freigeben darf, ist zu erreichen. Die Frage bleibt {until}; `/stop` "
+    "beendet sie.",
 )
 WAITING_AND_NEXT = Sentence(
     en="Waiting for {who} to approve {tools}; your message is next.",

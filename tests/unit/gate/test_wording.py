@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.disguises import LISTED
-from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
+from zeroclaw.envelope import (
+    ActionId,
+    Address,
+    ApprovalId,
+    ConversationId,
+    MessageRef,
+    Principal,
+    TurnId,
+)
 from zeroclaw.gate.action import Action, canonical_json, propose
 from zeroclaw.gate.approval import AnswerResult, Approval, Numbered
 from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
@@ -53,11 +61,13 @@ OPEN = Approval(
     card="01CARD",
     deadline_at=AT,
     numbers=(Numbered(place="p", number=1),),
+    refs=(MessageRef(address=Address(channel="web", account="", chat="p"), message="1"),),
 )
 APPROVED = replace(OPEN, state="approved", by="Ann", at=AT)
 DENIED = replace(OPEN, state="denied", by="Ann", at=AT)
 WHY = replace(DENIED, reason="too risky")
 EXPIRED = replace(OPEN, state="expired", at=AT)
+NEVER_SHOWN = replace(EXPIRED, refs=())
 STOPPED = replace(OPEN, state="stopped", by="Bob", at=AT)
 PAGES = Scope(tool="fetch", resources=("host:a.example:443",), is_exact=False, for_s=3600)
 FOR_A_TIME = replace(APPROVED, tool="fetch", choice="for_a_time", scope=PAGES)
@@ -115,6 +125,7 @@ def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
     assert "refused by Ann, who said: too risky." in sentences[1]
     assert "nobody answered in time" in sentences[2]
     assert "no operator can be reached" in sentences[4]
+    assert refusal_for_model(NEVER_SHOWN) == sentences[4]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +145,13 @@ def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
             EXPIRED,
             "`shell` did not run: nobody approved it in time",
             "`shell` wurde nicht ausgeführt: niemand hat es rechtzeitig freigegeben",
+        ),
+        (
+            NEVER_SHOWN,
+            "`shell` did not run: it needs approval, and no operator can be reached from here who "
+            "may give it",
+            "`shell` wurde nicht ausgeführt: ein Operator müsste es freigeben, und von hier ist "
+            "keiner zu erreichen, der das darf",
         ),
     ],
 )

@@ -132,10 +132,11 @@ async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: W
         world.look.resolving.set()
         await house.settle()
         assert cards(world, "ada") == []
-        assert house.texts("ben") == []
+        (told,) = house.texts("ben")
+        assert told.startswith("Nobody who may approve `poke` can be reached.")
         world.configure(people=(NO_OPERATOR, BEN, CLEO))
         await house.ask("reload")
-        assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
+        assert house.texts("ben") == [told, "Waiting for an operator to approve `poke`."]
         assert await house.press(who="cleo") == "approved: `poke`"
 
 
@@ -149,6 +150,39 @@ async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> Non
         assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
         assert await house.press(who="ada@x", channel="mail") == "approved: `poke`"
         assert world.poke.runs == [{"a": 1}]
+
+
+async def test_where_every_chat_refuses_the_card_who_asked_is_told_at_once(world: World) -> None:
+    """Once, by later processes too; at the deadline the model reads that nobody could be asked."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
+    told = [
+        "Waiting for an operator to approve `poke`.",
+        "Nobody who may approve `poke` can be reached. The question stays open until 12:15:00 UTC;"
+        " `/stop` ends it.",
+    ]
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        assert house.texts("ben") == told
+    async with world.running() as house:
+        await house.advance(800)
+        assert house.texts("ben") == told
+        await house.advance(100)
+        assert "no operator can be reached from here" in world.model.asked()[-1]
+        assert "nobody answered" not in world.model.asked()[-1]
+        assert world.poke.runs == []
+
+
+async def test_who_asked_is_told_when_nobody_may_approve_any_more(world: World) -> None:
+    """The only operator has the card when a reload lets nobody answer it."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        world.configure(people=(NO_OPERATOR, BEN))
+        await house.ask("reload")
+        await house.ask("reload")
+        (_, told) = house.texts("ben")
+        assert told.startswith("Nobody who may approve `poke` can be reached.")
 
 
 async def test_whoever_asks_and_may_not_answer_is_not_shown_it_by_a_reload(world: World) -> None:
