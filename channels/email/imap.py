@@ -72,7 +72,7 @@ class Protocol(IMAP4ClientProtocol):
 
     Attributes:
         news: Set when the server announces new mail; the user clears it.
-        idling: Set when the server has begun to idle; the library's own event stays set for ever.
+        idling: Set when the server has begun or refused to idle; the library's own event stays set.
         lost: Set when the connection has ended.
         limit: The timeout of the pending or last wait, which ends with the connection.
     """
@@ -105,6 +105,10 @@ class Protocol(IMAP4ClientProtocol):
             self.news.set()
         # While idle nothing else matters, and the library would keep it all until the end.
         return None if self.has_pending_idle_command() else super()._untagged_response(line)
+
+    def _response_done(self, line: bytes) -> None:
+        super()._response_done(line)
+        self.idling.set()  # in case it refuses to idle
 
     def _continuation(self, line: bytes) -> None:
         waiting = self.pending_sync_command
@@ -246,6 +250,7 @@ class Mailbox:
             protocol.idling.clear()
             protocol.send(str(command))
             await self._within(protocol.idling.wait(), CONNECT_S)
+            can_idle = protocol.has_pending_idle_command()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._within(protocol.news.wait(), limit_s + 1)

@@ -318,6 +318,23 @@ def test_what_a_server_tells_of_while_it_is_idle_is_not_kept() -> None:
     assert (ended - began, lines) == (53, 1)
 
 
+async def refused(said: str) -> float:
+    """Wait for news from a server that refuses to announce any; return when the wait ended."""
+    loop, protocol = asyncio.get_running_loop(), wired()
+    protocol.state, protocol.capabilities = "SELECTED", {"IDLE"}
+    tag = protocol.new_tag().replace("0", "1")
+    loop.call_later(1, protocol.data_received, f"{tag} {said}\r\n".encode())
+    await imap.Mailbox(protocol, "email").idle(1_000)
+    return loop.time()
+
+
+@pytest.mark.parametrize("said", ["NO [LIMIT] too many wait", "BAD no such command"])
+def test_a_server_that_offers_idle_and_refuses_it_is_asked_in_intervals(said: str) -> None:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        began = runner.get_loop().time()
+        assert runner.run(refused(said)) - began == 1_001
+
+
 def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
     """A limit for the whole of it would let it be begun again for ever. P1."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
