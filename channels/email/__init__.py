@@ -98,6 +98,8 @@ class EmailSettings(BaseModel):
             )
         elif self.token_url and not is_safe(self.token_url):
             fault = "`token_url` must begin with https://, for secrets are sent there"
+        elif self.token_url and not self.username.isascii():
+            fault = "`username` must be plain ASCII, for it is sent with an access token"
         if fault:
             raise ValueError(fault)
         return self

@@ -83,6 +83,13 @@ def test_a_login_by_token_needs_all_that_it_takes(key: str, value: object) -> No
         EmailSettings.model_validate(GIVEN | BY_TOKEN | {key: value})
 
 
+def test_a_login_by_token_takes_a_name_that_can_be_sent_with_one() -> None:
+    """The libraries send it as ASCII alone; each try would fail, and look like a lost connection."""
+    EmailSettings.model_validate(GIVEN | {"username": "jürgen"})
+    with pytest.raises(ValidationError, match="`username` must be plain ASCII"):
+        EmailSettings.model_validate(GIVEN | BY_TOKEN | {"username": "jürgen"})
+
+
 @pytest.mark.parametrize("url", UNSAFE)
 def test_secrets_are_sent_nowhere_in_clear(url: str) -> None:
     with pytest.raises(ValidationError, match="https://"):
