@@ -3,10 +3,8 @@
 `rate_limits` decides what is over a limit. A sender's event holds their own lock and the
 conversation's from the check to the commit, so that concurrent events are counted. The count of a
 day is committed with the message it counts. The buckets are kept in memory only and are empty after
-a
-start: they cover seconds, and starting them full would refuse what people wrote while the daemon
-    was
-down.
+a start: they cover seconds, and starting them full would refuse what people wrote while the daemon
+was down.
 
 An edit counts like a message: the model reads it. An event that ends a turn or answers a question
 always passes, and counts only if it changed nothing. Operators have no rate limit.
@@ -21,8 +19,7 @@ events, so that a redelivery after a restart is not taken.
 
 import asyncio
 import hashlib
-import itertools
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
@@ -43,7 +40,6 @@ from zeroclaw.inbound.rate_limits import (
     Over,
     Tally,
     Which,
-    dry_at,
     ends_at,
     limits_of,
     step,
@@ -56,7 +52,7 @@ from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import Struct, field, replace
 
 MOST_BUCKETS = 4096
-"""Buckets kept while they drain; the one filled least recently goes first."""
+"""Buckets kept; the one filled least recently goes first."""
 MOST_REFUSED = 4096
 """Refused events that are recognised; the oldest go first."""
 MOST_PLACES_READ = 4096
@@ -65,8 +61,6 @@ KNOWN_AGAIN = 64
 """Events that one row recognises; clients and platforms rarely have more on their way."""
 OWN: tuple[Which, ...] = ("person", "day")
 """Limits that a channel may count separately."""
-MOST_DROPPED = 8
-"""Buckets checked for having drained, each time one is filled."""
 OPENING = frozenset({"tool", "retry", "compact"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
@@ -87,10 +81,6 @@ ALLOWANCES = Table(
 )
 
 
-Filled = tuple[Bucket, datetime]
-"""A bucket, and when it will have drained."""
-
-
 class Passage(Struct, kw_only=True):
     """One event of a known sender, while it passes the limits.
 
@@ -109,7 +99,7 @@ class Passage(Struct, kw_only=True):
     principal: Principal
     lane: Lane | None
     conversation: str
-    fills: dict[str, Filled] = field(default_factory=dict[str, Filled])
+    fills: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     writes: tuple[Write, ...] = ()
     refused: bool = False
     known: bool = False
@@ -125,18 +115,13 @@ class RateLimiter(Struct, eq=False):
 
     context: InboundContext
     conversations: Conversations
-    _buckets: OrderedDict[str, Filled] = field(default_factory=OrderedDict[str, Filled])
+    _buckets: Recent[str, Bucket] = field(default_factory=lambda: Recent(MOST_BUCKETS))
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
     _turned_away_before: Recent[str, None] = field(default_factory=lambda: Recent(MOST_REFUSED))
     _places_read: Recent[str, None] = field(default_factory=lambda: Recent(MOST_PLACES_READ))
     refused: Counter[str] = field(default_factory=Counter[str])
-
-    @property
-    def filled(self) -> int:
-        """Return how many buckets had not drained when the newest message passed."""
-        return len(self._buckets)
 
     @asynccontextmanager
     async def passing(
@@ -170,14 +155,7 @@ class RateLimiter(Struct, eq=False):
                 self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
             if passage.refused:
                 self.refused[envelope.address.channel] += 1
-            now = self.context.clock.now()
-            for key, filled in passage.fills.items():
-                self._buckets[key] = filled
-                self._buckets.move_to_end(key)
-                for oldest, (_, dry) in list(itertools.islice(self._buckets.items(), MOST_DROPPED)):
-                    if len(self._buckets) <= MOST_BUCKETS and dry > now:
-                        break
-                    del self._buckets[oldest]
+            self._buckets.update(passage.fills)
 
     async def refusal(self, passage: Passage) -> Plan | None:
         """Return the plan for an event that is too old, or currently over a rate limit, else None."""
@@ -191,8 +169,7 @@ class RateLimiter(Struct, eq=False):
         own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
         person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
         day, version = await ALLOWANCES.read(context.store, day_key) if limits.daily else (None, 0)
-        person, _ = self._buckets.get(person_key, (None, None))
-        conversation, _ = self._buckets.get(passage.conversation, (None, None))
+        person, conversation = map(self._buckets.get, (person_key, passage.conversation))
         now = context.clock.now()
         tally, over = step(
             Tally(person=person, conversation=conversation, day=day),
@@ -202,12 +179,8 @@ class RateLimiter(Struct, eq=False):
             sent_at=envelope.sent_at,
         )
         passage.refused = over is not None
-        for key, bucket, rate in (
-            (person_key, tally.person, limits.person),
-            (passage.conversation, tally.conversation, limits.conversation),
-        ):
-            if bucket is not None and rate.per_minute:
-                passage.fills[key] = (bucket, dry_at(bucket, rate, now))
+        counted = {person_key: tally.person, passage.conversation: tally.conversation}
+        passage.fills.update((key, one) for key, one in counted.items() if one is not None)
         if tally.day is not None and tally.day != day:
             due_at = ends_at(tally.day)
             passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at, expect=version),)

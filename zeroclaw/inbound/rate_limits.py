@@ -176,16 +176,6 @@ def step(
     return Tally(person=person, conversation=chat, day=day), None
 
 
-def dry_at(bucket: Bucket, rate: Rate, now: datetime) -> datetime:
-    """Return when a bucket filled now can be forgotten, because it equals an empty one.
-
-    It drains by the times of its messages, which may be long past. More of the same minute may
-    still arrive late, so it is kept as if all its messages had been written now.
-    """
-    drained = now + rate.drained_after(bucket.level)
-    return drained if bucket.over_until is None else max(drained, bucket.over_until)
-
-
 def ends_at(day: Day) -> datetime:
     """Return when a day is over."""
     return day.begins_at + timedelta(days=1)
