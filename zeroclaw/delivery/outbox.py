@@ -51,11 +51,11 @@ class Hooks(Protocol):
     after the commit.
     """
 
-    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
-    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:
+    async def pressed(self, item: ApprovalCard) -> MessageRef | None:
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
@@ -263,7 +263,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 await save(item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
         if isinstance(item, ApprovalCard) and item.uncertainty.second is None and is_sending:
-            stands = await self.hooks.pressed(row, item)
+            stands = await self.hooks.pressed(item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=CERTAIN)
                 await save(shown, "delivered", DurablePoint.ASKED, "")
@@ -373,7 +373,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
         match item, point:
             case ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
-                return await self.hooks.asked(row, item, ref)
+                return await self.hooks.asked(item, ref)
             case Text(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:

@@ -330,21 +330,6 @@ class Approvals(Struct, eq=False):
             for ref in refs
         )
 
-    async def stands(self, keys: Iterable[str], address: Address) -> MessageRef | None:
-        """Return the message of a card in a chat, if one of its requests knows it."""
-        here = address.key()
-        found = await requests_of(self.context.store, keys)
-        refs = (ref for one, _ in found for ref in one.refs)
-        return next((ref for ref in refs if ref.address.key() == here), None)
-
-    async def shown(self, keys: Iterable[str], ref: MessageRef) -> tuple[Write, ...]:
-        """Return the writes after a card was sent; it is settled if a request ended meanwhile."""
-        found = await requests_of(self.context.store, keys)
-        read = [(approvals.with_ref(one, ref), version) for one, version in found]
-        ended = next((one for one, _ in read if not one.is_open), None)
-        settles = () if ended is None else await self.settled(ended, (ref,))
-        return (*(request_put(one, expect=version) for one, version in read), *settles)
-
     async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
         """Return what a chat's numbers can mean: all open requests, and recently ended ones."""
         store, place = self.context.store, given.address.key()

@@ -4,6 +4,7 @@ from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text, address_of
 from zeroclaw.envelope import MessageRef
+from zeroclaw.gate.approval import with_ref
 from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.operators import Notices
@@ -21,13 +22,20 @@ class OutboxHooks(Struct, eq=False):
     requests: Approvals
     notices: Notices
 
-    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:  # noqa: ARG002
-        """Record the message of a card that was sent; if its request has ended, settle it."""
-        return await self.requests.shown(item.approvals, ref)
+    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+        """Record the message of a card that was sent; if a request on it has ended, settle it."""
+        found = await requests_of(self.context.store, item.approvals)
+        read = [(with_ref(one, ref), version) for one, version in found]
+        ended = next((one for one, _ in read if not one.is_open), None)
+        settles = () if ended is None else await self.requests.settled(ended, (ref,))
+        return (*(request_put(one, expect=version) for one, version in read), *settles)
 
-    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:  # noqa: ARG002
-        """Return the card's message, if a press has revealed it."""
-        return await self.requests.stands(item.approvals, item.address)
+    async def pressed(self, item: ApprovalCard) -> MessageRef | None:
+        """Return the card's message in its chat, if one of its requests knows it."""
+        found = await requests_of(self.context.store, item.approvals)
+        here = item.address.key()
+        refs = (ref for one, _ in found for ref in one.refs)
+        return next((ref for ref in refs if ref.address.key() == here), None)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and report it to the operators."""

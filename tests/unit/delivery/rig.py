@@ -37,11 +37,11 @@ class HookLog:
     add: tuple[Write, ...] = ()
     stands: MessageRef | None = None
 
-    async def asked(self, row: Row, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
         return self.add
 
-    async def pressed(self, row: Row, item: ApprovalCard) -> MessageRef | None:
+    async def pressed(self, item: ApprovalCard) -> MessageRef | None:
         return self.stands
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
