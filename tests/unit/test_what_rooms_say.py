@@ -30,7 +30,7 @@ ELSEWHERE = {
     "turn/batch.py": "what is read in place of a result",
     "turn/control.py:_told": "an edit, as a message",
     "turn/loop_detection.py": "what is repeated",
-    "turn/facts.py:OF_A_GROUP": "who said what is remembered",
+    "turn/compactor.py:OF_A_GROUP": "who said what is remembered",
     "turn/titles.py:_ASK": "what a title is asked for by",
     "conversation/message_text.py:late_for_the_model": "when a message was written",
     "gate/outgoing_files.py": "what is read in place of a result",

@@ -49,7 +49,7 @@ from zeroclaw.stores.off_the_record import HELD, left_by
 from zeroclaw.table import Declaration, Whose
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
-from zeroclaw.turn.facts import is_of_a_group
+from zeroclaw.turn.compactor import is_of_a_group
 from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.value import replace

@@ -3,7 +3,15 @@
 A kill before the commit repeats its requests; the journal has every message before and after it.
 Failures are counted: after three in a row, no summary is requested in this conversation for a
 while, and requests are cut instead (K13).
+
+Facts from the messages that are about to be replaced are saved as notes of their owner (S3-11).
+Each fact is a call of `remember` that the runtime makes for the turn's person. The gate decides on
+it, knows that no model made it (the condition `compaction`), and records it like any other. A call
+that needs approval is dropped: no person caused it, and the summary has the fact as well. The notes
+are written in the commit of the summary, so a kill keeps both or neither.
 """
+
+from msgspec.json import encode
 
 from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import (
@@ -14,22 +22,31 @@ from zeroclaw.context.compaction import (
     kept_summary,
     summary_question,
 )
-from zeroclaw.envelope import is_off_the_record
-from zeroclaw.errors import ContextOverflow
+from zeroclaw.context.facts import facts_question, parse_facts
+from zeroclaw.context.notes import added, note_of
+from zeroclaw.envelope import ActionId, is_off_the_record
+from zeroclaw.errors import ContextOverflow, ToolFailed
 from zeroclaw.foreign import Raised
-from zeroclaw.store import DurablePoint
+from zeroclaw.gate import audit
+from zeroclaw.gate.verdict import Allowed, Asked, Setting
+from zeroclaw.message import Message, ToolCall
+from zeroclaw.store import DurablePoint, Row, Write
 from zeroclaw.text import catalogue
+from zeroclaw.tools.notes import REMEMBER
+from zeroclaw.tools.notes import note_of as made_note
+from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted, RequestLost
-from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.model_call import OFF_THE_RECORD
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import CompactionFailed
 from zeroclaw.turn.states import CompactionCause
+from zeroclaw.turn.tool_calls import ToolCalls
+from zeroclaw.value import Value, replace
 
 
-async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -> Transition:
-    """Return the summary or why there is none; `notes` keeps facts that outlast it."""
+async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -> Transition:
+    """Return the summary or why there is none, with the notes that outlast it."""
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())
@@ -48,7 +65,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.sources.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
-    facts = await notes.find(gone, scene.window, room)
+    facts = await _find_facts(turn, calls, gone, scene.window, room)
     question = summary_question(scene.summary, scene.window)
     answer = await composer.ask(question, gone, room)
     if isinstance(answer, Raised) and isinstance(answer.error, ContextOverflow):
@@ -79,7 +96,7 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
     told = (turn.says(catalogue.COMPACTED.to(language)),) if is_first else ()
 
     async def planned() -> Transition:
-        keeps = await notes.plan(facts)
+        keeps = await _kept_facts(turn, calls, facts)
         if keeps.count:
             services.log("facts_kept", count=keeps.count)
         return Transition(
@@ -96,3 +113,120 @@ async def compact(turn: TurnContext, notes: FactNotes, cause: CompactionCause) -
 
 def _failed(why: str) -> Transition:
     return Transition(events=(CompactionFailed(text=why),))
+
+
+# --- facts ---------------------------------------------------------------------------------------
+
+OF_A_GROUP = "this group"
+"""The author of facts from a group: the facts of several people are found together."""
+
+
+def is_of_a_group(row: Row) -> bool:
+    """Tell whether a row is a fact from a group's conversation."""
+    note = note_of(row)
+    return note is not None and note.by == OF_A_GROUP and not note.writer
+
+
+class KeptFacts(Value):
+    """The part of a summary's commit that keeps facts.
+
+    Attributes:
+        audited: The calls, each with its end.
+        writes: The calls and the notes.
+        count: The number of new notes.
+    """
+
+    audited: tuple[audit.Entry, ...] = ()
+    writes: tuple[Write, ...] = ()
+    count: int = 0
+
+
+async def _find_facts(
+    turn: TurnContext, calls: ToolCalls, gone: list[Message], window: int | None, most_tokens: int
+) -> tuple[str, ...]:
+    """Ask the model for the facts in messages; return none if they could not be kept.
+
+    Args:
+        turn: The turn; its person, or their group, will own the facts.
+        calls: Its calls.
+        gone: The messages.
+        window: The model's window in tokens, None if unknown.
+        most_tokens: Limit of the request.
+    """
+    services = turn.services
+    if REMEMBER not in services.gate.tools or not await _may_keep(turn, calls):
+        return ()
+    known = await services.recollection.notes.all(owner_of(turn.address, turn.opened.principal))
+    # The model that extracts facts would read a note that a web page dictated.
+    trusted = (note.text for note in known if note.trusted)
+    question = facts_question(trusted, window, most_tokens)
+    answer = await turn.composer.ask(question, gone, most_tokens)
+    if isinstance(answer, Raised):
+        services.log("facts_failed", why=answer.line, level="warning")
+        return ()
+    return parse_facts(answer)
+
+
+async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
+    """Tell whether the gate would allow a note now; this records nothing."""
+    gated = await turn.services.gate.gate_batch((_call("."),), await _setting(calls))
+    return isinstance(gated.verdicts[0], Allowed)
+
+
+async def _kept_facts(turn: TurnContext, calls: ToolCalls, facts: tuple[str, ...]) -> KeptFacts:
+    """Return the writes that keep the facts now; after a `Conflict`, call it again."""
+    if not facts:
+        return KeptFacts()
+    services, setting = turn.services, await _setting(calls)
+    gated = await services.gate.gate_batch([_call(one) for one in facts], setting)
+    asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
+    writes: list[Write] = [one for one in gated.writes if one.key not in asked]
+    ends: dict[str, audit.Kind] = {}
+    notes: list[tuple[ActionId, Note]] = []
+    for fact, verdict in zip(facts, gated.verdicts, strict=True):
+        if isinstance(verdict, Allowed):
+            note = _note(turn, fact, setting)
+            ends[verdict.action] = audit.Kind.FAILED
+            notes += [] if note is None else [(verdict.action, note)]
+    more, kept = await added(
+        services.store,
+        owner_of(turn.address, turn.opened.principal),
+        [note for _, note in notes],
+        most=services.recollection.most_notes,
+    )
+    for (action, _), one in zip(notes, kept, strict=True):
+        if one != "full":
+            ends[action] = audit.Kind.EXECUTED
+    audited = [one for one in gated.audited if one.action not in asked]
+    hashes = {one.action: one.hash for one in audited}
+    now = services.clock.now()
+    audited += [
+        audit.Entry(
+            kind=kind,
+            at=now,
+            action=action,
+            tool=REMEMBER,
+            hash=hashes[action],
+            detail="compaction",
+        )
+        for action, kind in ends.items()
+    ]
+    count = sum(one != "full" and one.is_new for one in kept)
+    return KeptFacts(audited=tuple(audited), writes=(*writes, *more), count=count)
+
+
+async def _setting(calls: ToolCalls) -> Setting:
+    return replace(await calls.setting(), compaction=True)
+
+
+def _note(turn: TurnContext, fact: str, setting: Setting) -> Note | None:
+    """Return a fact as a note, None if it contains a secret."""
+    by = "" if turn.address.direct else OF_A_GROUP
+    try:
+        return made_note(fact, setting.context, turn.services.gate.redactor.redact, by=by)
+    except ToolFailed:
+        return None
+
+
+def _call(fact: str) -> ToolCall:
+    return ToolCall(id="fact", name=REMEMBER, arguments=encode({"text": fact}).decode())

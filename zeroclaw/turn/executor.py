@@ -25,7 +25,6 @@ from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.facts import FactNotes
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.machine import limit_warning
 from zeroclaw.turn.model_call import ModelCall
@@ -141,8 +140,7 @@ class EffectExecutor:
         if await self._is_spent():
             return
         await self.receipts.refresh()
-        facts = FactNotes(self._turn, self.calls)
-        await self._tell(await compact(self._turn, facts, cause))
+        await self._tell(await compact(self._turn, self.calls, cause))
 
     # --- the gate ------------------------------------------------------------------------------
 
