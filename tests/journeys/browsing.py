@@ -153,6 +153,8 @@ class Desk:
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
         )
+        # A click waits for its button, and so for the daemon, as `expect` does; by itself only 30 s.
+        context.set_default_timeout(PATIENCE_MS)
         context.on("weberror", lambda error: self.troubles.append(str(error.error)))
         context.on("console", self._noted)
         return context
