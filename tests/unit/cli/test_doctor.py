@@ -29,12 +29,13 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
 
 
-def doctor(tmp_path: Path, provider: str, more: str = "", *, data: str = "") -> tuple[int, Told]:
+def doctor(
+    tmp_path: Path, provider: str, more: str = "", *, above: str = "", data: str = ""
+) -> tuple[int, Told]:
     """Exit code, and the worst line of each check; no shell, so that no sandbox is tried."""
     config = tmp_path / "config.toml"
-    text = (
-        f"[tools]\nshell.enabled = false\nattachments.enabled = false\n[provider]\n{provider}{more}"
-    )
+    text = f"{above}[tools]\nshell.enabled = false\nattachments.enabled = false\n"
+    text += f"[provider]\n{provider}{more}"
     config.write_text(text, encoding="utf-8")
     place = data or str(tmp_path / "data")
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", place]
@@ -160,6 +161,23 @@ def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: s
     """No daemon starts there; nothing of it need be there yet."""
     code, told = doctor(tmp_path, scripted(tmp_path), data=data)
     assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
+
+
+def test_workspaces_that_can_not_be_made_are_told(tmp_path: Path) -> None:
+    """No daemon starts without them either."""
+    there = 'workspace_dir = "/proc/1/workspaces"\n'
+    code, told = doctor(tmp_path, scripted(tmp_path), above=there)
+    fault = "this user can't write to `/proc/1`; run `chown` on it, or name another `workspace_dir`"
+    assert (code, told["permissions"]) == (1, ("fail", f"{fault}; "))
+
+
+def test_damaged_receipt_keys_are_told(tmp_path: Path) -> None:
+    """No daemon starts with them; its own line says the same."""
+    data = tmp_path / "data"
+    open_for_writing(data).close()
+    (data / "receipt-keys.json").write_text("damaged")
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    assert (code, told["store"][0], "move it away" in told["store"][1]) == (1, "fail", True)
 
 
 @pytest.mark.slow

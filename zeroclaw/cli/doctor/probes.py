@@ -29,6 +29,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
+from zeroclaw.gate.receipt_keys import kept_keys
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.connections import bind
@@ -87,7 +88,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
         if start is not None and not await is_running(data):
             taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
-    loose = await asyncio.to_thread(_permissions, config, data)
+    loose = await asyncio.to_thread(_permissions, config, data, start)
     here = versions(facts.version, sqlite3.sqlite_version_info[:3])
     facts.found = (*configured, *taken, await _network(), provider, *loose, here)
     return facts
@@ -260,6 +261,7 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     if not await asyncio.to_thread(_is_there, data / FILE_NAME):
         return None, 0
     try:
+        await asyncio.to_thread(kept_keys, data, now=now, secret=b"")
         async with open_read_only(data) as kept:
             return await health(kept, now), await kept.used_bytes()
     except StoreUnusable as error:
@@ -275,13 +277,14 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 # --- permissions ---------------------------------------------------------------------------------
 
 
-def _permissions(config: Path | None, data: Path | None) -> tuple[Line, ...]:
+def _permissions(config: Path | None, data: Path | None, start: Start | None) -> tuple[Line, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "no data yet"
-    if data is not None:
-        loose += _unwritable(data)
-        if _is_there(data) and data.is_dir():
-            loose, text = [*loose, *_reachable_in(data)], "only this user can reach them"
+    needed = {} if start is None else {_nearest(start.places.workspaces): "workspace_dir"}
+    needed |= {} if data is None else {_nearest(data): "data_dir"}
+    loose += (fault for there, key in needed.items() for fault in _unwritable(there, key))
+    if data is not None and _is_there(data) and data.is_dir():
+        loose, text = [*loose, *_reachable_in(data)], "only this user can reach them"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
 
 
@@ -296,15 +299,14 @@ def _nearest(place: Path) -> Path:
     return next((one for one in (place, *place.parents) if _is_there(one)), place)
 
 
-def _unwritable(data: Path) -> Iterator[str]:
-    """Yield why no daemon of this user could start there."""
-    there = _nearest(data)
+def _unwritable(there: Path, key: str) -> Iterator[str]:
+    """Yield why no daemon of this user could start there; the key can name another directory."""
     if not there.is_dir():
-        yield f"`{there}` is no directory; name another `data_dir`"
+        yield f"`{there}` is no directory; name another `{key}`"
     elif os.statvfs(there).f_flag & os.ST_RDONLY:  # as Linux makes one of a disk that fails
-        yield f"`{there}` is on a read-only file system; check its disk, or name another `data_dir`"
+        yield f"`{there}` is on a read-only file system; check its disk, or name another `{key}`"
     elif not os.access(there, os.W_OK | os.X_OK):
-        yield f"this user can't write to `{there}`; run `chown` on it, or name another `data_dir`"
+        yield f"this user can't write to `{there}`; run `chown` on it, or name another `{key}`"
 
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
