@@ -1,10 +1,13 @@
 """The contents of a chat, in order: people's messages, answers, cards, the open draft."""
 
+import asyncio
+from functools import partial
+
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.conversation.inbox import INBOX, Obeyed, Opening, PersonMessage, TooOld, words_of
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.account import Screen
+from zeroclaw.delivery.account import Screen, off_loop
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
@@ -47,6 +50,7 @@ class Transcript(Struct, eq=False):
         found = [
             row for table in (INBOX, OUTBOX) for row in await self._rows(table, address, after)
         ]
+        open_drafts = self.live.open_drafts(address)  # one that ends now has no row above
         items = [
             item
             for row in sorted(found, key=lambda row: row.key)
@@ -64,7 +68,7 @@ class Transcript(Struct, eq=False):
                     draft=True,
                 )
             )
-            for draft in self.live.open_drafts(address)
+            for draft in open_drafts
         )
         return (*items, *drafts)
 
@@ -159,7 +163,8 @@ class Transcript(Struct, eq=False):
                 told = replace(told, kind="card", key=card.key, ref=ref_, outcome=outcome)
             case rows.Settle():
                 return None
-        return self._screened(told)
+        await asyncio.sleep(0)  # a chat may have hundreds of texts
+        return await off_loop(partial(self._screened, told), text=told.text)
 
     async def _outcome(self, item: rows.ApprovalCard) -> Outcome:
         """Return the card with the current state of its questions."""

@@ -51,6 +51,28 @@ async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
         assert lines(seen) == [("person", "one")] * (PAGE + 1) + [("bot", "ok")]
 
 
+async def test_others_run_while_a_long_chat_is_read(world: World) -> None:
+    """Each text is screened, which takes a while for hundreds of them (P9)."""
+    answers = 20
+    async with world.running() as house:
+        for number in range(answers):
+            await house.say(f"hello {number}")
+        rounds, is_read = 0, False
+
+        async def others() -> None:
+            nonlocal rounds
+            while not is_read:
+                rounds += 1
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(others())
+            seen = await house.services.transcript.read(house.place(), "")
+            is_read = True
+        assert len(seen) == 2 * answers
+        assert rounds >= answers
+
+
 async def test_an_open_draft_stands_last(world: World) -> None:
     """It reads from where the reader is, even when nothing else is new there."""
     world.model.will((*says("half of it ")[:1], asyncio.Event()))
