@@ -274,17 +274,38 @@ async def test_the_time_of_the_consumer_does_not_count() -> None:
     assert events[-1] == Finished(reason="stop")
 
 
-async def test_once_an_answer_has_begun_it_is_read_every_50_ms() -> None:
-    """Its beginning is shown at once, and its end is known as soon as it is read."""
-    role = b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
-    http = FakeHttp(Played(parts=(role, 0.01, TEXT, TEXT, 0.07, TEXT, STOP, 0.01, DONE)))
+async def read_at(http: FakeHttp) -> list[tuple[type[StreamEvent], float]]:
+    """Return when each event of an answer is read."""
     clock = LoopClock()
-    read_at = [
+    return [
         (type(event), round(clock.monotonic(), 3)) async for event in provider(http).stream(REQUEST)
     ]
-    texts = [(TextDelta, 0.01), (TextDelta, 0.06), (TextDelta, 0.18)]
-    assert read_at == [*texts, (Finished, 0.24)]
+
+
+async def test_an_answer_whose_pieces_come_fast_is_read_every_50_ms() -> None:
+    """Its beginning is shown at once, and its end is known as soon as it is read."""
+    role = b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
+    http = FakeHttp(Played(parts=(role, 0.01, TEXT, TEXT, TEXT, STOP, 0.01, DONE)))
+    texts = [(TextDelta, 0.01), (TextDelta, 0.06), (TextDelta, 0.11)]
+    assert await read_at(http) == [*texts, (Finished, 0.17)]
     assert http.unread == 3
+
+
+async def test_an_answer_whose_pieces_come_slowly_is_read_piece_by_piece() -> None:
+    """Waiting twice for each piece costs a quarter more than waiting once."""
+    http = FakeHttp(Played(parts=(2.0, TEXT, *(0.1, TEXT) * 3, 0.1, STOP, DONE)))
+    texts = [(TextDelta, at) for at in (2.0, 2.1, 2.2, 2.3)]
+    assert await read_at(http) == [*texts, (Finished, 2.4)]
+    assert http.unread == 0
+
+
+async def test_an_answer_that_becomes_fast_or_slow_is_read_accordingly() -> None:
+    http = FakeHttp(
+        Played(parts=(2.0, TEXT, 0.01, TEXT, TEXT, 0.1, TEXT, 0.1, TEXT, 0.1, STOP, DONE))
+    )
+    texts = [(TextDelta, at) for at in (2.0, 2.01, 2.06, 2.21, 2.31)]
+    assert await read_at(http) == [*texts, (Finished, 2.41)]
+    assert http.unread == 2
 
 
 async def test_pings_between_two_readings_do_not_make_an_answer_wait_for_ever() -> None:
