@@ -36,7 +36,7 @@ from zeroclaw.limits.prices import (
 )
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
-from zeroclaw.store import Put, RowKind, Store
+from zeroclaw.store import Put, RowKind, Store, scan
 from zeroclaw.table import Codec, Column, Table, UntilDue, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -246,8 +246,10 @@ class UsageBudget(Struct, eq=False):
     async def _ended(self, conversation: ConversationId) -> Spent:
         """Return the usage of a conversation's ended turns, as far back as they are stored."""
         if conversation not in self._conversations:
-            over = TURNS.all(self.store, conversation=conversation, state="closed")
-            used = [spent(turn.usage, turn.micros) async for turn in over]
+            # SQLite would look a state up first, but nearly all turns of the store are closed.
+            rows = scan(self.store, TURNS.where(conversation=conversation))
+            over = [TURNS.of(row) async for row in rows if row.state == "closed"]
+            used = (spent(turn.usage, turn.micros) for turn in over)
             if len(self._conversations) >= MOST_KEPT:
                 self._conversations.clear()
             self._conversations[conversation] = sum(used, NOTHING)

@@ -1,18 +1,28 @@
 """What models may use: of a turn, a conversation, a person's day and a day (S4-17, S4-20)."""
 
+import asyncio
+import sqlite3
+from contextlib import aclosing, closing
+from pathlib import Path
+from typing import cast
+
 import pytest
 
 from tests.fakes.house import House, World
+from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_model import Answer
 from tests.unit.turn.parts import answer, call, streaming
-from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
+from zeroclaw.config.model import BudgetSettings, Config, PriceSettings, ProviderSettings
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.envelope import Principal
-from zeroclaw.limits.budget import MARKS, price_of
+from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.limits.budget import MARKS, UsageBudget, price_of
 from zeroclaw.limits.prices import FREE, PRICES, Dollars, Price
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.provider import Finished, TextDelta, ToolCallReady, UsageReported
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
+from zeroclaw.store import Commit, DurablePoint, Put, Query, Row, RowKind, Store, Write
+from zeroclaw.stores.sqlite import statements
+from zeroclaw.stores.sqlite.files import FILE_NAME
+from zeroclaw.stores.sqlite.store import open_store
 from zeroclaw.turn.machine import limit_warning, step
 from zeroclaw.turn.states import Done, Limits, Progress
 
@@ -287,6 +297,48 @@ async def test_a_conversation_ends_and_another_begins(world: World) -> None:
         await house.say("/new", BEN)
         await house.say("four", BEN)
         assert house.texts(BEN)[-1] == "so"
+
+
+class _Asked:
+    """A store without rows that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.queries: list[Query] = []
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        self.queries.append(query)
+        return ()
+
+
+class _Settings:
+    config = Config(budget=BudgetSettings(conversation_tokens=100))
+
+
+async def test_what_a_conversation_used_is_read_without_looking_at_others(tmp_path: Path) -> None:
+    """Else each conversation's first turn after a start reads every turn of the whole store."""
+    asked, here = _Asked(), ConversationId("here")
+    budget = UsageBudget(cast("Store", asked), ManualClock(), _Settings(), "any")
+    await budget.levels(Principal(id="", roles=frozenset(), channel="", sender=""), here)
+    (query,) = asked.queries
+
+    async def steps(place: Path, others: int) -> int:
+        keys = [(here, "a"), *((ConversationId(f"o{n}"), f"b{n}") for n in range(others))]
+        rows = [
+            Put(kind=RowKind.TURN, key=key, body=b"", conversation=whose, state="closed", place="p")
+            for whose, key in keys
+        ]
+        async with aclosing(await open_store(place, clock=ManualClock())) as store:
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(rows)))
+        return await asyncio.to_thread(counted, place)
+
+    def counted(place: Path) -> int:
+        steps = list[None]()
+        with closing(sqlite3.connect(place / FILE_NAME)) as connection:
+            connection.set_progress_handler(lambda: steps.append(None), 1)
+            assert len(statements.select(connection, query)) == 1
+        return len(steps)
+
+    assert await steps(tmp_path / "few", 1) == await steps(tmp_path / "many", 200)
 
 
 async def test_money_counts_as_tokens_do(world: World) -> None:
