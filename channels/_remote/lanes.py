@@ -12,7 +12,8 @@ may be repeats; ingress recognises them by their dedup keys.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct, field
@@ -88,7 +89,8 @@ class Lanes(Generic[E]):
         self._read = read
         self._clock = clock
         self._log = log
-        self._reading = asyncio.Semaphore(MOST_READING)
+        self._free_places = MOST_READING
+        self._unread: dict[str, asyncio.Event] = {}
         self._lanes: dict[str, _Lane[E]] = {}
         self._most = most
         self._held = 0
@@ -131,7 +133,7 @@ class Lanes(Generic[E]):
         while lane.is_behind:
             lane.is_behind = False
             try:
-                async with self._reading:
+                async with self._place(chat):
                     missed = await self._read(chat)
             except ChannelUnavailable as error:
                 lane.is_behind = True
@@ -142,6 +144,27 @@ class Lanes(Generic[E]):
                 continue
             for event in missed:
                 await self._show(event)
+
+    @asynccontextmanager
+    async def _place(self, chat: str) -> AsyncGenerator[None]:
+        """Take one of the few places for readings; a chat in which an event waits gets it first."""
+        if self._free_places:
+            self._free_places -= 1
+        else:
+            granted = self._unread[chat] = asyncio.Event()
+            try:
+                await granted.wait()
+            finally:
+                self._unread.pop(chat, None)
+        try:
+            yield
+        finally:
+            awaited = (one for one in self._unread if self._lanes[one].waiting)
+            following = next(awaited, next(iter(self._unread), None))
+            if following is None:
+                self._free_places += 1
+            else:
+                self._unread.pop(following).set()
 
     async def _show(self, event: E) -> None:
         while not await self._take(event):

@@ -137,6 +137,42 @@ async def test_few_histories_are_read_at_once() -> None:
     assert sorted(rig.reads) == list("abcde")
 
 
+async def test_a_chat_in_which_somebody_waits_is_read_first() -> None:
+    """After a cut all chats are read, which takes minutes where a platform allows few readings."""
+    rig = Rig()
+    rig.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        for chat in "abcde":
+            rig.lanes.catch_up(group, chat)
+        await rig.clock.settle()
+        rig.lanes.put(group, "d", "d1")
+        rig.lanes.put(group, "f", "f1")
+        await rig.clock.settle()
+        assert (rig.reads, rig.taken) == (["a", "b"], ["f1"])
+        rig.gate.set()
+    assert rig.reads[2] == "d"
+    assert sorted(rig.reads) == list("abcde")
+    assert rig.taken == ["f1", "d1"]
+
+
+async def test_readings_end_with_the_channel() -> None:
+    """However many wait for a place, none of them is in the way of the others' end."""
+    rig = Rig()
+    rig.gate.clear()
+
+    async def receive() -> None:
+        async with asyncio.TaskGroup() as group:
+            for chat in "abcde":
+                rig.lanes.catch_up(group, chat)
+            await rig.clock.settle()
+            raise ChannelUnavailable("cut")
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await receive()
+    assert [str(one) for one in raised.value.exceptions] == ["cut"]
+    assert rig.reads == ["a", "b"]
+
+
 # --- what could not be stored comes again ---------------------------------------------------------
 
 ANN = Address(channel="chat", account="1", chat="77", direct=True)
