@@ -24,17 +24,7 @@ from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ungrouped
 from zeroclaw.foreign import call_now
-from zeroclaw.host.answers import (
-    Errors,
-    Halted,
-    LoggedOut,
-    ModelSeen,
-    Receipts,
-    Redacted,
-    Reloaded,
-    Status,
-    UsageReport,
-)
+from zeroclaw.host import answers
 from zeroclaw.host.control import Call
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.http import authorities_by_directory, load_library
@@ -230,32 +220,32 @@ class Daemon:
             "grants": self.services.grants.console,
         }
 
-    async def _status(self, _asked: Mapping[str, object]) -> Status:
+    async def _status(self, _asked: Mapping[str, object]) -> answers.Status:
         report, ready = await self.services.status.report(), self.services.ready_facts()
         return replace(report, login_url=ready.web_url, claim=ready.claim)
 
-    async def _usage(self, asked: Mapping[str, object]) -> UsageReport:
+    async def _usage(self, asked: Mapping[str, object]) -> answers.UsageReport:
         first = first_day(self._foundation.clock.now(), int_at(asked, "days") or 1)
-        return UsageReport(used=await used_since(self._foundation.store, first))
+        return answers.UsageReport(used=await used_since(self._foundation.store, first))
 
-    async def _errors(self, _asked: Mapping[str, object]) -> Errors:
+    async def _errors(self, _asked: Mapping[str, object]) -> answers.Errors:
         record, checked = self.services.model_record, self._foundation.start.checked
         why = checked.redactor.redact(record.why)
-        return Errors(
+        return answers.Errors(
             errors=troubles(),
             sandbox=self._foundation.shell_note,
             watched=self._foundation.watched,
-            model=ModelSeen(failures=record.failures, at=record.at, why=why),
+            model=answers.ModelSeen(failures=record.failures, at=record.at, why=why),
             secrets=frozenset(checked.held),
         )
 
-    async def _redact(self, asked: Mapping[str, object]) -> Redacted:
+    async def _redact(self, asked: Mapping[str, object]) -> answers.Redacted:
         """Redact texts for a command that lacks the secrets of this process."""
         texts = [*map(str, array_at(asked, "texts"))]
         redact = self._foundation.start.checked.redactor.redact
-        return Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
+        return answers.Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
 
-    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> Halted:
+    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> answers.Halted:
         who = text_at(asked, "by") or catalogue.BY_CONSOLE.en
         last = self.services.policy.last_halt
         halt = Halt(by=who, at=self._foundation.clock.now()) if on else replace(last, over=True)
@@ -263,20 +253,20 @@ class Daemon:
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )
         await self.services.take_halt(halt)
-        return Halted(halted=on, before=not last.over)
+        return answers.Halted(halted=on, before=not last.over)
 
-    async def _log_out(self, _asked: Mapping[str, object]) -> LoggedOut:
-        return LoggedOut(sessions=await self.services.channels.log_out())
+    async def _log_out(self, _asked: Mapping[str, object]) -> answers.LoggedOut:
+        return answers.LoggedOut(sessions=await self.services.channels.log_out())
 
-    async def _reload(self, _asked: Mapping[str, object]) -> Reloaded:
+    async def _reload(self, _asked: Mapping[str, object]) -> answers.Reloaded:
         try:
             return await self.services.reloader.again()
         except ConfigError as error:
-            return Reloaded(faults=error.faults)
+            return answers.Reloaded(faults=error.faults)
 
-    async def _receipts(self, asked: Mapping[str, object]) -> Receipts:
+    async def _receipts(self, asked: Mapping[str, object]) -> answers.Receipts:
         found = await self.services.receipts.verify(text_at(asked, "text"))
-        return Receipts(receipts=tuple(found))
+        return answers.Receipts(receipts=tuple(found))
 
     async def _reload_on_sighup(self) -> None:
         """Reload at each SIGHUP; the result is logged."""

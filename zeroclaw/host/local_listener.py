@@ -20,20 +20,10 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import Refused, StoreUnusable, system_words
-from zeroclaw.host import guard
+from zeroclaw.host import guard, login
 from zeroclaw.host.atomic_file import replace_private
 from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Receive, Scope, Send, bind
 from zeroclaw.host.http import headers_of
-from zeroclaw.host.login import (
-    SESSION_KEPT,
-    Logins,
-    is_open,
-    read_sessions,
-    redeem,
-    with_link,
-    without,
-    write_sessions,
-)
 from zeroclaw.value import replace
 
 SESSIONS = "sessions.json"
@@ -109,8 +99,8 @@ class Listener:
         self._server = web_server(bound, self._answer, bounds=bounds, log=log)
         self.close = self._server.close
         if not self._logins.path:
-            self._logins = Logins(path=ids.token()[:PATH_CHARS])
-            self._write(write_sessions(self._logins))
+            self._logins = login.Logins(path=ids.token()[:PATH_CHARS])
+            self._write(login.write_sessions(self._logins))
 
     async def serve(self) -> None:
         """Answer requests until cancelled, which frees the port; call once."""
@@ -130,7 +120,7 @@ class Listener:
     def fresh_login_url(self, path: str = "/") -> str:
         """Return an address that opens `path` and logs a browser in; it works once."""
         link = self._ids.token()
-        self._logins = with_link(self._logins, link, self._clock.now())
+        self._logins = login.with_link(self._logins, link, self._clock.now())
         return f"{self.url}{guard.here(path)}?login={link}"
 
     def web(self, prefix: str, application: object) -> str:
@@ -195,11 +185,11 @@ class Listener:
 
     def _is_open(self, request: guard.RequestHead) -> bool:
         carried = guard.sessions_of(request, self.port)
-        return is_open(self._logins, carried, self._clock.now())
+        return login.is_open(self._logins, carried, self._clock.now())
 
     async def _log_in(self, request: guard.RequestHead, link: str, send: Send) -> None:
         session = self._ids.token()
-        logins = redeem(self._logins, link, session, self._clock.now())
+        logins = login.redeem(self._logins, link, session, self._clock.now())
         carried = guard.sessions_of(request, self.port)
         target = guard.here(request.path)
         if logins is None:
@@ -210,15 +200,15 @@ class Listener:
                 await _say(send, 401, "text/html", guard.login_page(self.root))
             return
         self._log("logged_in")
-        await self._take(without(logins, carried))
+        await self._take(login.without(logins, carried))
         body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
-        kept_s = int(SESSION_KEPT.total_seconds())
+        kept_s = int(login.SESSION_KEPT.total_seconds())
         await _say(send, 200, "text/html", body, self._logged_in(request, session, kept_s))
 
     async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
         """End the sessions that a request carries."""
         self._log("logged_out")
-        await self._take(without(self._logins, guard.sessions_of(request, self.port)))
+        await self._take(login.without(self._logins, guard.sessions_of(request, self.port)))
         forgotten = self._logged_in(request, "", 0)
         await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
 
@@ -227,7 +217,7 @@ class Listener:
         made = guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
         return "set-cookie", made
 
-    async def _take(self, logins: Logins) -> bool:
+    async def _take(self, logins: login.Logins) -> bool:
         """Switch to these logins, end the streams of sessions that are gone, and store; see `_keep`."""
         self._logins = logins
         for until, request in self._streams.items():
@@ -238,7 +228,7 @@ class Listener:
     async def _keep(self) -> bool:
         """Store path and sessions; return False if they last only until the daemon ends."""
         async with self._writing:
-            return await asyncio.to_thread(self._write, write_sessions(self._logins))
+            return await asyncio.to_thread(self._write, login.write_sessions(self._logins))
 
     def _write(self, body: bytes) -> bool:
         try:
@@ -327,7 +317,7 @@ def log_out_stored(path: Path) -> int:
     """
     logins = _stored_logins(path)
     if logins.sessions:
-        replace_private(path, write_sessions(replace(logins, sessions={})))
+        replace_private(path, login.write_sessions(replace(logins, sessions={})))
     return len(logins.sessions)
 
 
@@ -349,8 +339,8 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
 # --- stored sessions -----------------------------------------------------------------------------
 
 
-def _stored_logins(path: Path) -> Logins:
+def _stored_logins(path: Path) -> login.Logins:
     """Read the stored sessions; if that fails, everybody has to log in again."""
     with suppress(OSError, StoreUnusable):
-        return read_sessions(path.read_bytes())
-    return Logins()
+        return login.read_sessions(path.read_bytes())
+    return login.Logins()

@@ -17,16 +17,7 @@ from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, Anchors
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
-from zeroclaw.retention.policy import (
-    HALVINGS,
-    Horizons,
-    Step,
-    horizons,
-    is_before,
-    is_over,
-    journal_cut,
-    may_go,
-)
+from zeroclaw.retention import policy
 from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, TABLES
 from zeroclaw.store import (
     Commit,
@@ -84,9 +75,9 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def sweep(self) -> None:
         """Delete what is old, with shorter ages while the disk limit is exceeded."""
-        for halved in range(HALVINGS + 1):
+        for halved in range(policy.HALVINGS + 1):
             await self._pass(
-                horizons(self.settings.config.retention, self.clock.now(), halved=halved)
+                policy.horizons(self.settings.config.retention, self.clock.now(), halved=halved)
             )
             if not await self._is_over():
                 return
@@ -99,9 +90,9 @@ class Sweep(Struct, kw_only=True, eq=False):
         )
 
     async def _is_over(self) -> bool:
-        return is_over(self.settings.config.retention, await self.store.used_bytes())
+        return policy.is_over(self.settings.config.retention, await self.store.used_bytes())
 
-    async def _pass(self, at: Horizons) -> None:
+    async def _pass(self, at: policy.Horizons) -> None:
         busy = await self._busy()
         gone = {
             "rows": await self._rows(at, busy),
@@ -124,7 +115,7 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     # --- rows ----------------------------------------------------------------------------------
 
-    async def _rows(self, at: Horizons, busy: Busy) -> int:
+    async def _rows(self, at: policy.Horizons, busy: Busy) -> int:
         count = 0
         for table in TABLES.values():
             going: list[Row] = []
@@ -138,7 +129,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             count += await self._delete(going)
         return count
 
-    async def _oldest(self, table: Declaration, at: Horizons) -> AsyncIterator[Row]:
+    async def _oldest(self, table: Declaration, at: policy.Horizons) -> AsyncIterator[Row]:
         """Yield the ended rows of a table; if keys tell the time, only those that are old enough."""
         keeps = table.keeps
         if isinstance(keeps, Stays):
@@ -148,13 +139,13 @@ class Sweep(Struct, kw_only=True, eq=False):
         latest = max(at.ages.values())
         for state in sorted(keeps.ended) or [None]:
             async for row in scan(self.store, table.where(state=state, due_before=due_before)):
-                if tells_time and not is_before(row.key, latest):
+                if tells_time and not policy.is_before(row.key, latest):
                     break
                 yield row
 
-    def _may_go(self, table: Declaration, row: Row, at: Horizons) -> bool:
+    def _may_go(self, table: Declaration, row: Row, at: policy.Horizons) -> bool:
         try:
-            return may_go(table, row, at)
+            return policy.may_go(table, row, at)
         except StoreUnusable as error:
             # A person has to look at it; meanwhile it must not hold up the others.
             self.log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
@@ -180,7 +171,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             if ConversationId(stream) in busy:
                 continue
             try:
-                cut = journal_cut(await self._old_steps(stream, before), before)
+                cut = policy.journal_cut(await self._old_steps(stream, before), before)
             except StoreUnusable as error:
                 self.log("journal_unreadable", level="warning", stream=stream, why=str(error))
                 continue
@@ -189,13 +180,13 @@ class Sweep(Struct, kw_only=True, eq=False):
                 count += 1
         return count
 
-    async def _old_steps(self, stream: str, before: datetime) -> list[Step]:
+    async def _old_steps(self, stream: str, before: datetime) -> list[policy.Step]:
         """Read a journal up to its first entry that is not old, often the first one."""
-        found: list[Step] = []
+        found: list[policy.Step] = []
         after, limit = 0, 1
         while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
             for one in page:
-                found.append(Step(sequence=one.sequence, entry=entries.decode(one.body)))
+                found.append(policy.Step(sequence=one.sequence, entry=entries.decode(one.body)))
                 if found[-1].entry.at >= before:
                     return found
             after, limit = page[-1].sequence, BATCH
@@ -242,11 +233,11 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     # --- conversations -------------------------------------------------------------------------
 
-    async def _conversations(self, at: Horizons, busy: Busy) -> int:
+    async def _conversations(self, at: policy.Horizons, busy: Busy) -> int:
         """Delete conversations that no chat points to and that are empty."""
         count = 0
         async for row in scan(self.store, CONVERSATIONS.where()):
-            if not is_before(row.key, at.ages[Age.MESSAGES]):
+            if not policy.is_before(row.key, at.ages[Age.MESSAGES]):
                 break
             here = ConversationId(row.key)
             if here in busy or not await self._is_empty(here):
