@@ -15,7 +15,7 @@ from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.channel import ChannelContext, TranscriptItem
 from zeroclaw.cli.configuration import ask_platform
-from zeroclaw.cli.policy.explain import offered_here
+from zeroclaw.cli.policy.show import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import ANSWERS, ARGUMENTS, SHIPPED, SUMMARISES, ChannelPart, check

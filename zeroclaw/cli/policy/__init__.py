@@ -69,12 +69,10 @@ def explain(
     zeroclaw policy explain --who email:a@b.org --tool read_file
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.configuration import load
-    from zeroclaw.cli.policy.explain import explain as explained
-    from zeroclaw.cli.policy.show import explanation, explanation_json
+    from zeroclaw.cli.policy.show import explanation, explanation_json, ruling_of
 
+    loaded = load(config, data_dir)
     found = asyncio.run(
-        explained(
-            load(config, data_dir), who=who, tool=tool, arguments=arguments, resources=resources
-        )
+        ruling_of(loaded, who=who, tool=tool, arguments=arguments, resources=resources)
     )
     print_found(explanation_json(found), explanation(found), as_json=as_json)
