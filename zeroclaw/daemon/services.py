@@ -39,10 +39,10 @@ from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People
+from zeroclaw.inbound.identity import PEOPLE, People
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
-from zeroclaw.inbound.live_config import LivePolicy, learn_stored
+from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.open_requests import OpenRequests
 from zeroclaw.inbound.operators import Notices, Operators
@@ -301,9 +301,7 @@ class Services:
         """Load what is stored before anybody is admitted; once, at the start."""
         store = self.foundation.store
         await self.take_halt(await last_halt(store))
-        await learn_stored(store, self.people)
-        async for chosen in LANGUAGE_CHOICES.all(store):
-            self.people.learn_choice(chosen)
+        await self.people.remember(store)
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
         await self.reassembly.remember()

@@ -18,7 +18,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
 from zeroclaw.manifest import ChannelManifest
-from zeroclaw.store import Delete, Put, RowKind, Write
+from zeroclaw.store import Delete, Put, RowKind, Rows, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -110,6 +110,7 @@ class People:
     Whoever commits a row must report it to `learn_from_writes`.
 
     Attributes:
+        local: The channels on which every sender is the operator, best one first.
         version: Grows with each change of who may come in.
     """
 
@@ -118,7 +119,7 @@ class People:
         self._channels = channels
         local = [name for name, manifest in channels.items() if manifest.local_operator]
         # The page keeps messages while nobody looks, so it comes before the terminal.
-        self._local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
+        self.local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
         self._revoked: tuple[int, Mapping[str, Known]] = (0, {})
@@ -146,14 +147,17 @@ class People:
         manifest = self._channels.get(channel)
         return sender if manifest is None else manifest.spelled(sender)
 
+    async def remember(self, rows: Rows) -> None:
+        """Load what is stored; once, before anybody is identified."""
+        async for known in PEOPLE.all(rows):
+            self.learn(known)
+        async for chosen in LANGUAGE_CHOICES.all(rows):
+            self._chosen[chosen.person] = chosen.language
+
     def learn(self, known: Known) -> None:
         """Add what is stored about a person."""
         self._stored[known.id] = known
         self.version += 1
-
-    def learn_choice(self, chosen: Chosen) -> None:
-        """Add the language that a person chose."""
-        self._chosen[chosen.person] = chosen.language
 
     def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
         """Return a person's language: what they chose, else the configured one, else the default."""
@@ -169,7 +173,7 @@ class People:
         for write in writes:
             match write:
                 case Put(kind=RowKind.LANGUAGE):
-                    self.learn_choice(LANGUAGE_CHOICES.of(write))
+                    self._chosen[write.key] = LANGUAGE_CHOICES.of(write).language
                 case Delete(kind=RowKind.LANGUAGE):
                     self._chosen.pop(write.key, None)
                 case Put(kind=RowKind.PERSON):
@@ -226,7 +230,8 @@ class People:
         """
         by = self.revoked_by(principal.id)
         is_known_of = principal.channel in self._allowed
-        return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
+        is_out = is_known_of and self.identified(principal.identity) is None
+        return by or (CONFIGURATION if is_out else "")
 
     def id_excluded_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the same for an id alone, as in grants; an impossible id is excluded."""
@@ -236,7 +241,7 @@ class People:
         contacts = map(identity_parts, self.ids_of(id) if id.startswith("person:") else (id,))
         may = any(
             channel not in self._allowed
-            or channel in self._local
+            or channel in self.local
             or self._is_allowed(channel, sender)
             or self._admitted(f"{channel}:{sender}") is not None
             for channel, sender in contacts
@@ -250,11 +255,8 @@ class People:
 
     def by_now(self, principal: Principal) -> Principal:
         """Return a person's current principal: the configuration may have named them since."""
-        return self._found(principal) or principal
-
-    def _found(self, principal: Principal) -> Principal | None:
         sender = Sender(id=principal.sender, verified=True, display=principal.display)
-        return self.admit(principal.channel, sender)
+        return self.admit(principal.channel, sender) or principal
 
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was revoked, by their own id or as a person with several."""
@@ -272,7 +274,7 @@ class People:
         if any(person.name == name for person in self._people):
             return f"person:{name}"
         channel, _, sender = text.partition(":")
-        if channel not in self._allowed or channel in self._local:
+        if channel not in self._allowed or channel in self.local:
             return ""
         spelled = self.spelled(channel, sender)
         return self._principal_id(f"{channel}:{spelled}") if spelled else ""
@@ -282,17 +284,12 @@ class People:
         identities = self.ids_of(id) or (id,)
         return any(self._is_allowed(*identity_parts(identity)) for identity in identities)
 
-    @property
-    def local(self) -> tuple[str, ...]:
-        """The channels on which every sender is the operator, best one first."""
-        return self._local
-
     def admit(self, channel: str, sender: Sender) -> Principal | None:
         """Return the sender's principal, None for a stranger (P4).
 
         A sender whose id the platform doesn't verify is a stranger.
         """
-        local = channel in self._local
+        local = channel in self.local
         stored = self._admitted(f"{channel}:{sender.id}")
         if not sender.verified or not (local or stored or self._is_allowed(channel, sender.id)):
             return None
@@ -337,16 +334,22 @@ class People:
             *(id_ for id_ in nameless if identity_parts(id_)[0] in self._allowed),
             *(one.id for one in met),
         )
-        contacts: dict[tuple[str, str], Contact] = {}
-        for identity in identities:
-            if not self.is_revoked(*identity_parts(identity)):
-                contact = self._contact(self._principal_id(identity), *identity_parts(identity))
-                contacts.setdefault((contact.channel, contact.sender), contact)
-        if not wanted.isdisjoint(_LOCAL):
-            for channel in self._local:
-                contact = self._contact(f"person:{OPERATOR}", channel, OPERATOR)
-                contacts.setdefault((contact.channel, contact.sender), contact)
-        return tuple(contacts.values())
+        found = {
+            identity: self._principal_id(identity)
+            for identity in identities
+            if not self.is_revoked(*identity_parts(identity))
+        }
+        for channel in () if wanted.isdisjoint(_LOCAL) else self.local:
+            found.setdefault(f"{channel}:{OPERATOR}", f"person:{OPERATOR}")
+        return tuple(
+            Contact(
+                person=person,
+                channel=identity_parts(identity)[0],
+                sender=identity_parts(identity)[1],
+                language=self.language_of(person),
+            )
+            for identity, person in found.items()
+        )
 
     def operators(self) -> tuple[Contact, ...]:
         """Return the contacts of operators: people first, then the local channels."""
@@ -354,16 +357,10 @@ class People:
 
     def can_be_reached(self, channels: Iterable[str]) -> bool:
         """Whether an admissible operator can be reached on one of these channels, except local ones."""
-        far = frozenset(channels) - frozenset(self._local)
+        far = frozenset(channels) - frozenset(self.local)
         return any(
-            contact.channel in far
-            and self.admit(contact.channel, Sender(id=contact.sender, verified=True)) is not None
-            for contact in self.operators()
-        )
-
-    def _contact(self, person: str, channel: str, sender: str) -> Contact:
-        return Contact(
-            person=person, channel=channel, sender=sender, language=self.language_of(person)
+            one.channel in far and self.identified(f"{one.channel}:{one.sender}") is not None
+            for one in self.operators()
         )
 
     def _is_allowed(self, channel: str, sender: str) -> bool:

@@ -10,8 +10,6 @@ from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import NEVER, Halt
-from zeroclaw.inbound.identity import PEOPLE, People
-from zeroclaw.store import Rows
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Struct
 
@@ -87,9 +85,3 @@ class LivePolicy:
             revoked=self._revoked,
             ask_when_untrusted=config.policy.ask_when_untrusted,
         )
-
-
-async def learn_stored(rows: Rows, people: People) -> None:
-    """Load the stored decisions about people."""
-    async for known in PEOPLE.all(rows):
-        people.learn(known)

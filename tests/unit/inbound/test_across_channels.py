@@ -15,11 +15,11 @@ from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.delivery.rows import NOTICE_DAYS
 from zeroclaw.envelope import Address, Principal, Reader, Sender
-from zeroclaw.inbound.identity import Chosen, Contact, People
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, Chosen, Contact, People
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.store import RowKind
-from zeroclaw.text.language import Sentence
+from zeroclaw.text.language import Language, Sentence
 from zeroclaw.value import replace
 
 PEOPLE = (
@@ -468,12 +468,17 @@ async def test_a_language_that_is_not_spoken_changes_nothing(bilingual: World) -
         assert await house.rows(RowKind.LANGUAGE) == ()
 
 
+def chooses(house: People, person: str, language: Language) -> None:
+    chosen = Chosen(person=person, language=language)
+    house.learn_from_writes((LANGUAGE_CHOICES.put(person, chosen),))
+
+
 def test_the_configuration_speaks_for_who_has_not_chosen() -> None:
     """A person's own key beats everybody's, and a choice beats both, on all their channels."""
     house = household()
     assert [reads(house, "chat", one) for one in "123"] == ["en", "de", "en"]
-    house.learn_choice(Chosen(person="person:bea", language="en"))
-    house.learn_choice(Chosen(person="chat:3", language="de"))
+    chooses(house, "person:bea", "en")
+    chooses(house, "chat:3", "de")
     assert [reads(house, "chat", one) for one in "123"] == ["en", "en", "de"]
     assert reads(house, "mail", "bea@x") == "en"
 
@@ -486,7 +491,7 @@ def test_everybody_else_reads_the_default() -> None:
 
 def test_whoever_is_told_without_having_written_is_told_in_their_language() -> None:
     house = household()
-    house.learn_choice(Chosen(person="person:operator", language="de"))
+    chooses(house, "person:operator", "de")
     assert {(contact.channel, contact.language) for contact in house.operators()} == {
         ("chat", "en"),
         ("chat", "de"),

@@ -29,7 +29,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
-from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, learn_stored
+from zeroclaw.inbound.live_config import LiveConfig, LivePolicy
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_read_only
@@ -72,7 +72,7 @@ async def ruling_of(
         # A halt and revoked people are in the store, if there is one.
         if await asyncio.to_thread((places.data / FILE_NAME).is_file):
             kept = await stack.enter_async_context(open_read_only(places.data))
-            await learn_stored(kept, people)
+            await people.remember(kept)
             policy.halt(await last_halt(kept))
         policy.revoke(people.revoked)
         explainer = Explainer(
