@@ -91,32 +91,28 @@ def gated(batch: Batch, verdicts: tuple[Verdict, ...]) -> Batch:
     return Batch(slots=tuple(_decided(slot, verdict) for slot, verdict in pairs))
 
 
-def granted(batch: Batch, approval: ApprovalId) -> Batch:
-    """Let the call of this approval run."""
-    return _changed(batch, _asked(approval), lambda slot: replace(slot, status="allowed"))
-
-
-def refused(batch: Batch, approval: ApprovalId, result: ToolMessage) -> Batch:
-    """End the call of this approval with its denial; other calls are unaffected (K2)."""
-    return _changed(batch, _asked(approval), lambda slot: _ended(slot, result, "denied"))
+def answered(batch: Batch, approval: ApprovalId, denial: ToolMessage | None) -> Batch:
+    """Let the call of this approval run, or end it with its denial; no other call changes (K2)."""
+    return _changed(
+        batch,
+        lambda slot: slot.approval == approval and slot.status == "asked",
+        lambda slot: (
+            replace(slot, status="allowed") if denial is None else _ended(slot, denial, "denied")
+        ),
+    )
 
 
 def cleared(batch: Batch, action: ActionId) -> Batch:
     """Mark a call that passed its last check as running."""
-
-    def fits(slot: Slot) -> bool:
-        return slot.action == action and slot.status == "checking"
-
-    return _changed(batch, fits, lambda slot: replace(slot, status="running", started=True))
+    return _changed(
+        batch, _at(action, "checking"), lambda slot: replace(slot, status="running", started=True)
+    )
 
 
 def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: Outcome) -> Batch:
     """Fill the slot of a call that was being checked or run."""
-
-    def fits(slot: Slot) -> bool:
-        return slot.action == action and slot.status in {"checking", "running"}
-
-    return _changed(batch, fits, lambda slot: _ended(slot, result, outcome))
+    busy = _at(action, "checking", "running")
+    return _changed(batch, busy, lambda slot: _ended(slot, result, outcome))
 
 
 def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
@@ -196,20 +192,14 @@ def progress(batch: Batch) -> tuple[ToolProgress, ...]:
 
 def pending(batch: Batch) -> tuple[ApprovalId, ...]:
     """Return the approvals that have not ended, in request order."""
-    return tuple(
-        slot.approval
-        for slot in batch.slots
-        if slot.status == "asked" and slot.approval is not None
-    )
+    asked = (slot.approval for slot in batch.slots if slot.status == "asked")
+    return tuple(filter(None, asked))
 
 
 def active(batch: Batch) -> tuple[ActionId, ...]:
     """Return the calls that are being checked or run, in request order."""
-    return tuple(
-        slot.action
-        for slot in batch.slots
-        if slot.status in {"checking", "running"} and slot.action is not None
-    )
+    busy = (slot.action for slot in batch.slots if slot.status in {"checking", "running"})
+    return tuple(filter(None, busy))
 
 
 def results(batch: Batch) -> tuple[ToolMessage, ...]:
@@ -221,8 +211,8 @@ def _one_by_one(batch: Batch) -> bool:
     return any(slot.sequential and slot.outcome != "denied" for slot in batch.slots)
 
 
-def _asked(approval: ApprovalId) -> Callable[[Slot], bool]:
-    return lambda slot: slot.approval == approval and slot.status == "asked"
+def _at(action: ActionId, *steps: Status) -> Callable[[Slot], bool]:
+    return lambda slot: slot.action == action and slot.status in steps
 
 
 def _changed(batch: Batch, fits: Callable[[Slot], bool], change: Callable[[Slot], Slot]) -> Batch:

@@ -31,7 +31,7 @@ from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
 from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, tokens
-from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
+from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, Usage
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized, LocalizedMessage
 from zeroclaw.turn import batch as slots
@@ -271,12 +271,8 @@ def _calling(state: Calling, event: signals.Event) -> Step:
     match event:
         case entries.BatchAppended():
             return _appended(state, event)
-        case entries.AnswerTaken(approval=approval, result=None) if isinstance(state, Confirming):
-            return _continue_batch(state, slots.granted(state.batch, approval))
-        case entries.AnswerTaken(approval=approval, result=ToolMessage() as result) if isinstance(
-            state, Confirming
-        ):
-            return _continue_batch(state, slots.refused(state.batch, approval, result))
+        case entries.AnswerTaken(approval=approval, result=result) if isinstance(state, Confirming):
+            return _continue_batch(state, slots.answered(state.batch, approval, result))
         case entries.Gated() if isinstance(state, Executing):
             batch = slots.gated(state.batch, event.verdicts)
             if approvals := slots.pending(batch):
