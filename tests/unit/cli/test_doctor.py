@@ -6,15 +6,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.emulators.pages import Page, Pages
+from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
 from zeroclaw.host.control import Control
+from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
 SCRIPT = 'kind = "scripted"\nscript = "{script}"\n'
@@ -161,6 +165,26 @@ def test_data_that_can_not_be_written_are_told(tmp_path: Path, data: str, why: s
     """No daemon starts there; nothing of it need be there yet."""
     code, told = doctor(tmp_path, scripted(tmp_path), data=data)
     assert (code, told["permissions"][0], why in told["permissions"][1]) == (1, "fail", True)
+
+
+@pytest.mark.parametrize(
+    ("lets_in", "verdict"),
+    [("", "fail"), ('allowed_users = ["7"]', "ok"), ('pairing = "code"', "ok"), ("joined", "ok")],
+)
+async def test_a_channel_that_lets_nobody_in_is_told(
+    tmp_path: Path, lets_in: str, verdict: str
+) -> None:
+    """Else it is silent for everybody, and all seems well; people may have been let in earlier."""
+    if lets_in == "joined":
+        async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
+            ann = Known(id="loopback:7", display="ann", state="admitted", by="olga", at=EPOCH)
+            writes = (known_put(ann, expect=0),)
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+        lets_in = ""
+    more = f"[channels.loopback]\nport = 9\n{lets_in}\n"
+    code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), more)
+    assert told["channels"][0] == verdict
+    assert ("lets nobody in" in told["channels"][1]) == (code == 1) == (verdict == "fail")
 
 
 def test_workspaces_that_can_not_be_made_are_told(tmp_path: Path) -> None:

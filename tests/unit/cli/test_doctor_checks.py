@@ -108,6 +108,13 @@ def test_where_all_is_well_every_check_says_so() -> None:
     assert in_words(lines[4]) == "ok    channels       `web` up for 3 h"
 
 
+def test_dropped_messages_of_strangers_are_counted() -> None:
+    """Somebody who gets no answer may be one; on a public bot that is no trouble."""
+    status = Status(version="0.1.0", channels={"web": UP}, dropped={"web": 3})
+    dropped = "`web` dropped 3 messages of strangers since the daemon was started"
+    assert told("channels", replace(WELL, status=status))[1:] == [("ok", dropped)]
+
+
 def test_the_exit_code_is_that_of_failures_alone() -> None:
     """A warning is no failure."""
     assert exit_code((Line(check="x", verdict="warn", text="y"),)) == 0
@@ -557,7 +564,7 @@ def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("STORK_TOKEN", "0123456789abcdef-stork")
     config = tmp_path / "config.toml"
     channels = "".join(
-        f'[channels.{name}]\ntoken = {{ env = "STORK_TOKEN" }}\n'
+        f'[channels.{name}]\ntoken = {{ env = "STORK_TOKEN" }}\nallowed_users = ["7"]\n'
         for name in ("well", "refused", "nowhere")
     )
     config.write_text(

@@ -185,6 +185,9 @@ def _channels(facts: Facts) -> Iterator[Line]:
         served = facts.status.channels
         for name, channel in sorted(served.items()):
             yield _channel(name, channel, facts.now)
+        for name, count in sorted(facts.status.dropped.items()):
+            text = f"`{name}` dropped {count} messages of strangers since the daemon was started"
+            yield ok("channels", text)
         for name in enabled:
             if name not in served:
                 text = f"`{name}` is configured, and the running daemon does not know it"

@@ -10,6 +10,7 @@ from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.commands.halt import Halt, read_halt
+from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
 from zeroclaw.turn import entries
 from zeroclaw.value import Value
@@ -55,6 +56,7 @@ class Health(Value):
         stuck: Messages to platforms that are not sent after `STUCK`.
         refused: Messages that a platform refused within the last day.
         failing: Failing conversations, the newest failure first.
+        joined: Channels on which an operator let somebody in.
     """
 
     newest_at: datetime | None = None
@@ -66,6 +68,7 @@ class Health(Value):
     stuck: int = 0
     refused: int = 0
     failing: tuple[Failing, ...] = ()
+    joined: frozenset[str] = frozenset()
 
 
 async def health(kept: Kept, now: datetime) -> Health:
@@ -98,6 +101,9 @@ async def health(kept: Kept, now: datetime) -> Health:
         stuck=sum(at < now - STUCK for at in _times(row.key for row in unsent)),
         refused=sum(at > now - LATELY for at in _times(row.key for row in refused)),
         failing=await _failing(kept),
+        joined=frozenset(
+            [identity_parts(one.id)[0] async for one in PEOPLE.all(kept, state="admitted")]
+        ),
     )
 
 

@@ -86,8 +86,10 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         retention = RetentionSettings() if start is None else start.config.retention
         bound_bytes = retention.max_disk_mb * 1_000_000
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
-        if start is not None and not await is_running(data):
-            taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
+        if start is not None:
+            facts.accounts += tuple(_closed(start, facts.store))
+            if not await is_running(data):
+                taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
     loose = await asyncio.to_thread(_permissions, config, data, start)
     here = versions(facts.version, sqlite3.sqlite_version_info[:3])
     facts.found = (*configured, *taken, await _network(), provider, *loose, here)
@@ -241,6 +243,18 @@ async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
             if part.manifest.check
         ]
     return tuple(task.result() for task in asked)
+
+
+def _closed(start: Start, store: Health | str | None) -> Iterator[Line]:
+    """Yield a line for each channel on which everybody is a stranger, and so gets silence."""
+    joined = store.joined if isinstance(store, Health) else ()
+    for part in start.checked.channels:
+        settings = start.config.channels[part.name]
+        is_open = settings.allowed_users or settings.pairing == "code" or part.name in joined
+        if not (is_open or part.manifest.local_operator):
+            code = ', or set its `pairing` to "code"' if part.manifest.may_pair else ""
+            remedy = f"list people in `channels.{part.name}.allowed_users`{code}"
+            yield fail("channels", f"`{part.name}` lets nobody in, so it answers nobody", remedy)
 
 
 async def _sandbox(tools: ToolsSettings) -> str | None:
