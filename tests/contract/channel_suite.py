@@ -6,7 +6,7 @@ what is supported works, what is not raises `NotSupported`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from zeroclaw import (
     Address,
     Admission,
     Admit,
+    Answered,
     ApprovalId,
     Capabilities,
     Channel,
@@ -27,6 +28,8 @@ from zeroclaw import (
     Duplicate,
     Envelope,
     MessageRef,
+    Pressed,
+    ZeroclawError,
 )
 from zeroclaw.value import Value
 
@@ -290,6 +293,40 @@ def noting(facts: list[str]) -> ChannelLog:
         facts.append(f"{event} {fields}")
 
     return note
+
+
+def asking_why(admit: Admit) -> Admit:
+    """Ask whoever denies with a reason for it, as the runtime does."""
+
+    async def admitted(envelope: Envelope) -> Admission:
+        body = envelope.body
+        if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+            return Answered(text="why is it denied?", reply_wanted=True)
+        return await admit(envelope)
+
+    return admitted
+
+
+def telling(admit: Admit, refused: asyncio.Event) -> Admit:
+    """Tell of each event that was not stored."""
+
+    async def admitted(envelope: Envelope) -> Admission:
+        try:
+            return await admit(envelope)
+        except ZeroclawError:
+            refused.set()
+            raise
+
+    return admitted
+
+
+async def first(*waits: Coroutine[object, object, object]) -> None:
+    """Wait until one of them has ended, and leave the others."""
+    async with asyncio.TaskGroup() as group:
+        sides = [group.create_task(one) for one in waits]
+        await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
+        for side in sides:
+            side.cancel()
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from tests.contract.channel_suite import (
     Harness,
     Losable,
     Standing,
+    asking_why,
     nothing_to_open,
     noting,
     receiving,
@@ -28,7 +29,6 @@ from zeroclaw import (
     Address,
     Admission,
     Admit,
-    Answered,
     ApprovalId,
     Channel,
     ChannelContext,
@@ -36,7 +36,6 @@ from zeroclaw import (
     Choice,
     Envelope,
     MessageRef,
-    Pressed,
     SecretReference,
     ZeroclawError,
     replace,
@@ -76,18 +75,12 @@ class Told:
         self._done: list[tuple[str, bool]] = []
 
     async def __call__(self, envelope: Envelope) -> Admission:
-        is_stored = False
         try:
-            body = envelope.body
-            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
-                is_stored = True
-                return Answered(text="why is it denied?", reply_wanted=True)
             admission = await self._admit(envelope)
-            is_stored = True
         except ZeroclawError:
-            await self._note(envelope, is_stored=is_stored)
+            await self._note(envelope, is_stored=False)
             raise
-        await self._note(envelope, is_stored=is_stored)
+        await self._note(envelope, is_stored=True)
         return admission
 
     async def _note(self, envelope: Envelope, *, is_stored: bool) -> None:
@@ -125,7 +118,7 @@ class DiscordHarness:
 
     def door(self, admit: Admit) -> Admit:
         self.told = Told(admit)
-        return self.told
+        return asking_why(self.told)
 
     def present(self) -> AbstractAsyncContextManager[None]:
         return nothing_to_open()

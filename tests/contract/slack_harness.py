@@ -16,27 +16,25 @@ from tests.contract.channel_suite import (
     Harness,
     Losable,
     Standing,
+    asking_why,
+    first,
     nothing_to_open,
     noting,
     receiving,
+    telling,
 )
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
-    Admission,
     Admit,
-    Answered,
     ApprovalId,
     Channel,
     ChannelContext,
     ChannelLog,
     Choice,
-    Envelope,
     MessageRef,
-    Pressed,
     SecretReference,
-    ZeroclawError,
 )
 
 SETTINGS = SlackSettings(
@@ -90,19 +88,7 @@ class SlackHarness:
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
-        """Return what asks for a reason as the runtime does, and tells of what was not stored."""
-
-        async def admitted(envelope: Envelope) -> Admission:
-            body = envelope.body
-            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
-                return Answered(text="why is it denied?", reply_wanted=True)
-            try:
-                return await admit(envelope)
-            except ZeroclawError:
-                self.refused.set()
-                raise
-
-        return admitted
+        return telling(asking_why(admit), self.refused)
 
     def present(self) -> AbstractAsyncContextManager[None]:
         return nothing_to_open()
@@ -199,17 +185,7 @@ class SlackHarness:
     async def _told(self, deed: Deed) -> bool:
         """Wait until the bot has confirmed an event, or could not store it."""
         self.newest = deed
-        over = asyncio.Event()
-
-        async def ended(event: asyncio.Event) -> None:
-            await event.wait()
-            over.set()
-
-        async with asyncio.TaskGroup() as group:
-            sides = [group.create_task(ended(one)) for one in (deed.confirmed, self.refused)]
-            await over.wait()
-            for side in sides:
-                side.cancel()
+        await first(deed.confirmed.wait(), self.refused.wait())
         return deed.confirmed.is_set()
 
 

@@ -18,26 +18,24 @@ from tests.contract.channel_suite import (
     Harness,
     Losable,
     Standing,
+    asking_why,
+    first,
     nothing_to_open,
     noting,
     receiving,
+    telling,
 )
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
-    Admission,
     Admit,
-    Answered,
     ApprovalId,
     Channel,
     ChannelContext,
     Choice,
-    Envelope,
     MessageRef,
-    Pressed,
     SecretReference,
-    ZeroclawError,
     replace,
 )
 
@@ -79,19 +77,7 @@ class TelegramHarness:
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
-        """Return what asks for a reason as the runtime does, and tells of what was not stored."""
-
-        async def admitted(envelope: Envelope) -> Admission:
-            body = envelope.body
-            if isinstance(body, Pressed) and body.choice == "deny_with_reason":
-                return Answered(text="why is it denied?", reply_wanted=True)
-            try:
-                return await admit(envelope)
-            except ZeroclawError:
-                self.refused.set()
-                raise
-
-        return admitted
+        return telling(asking_why(admit), self.refused)
 
     def present(self) -> AbstractAsyncContextManager[None]:
         return nothing_to_open()
@@ -174,21 +160,7 @@ class TelegramHarness:
         """Wait until the bot has confirmed an update, or could not store it."""
         self.newest = deed
         self.refused.clear()
-        over = asyncio.Event()
-
-        async def confirmed() -> None:
-            await self.telegram.confirmed(deed)
-            over.set()
-
-        async def refused() -> None:
-            await self.refused.wait()
-            over.set()
-
-        async with asyncio.TaskGroup() as group:
-            sides = (group.create_task(confirmed()), group.create_task(refused()))
-            await over.wait()
-            for side in sides:
-                side.cancel()
+        await first(self.telegram.confirmed(deed), self.refused.wait())
         return deed.update.confirmed
 
 

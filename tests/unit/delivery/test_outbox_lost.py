@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.contract.channel_suite import first
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call, CallName, Hang, Lost, ScriptedChannel
@@ -326,13 +327,9 @@ async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
         await commit(store, puts[2])
     for at in kills:
         kill = Kill(store, at)
-        async with running(channel, store=store) as rig, asyncio.TaskGroup() as group:
+        async with running(channel, store=store) as rig:
             await rig.outbox.resume()
-            ended = group.create_task(rig.outbox.ended(puts[2].key))
-            dead = group.create_task(kill.dead.wait())
-            await asyncio.wait((ended, dead), return_when=asyncio.FIRST_COMPLETED)
-            ended.cancel()
-            dead.cancel()
+            await first(rig.outbox.ended(puts[2].key), kill.dead.wait())
         store.before = store.after = None
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()
@@ -695,13 +692,9 @@ async def test_whatever_befalls_it_one_stands_unmarked_at_most_and_none_is_missi
     channel.before = others_write
     for at in kills:
         kill = Kill(store, at)
-        async with running(channel, store=store) as rig, asyncio.TaskGroup() as group:
+        async with running(channel, store=store) as rig:
             await rig.outbox.resume()
-            ended = group.create_task(rig.outbox.ended(put.key))
-            dead = group.create_task(kill.dead.wait())
-            await asyncio.wait((ended, dead), return_when=asyncio.FIRST_COMPLETED)
-            ended.cancel()
-            dead.cancel()
+            await first(rig.outbox.ended(put.key), kill.dead.wait())
         store.before = store.after = None
     await go_on(channel, store, put)
     stand = seen(channel)
