@@ -68,7 +68,8 @@ class EmailSettings(BaseModel):
     """Certificates to trust instead of the system's, for servers of your own."""
     authserv_id: str = Field(default="", max_length=253, pattern=r"^[!-~]*$")
     """The name in the Authentication-Results headers of the account's own server, such as
-    mx.google.com; while it is empty, every sender is a stranger."""
+    mx.google.com or, for all hosts of a domain, *.icloud.com; while it is empty, every sender is a
+    stranger."""
     plus_tags: PlusTags = "kept"
     """Whether ann+x@ is another person than ann@."""
     threads: Literal["ids", "subject"] = "ids"

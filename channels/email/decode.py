@@ -158,8 +158,7 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
         return Passed(why="it is our own")
-    results = mail.headers.get("authentication-results", ())
-    verified = identity.is_vouched_for(author.address, results, settings.authserv_id)
+    verified = identity.is_vouched_for(author.address, mail.items, settings.authserv_id)
     address = _chat(me, author.address, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"

@@ -1,9 +1,11 @@
 """Who wrote a mail: the one address in From, and whether our own server vouches for it.
 
 A sender can write anything into From. It counts only if the server that received the mail has
-checked it and says so in an Authentication-Results header (RFC 8601) under its own configured name.
-A server removes headers that others wrote under its name (section 5). Of the remaining ones the
-topmost counts, because a server adds its headers on top.
+checked it and says so in Authentication-Results headers (RFC 8601) under its own configured name.
+A server removes headers that others wrote under its name (section 5). Of the remaining ones only the
+topmost group counts, and in it only the topmost verdict of each method, because a server adds its
+headers on top. Some write one for each method, and not the verdict first (Fastmail, iCloud, Posteo:
+github.com/deltachat/deltachat-core-rust, test-data/message/dkimchecks-2022-09-28, read 2026-11).
 
 Aligned means: the domain of From is the proven domain, or a subdomain of it. A subdomain of From's
 domain proves nothing here: without the list of public suffixes it might belong to somebody else, as
@@ -29,8 +31,8 @@ _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
 Piece = tuple[str, bool]
 """A piece of a header, and whether it is quoted."""
-_Result = tuple[str, bool, Mapping[str, str]]
-"""A method, whether it passed, and its other properties."""
+_Result = tuple[str, str, Mapping[str, str]]
+"""A method, its verdict, and its other properties."""
 
 
 class Author(Value):
@@ -79,32 +81,37 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
     return f"{local}@{domain}".lower()
 
 
-def is_vouched_for(address: str, results: Iterable[str], authserv_id: str) -> bool:
+def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id: str) -> bool:
     """Tell whether our own server has verified that a mail comes from its address.
 
     Args:
         address: As `author` returns it.
-        results: Every Authentication-Results header, topmost first.
-        authserv_id: Our own server's name in them; if empty, nobody is vouched for.
+        headers: The names in lower case and the values of all headers, topmost first.
+        authserv_id: Our own server's name in them, or `*.` and the domain of such servers; if empty,
+            nobody is vouched for.
     """
-    for value in results if authserv_id else ():
-        if not (pieces := _pieces(value)):
-            return False  # it may be our own server's, but can't be parsed
-        first, *methods = _statements(pieces)
-        name = first.lower().split()[:1]
-        if name == [authserv_id.lower()]:
-            return _is_proven(address.rpartition("@")[2], [*_results(methods)])
-        if not name or "=" in first:
-            return False  # Exchange Online writes no name, so this may also be our own server's
-    return False
+    own, is_begun, results = authserv_id.lower(), False, list[_Result]()
+    for header, value in headers if own else ():
+        if header == "received" and is_begun:
+            break  # what stands below was there before
+        if header != "authentication-results":
+            continue
+        first, *methods = _statements(_pieces(value))
+        name = "".join(first.lower().split()[:1])
+        if name.endswith(own[1:]) if own.startswith("*.") else name == own:
+            is_begun, known = True, {method for method, *_ in results}
+            results += [one for one in _results(methods) if one[0] not in known]
+        elif is_begun or not name or "=" in first:
+            break  # Exchange Online writes no name, so an unreadable one may also be our own server's
+    return _is_proven(address.rpartition("@")[2], results)
 
 
 def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
-    dmarc = [(is_pass, facts) for method, is_pass, facts in results if method == "dmarc"]
+    dmarc = [one[1:] for one in results if one[0] == "dmarc" and one[1] != "none"]
     if dmarc:  # overrides the other methods
         domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
-        return all(is_pass for is_pass, _ in dmarc) and domains <= {"", domain}
-    found = (_proven(method, facts) for method, is_pass, facts in results if is_pass)
+        return all(said == "pass" for said, _ in dmarc) and domains <= {"", domain}
+    found = (_proven(method, facts) for method, said, facts in results if said == "pass")
     return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
 
 
@@ -145,7 +152,7 @@ def _statements(pieces: Iterable[Piece]) -> list[str]:
 
 
 def _results(statements: Iterable[str]) -> Iterator[_Result]:
-    """Yield the result of each method; `none` counts as no method.
+    """Yield the result of each method.
 
     A value continues to the next name, whatever characters it contains: its owner chooses the part of
     an address before the @, as in `smtp.mailfrom=a.example=x@b.example`, so it must not be read alone.
@@ -154,7 +161,7 @@ def _results(statements: Iterable[str]) -> Iterator[_Result]:
         before, *found = _NAME.split(one.strip())
         names, values = map(str.lower, found[::2]), map(str.strip, found[1::2])
         pairs = list(zip(names, values, strict=True))
-        if not before and pairs and pairs[0][1].lower() != "none":
+        if not before and pairs:
             (method, result), *facts = pairs
             # Of properties with the same name the first counts.
-            yield method.partition("/")[0], result.lower() == "pass", dict(reversed(facts))
+            yield method.partition("/")[0], result.lower(), dict(reversed(facts))

@@ -303,10 +303,9 @@ class Account:
                 fetched = await mailbox.fetch(uid, most=MOST_HEADER_BYTES)
                 mail = parse_mail(fetched.raw if fetched else b"")
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
-                said = mail.headers.get("authentication-results", ())
                 is_theirs = wrote is not None and wrote.address == to.chat
                 # Otherwise a forged mail could set the subject and the thread of our answer.
-                if is_theirs and is_vouched_for(to.chat, said, self._settings.authserv_id):
+                if is_theirs and is_vouched_for(to.chat, mail.items, self._settings.authserv_id):
                     return decode.parent_of(mail)
         return first
 

@@ -25,9 +25,7 @@ _ROBOT = re.compile(
     r"mailer-daemon|postmaster|bounces?|(?:do[-_]?not|no)[-_]?reply|auto-?reply|listserv|majordomo"
 )
 _MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
-_MARK = re.compile(
-    r"feedback-id|x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon"
-)
+_MARK = re.compile(r"x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon")
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
 _KEPT = re.compile(r"^(\S+) (\d+\.?\d*)( told)?$", re.ASCII | re.MULTILINE)

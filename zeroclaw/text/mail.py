@@ -75,6 +75,7 @@ class Mail(Value):
 
     Attributes:
         headers: Each value of a header in order, unfolded, by name in lower case.
+        items: The same headers in order, each with its name.
         kind: The media type of the whole mail.
         parts: Its leaves, in order, up to the limits.
         raw: The whole mail.
@@ -84,6 +85,7 @@ class Mail(Value):
     kind: str
     parts: tuple[MailPart, ...]
     raw: Hidden[bytes]
+    items: tuple[tuple[str, str], ...] = ()
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or empty."""
@@ -114,12 +116,13 @@ class Mail(Value):
 def parse_mail(raw: bytes) -> Mail:
     """Return a mail with its leaves."""
     message, start = _block(raw, 0, len(raw))
+    items = tuple((name.lower(), _line(str(value))) for name, value in message.raw_items())
     headers: dict[str, list[str]] = {}
-    for name, value in message.raw_items():
-        headers.setdefault(name.lower(), []).append(_line(str(value)))
+    for name, value in items:
+        headers.setdefault(name, []).append(value)
     found = {name: tuple(values) for name, values in headers.items()}
-    parts = tuple(_leaves(raw, message, start))
-    return Mail(headers=found, kind=message.get_content_type(), parts=parts, raw=raw)
+    parts, kind = tuple(_leaves(raw, message, start)), message.get_content_type()
+    return Mail(headers=found, kind=kind, parts=parts, raw=raw, items=items)
 
 
 def plain_header(value: str) -> str:

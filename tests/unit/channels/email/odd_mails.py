@@ -188,6 +188,11 @@ ODD: dict[str, Odd] = {
         raw=mail("X-Loop: support@a.example"),
         comes_to="passed: marked as automatic",
     ),
+    "a provider's own number": Odd(
+        why="Fastmail, Proton and QQ number each sender for Google; a person wrote it all the same",
+        raw=mail("Feedback-ID: i1234abcd:Fastmail"),
+        comes_to="ann@a.example: 'hello'",
+    ),
     "a person's program says that it is none": Odd(
         why="some say `Auto-Submitted: no` of what a person writes",
         raw=mail("Auto-Submitted: no"),

@@ -1,5 +1,7 @@
 """Who a mail is from, and when that is believed."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,28 +126,82 @@ FALSE = (
 )
 
 
+def vouches(address: str, values: Iterable[str], own: str) -> bool:
+    """Tell whether a sender is vouched for by these Authentication-Results, topmost first."""
+    return is_vouched_for(address, [("authentication-results", one) for one in values], own)
+
+
 @pytest.mark.parametrize("value", TRUE)
 def test_our_own_server_vouches_for_a_sender(value: str) -> None:
-    assert is_vouched_for(ANN, (value,), MX)
+    assert vouches(ANN, (value,), MX)
 
 
 @pytest.mark.parametrize("value", FALSE)
 def test_nothing_else_does(value: str) -> None:
     """Forged, of somebody else, about somebody else, or not to be read: the sender is a stranger."""
-    assert not is_vouched_for(ANN, (value,), MX)
+    assert not vouches(ANN, (value,), MX)
 
 
 def test_a_domain_vouches_for_those_below_it() -> None:
     below = "ann@mail.a.example"
-    assert is_vouched_for(below, (f"{MX}; dkim=pass header.d=a.example",), MX)
-    assert not is_vouched_for("ann@notexample.org", (f"{MX}; dkim=pass header.d=example.org",), MX)
+    assert vouches(below, (f"{MX}; dkim=pass header.d=a.example",), MX)
+    assert not vouches("ann@notexample.org", (f"{MX}; dkim=pass header.d=example.org",), MX)
 
 
 def test_only_the_topmost_of_our_own_server_counts() -> None:
     """What the writer put into the mail stands below; others' stand anywhere."""
     good, bad = f"{MX}; dmarc=pass", f"{MX}; dmarc=fail"
-    assert not is_vouched_for(ANN, (bad, good), MX)
-    assert is_vouched_for(ANN, ("other.example; dmarc=fail", good, bad), MX)
+    assert not vouches(ANN, (bad, good), MX)
+    assert vouches(ANN, ("other.example; dmarc=fail", good, bad), MX)
+
+
+FASTMAIL = (
+    "mx6.messagingengine.com; x-csa=none; x-me-sender=none; x-ptr=pass policy.ptr=m.a.example",
+    "mx6.messagingengine.com; bimi=skipped (DMARC Policy is not at enforcement)",
+    "mx6.messagingengine.com; arc=none (no signatures found)",
+    "mx6.messagingengine.com; dkim=pass (2048-bit rsa key sha256) header.d=a.example; "
+    "dmarc=pass policy.published-domain-policy=none (p=none,d=none) header.from=a.example; "
+    "spf=pass smtp.mailfrom=ann@a.example",
+)
+ICLOUD = (
+    'bimi.icloud.com; bimi=skipped reason="insufficient dmarc"',
+    "dmarc.icloud.com; dmarc=pass header.from=a.example",
+    "dkim-verifier.icloud.com; dkim=none",
+    "spf.icloud.com; spf=none (ann@a.example designates nobody) smtp.mailfrom=ann@a.example",
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "own"), [(FASTMAIL, "*.messagingengine.com"), (ICLOUD, "*.icloud.com")]
+)
+def test_a_server_may_write_several_headers_and_have_several_names(
+    values: tuple[str, ...], own: str
+) -> None:
+    """As these do (deltachat/deltachat-core-rust, test-data/message/dkimchecks-2022-09-28)."""
+    assert vouches(ANN, values, own)
+    assert not vouches(ANN, values, own.removeprefix("*."))
+    assert not vouches(ANN, values, "*.example")
+    failed = tuple(one.replace("dmarc=pass", "dmarc=fail") for one in values)
+    assert not vouches(ANN, (*failed, *values), own)
+
+
+def test_a_verdict_below_our_own_servers_adds_nothing_that_it_did_not_say() -> None:
+    """Of each method the topmost verdict counts, and none below another server or another hop."""
+    none, good = f"{MX}; dmarc=none; dkim=none", f"{MX}; dmarc=pass header.from=a.example"
+    assert not vouches(ANN, (none, good), MX)
+    assert not vouches(ANN, (none, f"{MX}; dkim=pass header.d=a.example"), MX)
+    assert vouches(ANN, (f"{MX}; none", good), MX)
+    assert not vouches(ANN, (f"{MX}; none", "b.example; none", good), MX)
+    assert not vouches(ANN, (f"{MX}; none", "", good), MX)
+    hops = [("received", "from a"), ("authentication-results", f"{MX}; x=none")]
+    assert is_vouched_for(ANN, [*hops, ("authentication-results", good)], MX)
+    assert not is_vouched_for(ANN, [*hops, hops[0], ("authentication-results", good)], MX)
+
+
+def test_names_below_our_own_servers_count_only_where_that_is_said() -> None:
+    """Many a server removes forged headers of just its own name."""
+    assert not vouches(ANN, (f"x.{MX}; dmarc=pass",), MX)
+    assert not vouches(ANN, (f"x{MX}; dmarc=pass",), f"*.{MX}")
 
 
 @pytest.mark.parametrize(
@@ -157,12 +213,12 @@ def test_only_the_topmost_of_our_own_server_counts() -> None:
 )
 def test_a_verdict_without_a_name_may_be_our_own_servers(nameless: str) -> None:
     """Exchange Online writes none; what stands below it, under whatever name, is its writer's (P4)."""
-    assert not is_vouched_for(ANN, (nameless, f"{MX}; dmarc=pass header.from=a.example"), MX)
-    assert is_vouched_for(ANN, (f"{MX}; dmarc=pass header.from=a.example", nameless), MX)
+    assert not vouches(ANN, (nameless, f"{MX}; dmarc=pass header.from=a.example"), MX)
+    assert vouches(ANN, (f"{MX}; dmarc=pass header.from=a.example", nameless), MX)
 
 
 def test_without_a_name_of_our_own_server_everybody_is_a_stranger() -> None:
-    assert not is_vouched_for(ANN, ("; dmarc=pass", f"{MX}; dmarc=pass"), "")
+    assert not vouches(ANN, ("; dmarc=pass", f"{MX}; dmarc=pass"), "")
 
 
 SIGNS = st.text('ab@.<>(),:;"\\= \té', max_size=60)
@@ -172,7 +228,7 @@ SIGNS = st.text('ab@.<>(),:;"\\= \té', max_size=60)
 def test_whatever_stands_there_is_read(value: str, other: str) -> None:
     found = author((value,))
     assert found is None or normalised(found.address) == found.address
-    assert not is_vouched_for(ANN, (f"{value}{MX}{other}",), "other.name")
+    assert not vouches(ANN, (f"{value}{MX}{other}",), "other.name")
 
 
 @pytest.mark.parametrize("piece", ["(", ")", "()", '"', "\\", "=", ";", "<", "a@", "(\\"])
@@ -180,4 +236,4 @@ def test_a_long_header_is_read_in_one_pass(piece: str) -> None:
     """Of what makes a parser go back there is as much as a header can hold."""
     value = piece * (8_000 // len(piece))
     assert author((value,)) is None
-    assert not is_vouched_for(ANN, (f"{MX}; {value}",), MX)
+    assert not vouches(ANN, (f"{MX}; {value}",), MX)

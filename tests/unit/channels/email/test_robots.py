@@ -13,7 +13,6 @@ ROBOTS = {
     "list-unsubscribe": "<mailto:x@a.example>",
     "return-path": "<>",
     "x-auto-response-suppress": "DR, AutoReply",
-    "feedback-id": "1:2:3",
     "x-loop": "ann@a.example",
     "x-autoreply": "yes",
 }
