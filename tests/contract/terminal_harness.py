@@ -10,6 +10,7 @@ from typing import cast
 from channels._local import CAPABILITIES, LocalSettings
 from channels.terminal.adapter import STREAM, TerminalChannel
 from tests.contract.channel_suite import Adapter, Standing
+from tests.contract.web_harness import local_card
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -207,14 +208,7 @@ def _standing(item: Line) -> Standing:
     if item["kind"] != "card":
         receipts = cast("list[str]", item.get("receipts", []))
         return Standing(text=str(item["text"]), receipts=tuple(receipts))
-    card = cast("dict[str, object]", item["card"])
-    calls = cast("list[dict[str, object]]", card["calls"])
-    readable: list[str] = []
-    for call in calls:
-        ending = cast("dict[str, object] | None", call["ending"])
-        readable += [str(call[name]) for name in ("number", "tool", "summary", "arguments", "why")]
-        readable += [str(call["hash8"]), *(str(value) for value in (ending or {}).values())]
-    return Standing(text=" ".join(readable))
+    return local_card(item)
 
 
 @asynccontextmanager

@@ -231,6 +231,11 @@ def _standing(item: Shown) -> Standing:
         receipts = cast("list[dict[str, str]]", item.get("receipts", []))
         lines = tuple(one["line"] for one in receipts)
         return Standing(text=str(item["text"]), file=file, receipts=lines)
+    return local_card(item)
+
+
+def local_card(item: Mapping[str, object]) -> Standing:
+    """Read a card as the local channels send it."""
     card = cast("dict[str, object]", item["card"])
     calls = cast("list[dict[str, object]]", card["calls"])
     readable: list[str] = []
