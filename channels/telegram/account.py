@@ -112,26 +112,23 @@ class Account:
         self, to: Address, method: str, parameters: Json, *, file: File | None = None
     ) -> MessageRef:
         """Post into a chat, or into the one that it was migrated to."""
+        asked = {"chat_id": int(to.chat), **parameters}
         try:
-            found = await self.call(method, {"chat_id": int(to.chat), **parameters}, file=file)
+            found = await self.call(method, asked, file=file)
         except Moved as moved:
             to = replace(to, chat=str(moved.chat))
             # Numbers begin anew there, so the one of the answered message is another's.
-            there = {**parameters, "chat_id": moved.chat, "reply_parameters": None}
-            found = await self.call(method, there, file=file)
+            asked |= {"chat_id": moved.chat, "reply_parameters": None}
+            found = await self.call(method, asked, file=file)
         except NoTopic:
             # Telegram no longer finds some old topics, but a reply goes where its message is
             # (tdlib/telegram-bot-api#447 and #693, read 2026-11). If that is gone, so is the topic.
             reply = as_object(parameters.get("reply_parameters"))
             if not reply:
                 raise
-            there = {
-                **parameters,
-                "chat_id": int(to.chat),
-                "message_thread_id": None,
-                "reply_parameters": {**reply, "allow_sending_without_reply": False},
-            }
-            found = await self.call(method, there, file=file)
+            reply = {**reply, "allow_sending_without_reply": False}
+            asked |= {"message_thread_id": None, "reply_parameters": reply}
+            found = await self.call(method, asked, file=file)
         number = whole(as_object(found), "message_id")
         if number is None:
             raise DeliveryUnknown(self.http.unreadable)
