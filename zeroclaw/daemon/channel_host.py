@@ -20,7 +20,7 @@ from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
-from zeroclaw.store import scan
+from zeroclaw.store import readable
 
 CALLS_AT_ONCE = 32
 """Concurrent calls to one platform; each is a separate request."""
@@ -57,7 +57,9 @@ class ChannelHost:
         `menu` returns the command menu of a channel, by its name.
         """
         foundation = self._foundation
-        positions = [row async for row in scan(foundation.store, POSITIONS.where())]
+        read = await readable(
+            foundation.store, POSITIONS.where(), lambda row: (row, POSITIONS.of(row))
+        )
         data, channels = foundation.start.places.data, foundation.start.checked.channels
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
@@ -65,10 +67,9 @@ class ChannelHost:
         up = partial(self._up, supervisor)
         # No await from here on: a channel that fails at once is reported on those that follow.
         for part in channels:
-            mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
-            accounts = {row.place.removeprefix(f"{part.name}/") for row in mine}
-            cursors = (POSITIONS.of(row) for row in mine)
-            self._positions[part.name] = {one.scope: one.cursor for one in cursors}
+            mine = [(row, one) for row, one in read if row.key.startswith(f"{part.name}/")]
+            accounts = {row.place.removeprefix(f"{part.name}/") for row, _ in mine}
+            self._positions[part.name] = {one.scope: one.cursor for _, one in mine}
             context = ChannelContext(
                 name=part.name,
                 settings=part.settings,

@@ -7,9 +7,18 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES, Facts
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import POKE, asks_for, says
 from zeroclaw.config.model import PersonSettings, RuntimeSettings
-from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Ignored, Said, Sender
+from zeroclaw.envelope import (
+    Accepted,
+    Address,
+    Admission,
+    Envelope,
+    Ignored,
+    Position,
+    Said,
+    Sender,
+)
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -23,6 +32,10 @@ from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.text.language import Localized
 from zeroclaw.value import replace
 
+DAMAGED = (
+    *(RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX),
+    *(RowKind.APPROVAL, RowKind.ACTION, RowKind.POSITION),
+)
 DOWN = (ProviderRejected("it is down"),)
 LINE = "An answer to Ben in `chat` failed: the model can't answer: it is down."
 
@@ -271,6 +284,34 @@ async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world
         ((_, told),) = rig.told
         assert "a stored record can't be read" in told
         assert await rig.poison.admit(house.envelope(Said(text="hello"))) == Accepted()
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
+    world: World, kind: RowKind
+) -> None:
+    """Whatever it was of, the others are answered."""
+    world.model.will(says("hello Ben"), POKE, says("hello Ada"))
+    async with world.running() as house:
+        said = house.envelope(Said(text="hello"), "ben")
+        read = replace(said, position=Position(scope="ben", cursor="1"))
+        await house.services.ingress.admit(read)
+        await house.settle()
+        await house.say("poke it", "ben")
+        row, *_ = await house.rows(kind)
+        damaged = Put(
+            kind=row.kind,
+            key=row.key,
+            body=b"{",
+            conversation=row.conversation,
+            state=row.state,
+            place=row.place,
+            due_at=row.due_at,
+        )
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts()[-1] == "hello Ada"
 
 
 async def test_few_events_are_counted() -> None:
