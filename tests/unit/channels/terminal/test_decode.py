@@ -75,4 +75,4 @@ def test_a_hello_names_a_cursor() -> None:
 )
 def test_a_line_that_is_no_event_is_told_why(written: dict[str, object], expected: Refused) -> None:
     """P10."""
-    assert event(written) if "id" in written else line(written) == expected
+    assert event(written) == expected
