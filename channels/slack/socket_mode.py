@@ -22,11 +22,13 @@ from zeroclaw import ChannelContext, ChannelUnavailable, Sentence, Value, Zerocl
 # Each event goes to one of an app's connections ("Using Socket Mode", docs.slack.dev; presses that
 # another program gets are lost, github.com/slackapi/python-slack-sdk/issues/1940; read 2026-11).
 EVENTS_SHARED = Sentence(
-    en="`{channel}`: Slack spreads what people write and press over {count} connections of this app, so "
-    "another program uses its tokens and I get only a part. Stop it, or give one of us an app of its own.",
-    de="`{channel}`: Slack verteilt, was geschrieben und gedrückt wird, auf {count} Verbindungen dieser App; "
-    "ein anderes Programm benutzt also ihre Tokens, und ich bekomme nur einen Teil. Beende es, oder gib "
-    "einem von uns eine eigene App.",
+    en="`{channel}`: Slack spreads what people write and press over {count} connections of this app, so I "
+    "may get only a part. If another program uses its tokens, stop it, or give one of us an app of its "
+    "own. If a connection was just cut, Slack soon forgets it.",
+    de="`{channel}`: Slack verteilt, was geschrieben und gedrückt wird, auf {count} Verbindungen dieser App, "
+    "sodass ich vielleicht nur einen Teil bekomme. Wenn ein anderes Programm ihre Tokens benutzt, beende "
+    "es, oder gib einem von uns eine eigene App. Wenn gerade eine Verbindung abgerissen ist, vergisst "
+    "Slack sie bald.",
 )
 
 
@@ -95,7 +97,7 @@ class SocketMode:
             self._log("confirmation_lost", level="debug")
 
     async def _tell_of_others(self, count: int) -> None:
-        """Tell operators, once, that other programs get a share of the events."""
+        """Tell operators, once, that other connections get a share of the events."""
         self._log("events_shared", connections=count, level="warning")
         if not self._is_told:
             self._is_told = True
