@@ -1,8 +1,7 @@
-"""Sends the running daemon a request, or opens its store if none is running."""
+"""Sends the running daemon a request."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +10,6 @@ import msgspec
 from zeroclaw.errors import Refused
 from zeroclaw.host.answers import Answer, Errors, Text
 from zeroclaw.host.control import NotRunning, Unreachable, connect, request
-from zeroclaw.store import Store
 
 A = TypeVar("A", bound=Answer)
 
@@ -96,22 +94,3 @@ async def change(place: Path, call: str, *words: str) -> str:
     if not told.changed:
         raise Refused(told.text)
     return told.text
-
-
-@asynccontextmanager
-async def store_at(place: Path) -> AsyncGenerator[tuple[Store, datetime]]:
-    """Open the store of a daemon that is not running; yields it and the current time.
-
-    Raises:
-        StoreUnusable: It can't be opened, or a daemon holds it after all.
-    """
-    # Imported only here, because a running daemon makes it unnecessary.
-    from zeroclaw.host.clock import SystemClock
-    from zeroclaw.stores.sqlite import open_store
-
-    clock = SystemClock()
-    store = await open_store(place, clock=clock)
-    try:
-        yield store, clock.now()
-    finally:
-        await store.aclose()

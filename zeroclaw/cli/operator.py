@@ -7,11 +7,12 @@ and import what that needs only then.
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import answer, ask, ask_if_running, change, read, store_at
+from zeroclaw.cli.client import answer, ask, ask_if_running, change, read
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import ConfigError, Refused, refused_as
@@ -143,12 +144,15 @@ async def _switch(place: Path, *, on: bool) -> Halted | None:
     """Halt or resume; return the running daemon's answer, None if none runs."""
     if told := await ask_if_running(place, "halt" if on else "resume", Halted, by=BY):
         return told
+    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
     from zeroclaw.store import Commit, DurablePoint
+    from zeroclaw.stores.sqlite import open_store
     from zeroclaw.value import replace
 
-    async with store_at(place) as (store, now):
-        halt = Halt(by=BY, at=now) if on else replace(await last_halt(store), over=True)
+    clock = SystemClock()
+    async with aclosing(await open_store(place, clock=clock)) as store:
+        halt = Halt(by=BY, at=clock.now()) if on else replace(await last_halt(store), over=True)
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
     return None
 
@@ -232,11 +236,13 @@ def pair_revoke(place: Path, *, who: str) -> None:
 async def _pairs(place: Path) -> str:
     if (told := await ask_if_running(place, "pair", Text, words="list")) is not None:
         return told.text
+    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.pair import listed
+    from zeroclaw.stores.sqlite.reader import open_read_only
     from zeroclaw.text.language import ENGLISH
 
-    async with store_at(place) as (store, now):
-        return await listed(store, now, ENGLISH)
+    async with open_read_only(place) as kept:
+        return await listed(kept, SystemClock().now(), ENGLISH)
 
 
 # --- grants ----------------------------------------------------------------------------------------

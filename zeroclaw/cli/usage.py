@@ -8,7 +8,7 @@ from typing import get_args
 import click
 import msgspec
 
-from zeroclaw.cli.client import ask_if_running, store_at
+from zeroclaw.cli.client import ask_if_running
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.host.answers import By, UsageReport, Used
 
@@ -44,10 +44,12 @@ async def _used(place: Path, days: int) -> tuple[Used, ...]:
     told = await ask_if_running(place, "usage", UsageReport, days=days)
     if told is not None:
         return told.used
+    from zeroclaw.host.clock import SystemClock
     from zeroclaw.limits.usage import first_day, used_since
+    from zeroclaw.stores.sqlite.reader import open_read_only
 
-    async with store_at(place) as (store, now):
-        return await used_since(store, first_day(now, days))
+    async with open_read_only(place) as kept:
+        return await used_since(kept, first_day(SystemClock().now(), days))
 
 
 def lines(used: tuple[Used, ...], by: By) -> Iterator[str]:

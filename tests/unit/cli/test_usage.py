@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.fakes.manual_clock import ManualClock
 from tests.unit.cli.test_switch_and_receipts import daemon
 from zeroclaw.cli import root
+from zeroclaw.stores.sqlite import open_store
 
 USED = [
     {"day": "2026-01-01", "person": "ann", "model": "m", "turns": 2, "input_tokens": 1200}
@@ -62,5 +65,8 @@ async def test_machines_get_all_of_it(tmp_path: Path) -> None:
 
 
 async def test_it_works_without_a_daemon(tmp_path: Path) -> None:
-    """From the store."""
+    """From the store, where one is; a mistyped directory gets none, and a reading no file."""
+    assert await run(tmp_path / "mistyped") == (1, "")
+    assert await asyncio.to_thread(os.listdir, tmp_path) == []
+    await (await open_store(tmp_path, clock=ManualClock())).aclose()
     assert await run(tmp_path) == (0, "no model was used\n")
