@@ -353,15 +353,7 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
 
 def changed(row: Row, item: Item, state: State) -> Put:
     """Return the write that changes a row, unless another writer changed it meanwhile."""
-    return OUTBOX.put(
-        row.key,
-        item,
-        conversation=row.conversation,
-        state=state,
-        place=row.place,
-        due_at=row.due_at,
-        expect=row.version,
-    )
+    return replace(outbox_row(row.key, item, row.conversation, state=state), expect=row.version)
 
 
 def stored(put: Put, version: int) -> Row:
