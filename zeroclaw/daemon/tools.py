@@ -49,15 +49,9 @@ async def open_tools(
         stack.push_async_callback(http.aclose)
         found["fetch"] = fetch.tools(wanted.fetch, http=http, user_agent=f"zeroclaw/{version}")
     if wanted.files.enabled:
-        found["files"] = files.tools(
-            files.FilesSettings(
-                max_read_bytes=wanted.files.max_read_bytes,
-                max_write_bytes=wanted.files.max_write_bytes,
-                max_send_bytes=wanted.files.max_send_bytes,
-                hidden=hidden,
-                quota=Quota(wanted.shell.workspace_bytes),
-            )
-        )
+        quota = Quota(wanted.shell.workspace_bytes)
+        shared = files.FilesSettings(limits=wanted.files, hidden=hidden, quota=quota)
+        found["files"] = files.tools(shared)
     tested = NO_SANDBOX
     limits = sandbox.Limits(
         memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes.plain_tool import tool_context
+from zeroclaw.config import model
 from zeroclaw.tool import Tool
 from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.value import replace
 
 SETTINGS = FilesSettings(
-    max_read_bytes=1000,
-    max_write_bytes=1000,
+    limits=model.FilesSettings.model_construct(max_read_bytes=1000, max_write_bytes=1000),
     max_entries=5,
     max_search_bytes=5000,
     max_searched_file_bytes=2000,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tools.file_calls import SETTINGS, call, call_with, resources
+from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.usage import Quota
 from zeroclaw.redact import MARKER
@@ -133,7 +134,11 @@ def names_in(workspace: Path) -> list[str]:
 
 
 def quota_of(most_bytes: int) -> FilesSettings:
-    return replace(SETTINGS, max_write_bytes=100_000, quota=Quota(most_bytes))
+    return replace(
+        SETTINGS,
+        limits=model.FilesSettings.model_construct(max_write_bytes=100_000),
+        quota=Quota(most_bytes),
+    )
 
 
 async def test_what_tools_write_counts_against_the_quota_of_the_workspace(workspace: Path) -> None:

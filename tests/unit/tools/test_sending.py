@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.file_calls import SETTINGS
+from zeroclaw.config.model import FilesSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Tool, ToolOutput
 from zeroclaw.tools.files import tools
@@ -15,7 +16,9 @@ from zeroclaw.value import replace
 
 
 def sender(*hidden: Path) -> Tool:
-    settings = replace(SETTINGS, max_send_bytes=20, hidden=hidden)
+    settings = replace(
+        SETTINGS, limits=FilesSettings.model_construct(max_send_bytes=20), hidden=hidden
+    )
     [found] = [one for one in tools(settings) if one.spec.name == "send_file"]
     return found
 

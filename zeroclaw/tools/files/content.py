@@ -98,9 +98,9 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
         file = open_at(directory, parts)
         with os.fdopen(file, "rb") as stream:
             before = os.fstat(file)
-            data = stream.read(run.settings.max_write_bytes + 1)
-        if len(data) > run.settings.max_write_bytes:
-            message = f"{shown(parts)} is larger than {run.settings.max_write_bytes:,} bytes"
+            data = stream.read(run.settings.limits.max_write_bytes + 1)
+        if len(data) > run.settings.limits.max_write_bytes:
+            message = f"{shown(parts)} is larger than {run.settings.limits.max_write_bytes:,} bytes"
             raise ToolFailed(message)
         text = _decoded(data, parts)
         found = text.count(arguments.old_text)
@@ -141,7 +141,7 @@ def writable_parts(path: str, run: RunContext) -> Parts:
 
 def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
     """Return the requested lines, up to the cap, and a note if there are more."""
-    left = run.settings.max_read_bytes
+    left = run.settings.limits.max_read_bytes
     scanned = 0
     for _ in range(arguments.first_line - 1):
         run.raise_if_stopped()
@@ -187,8 +187,8 @@ def _refuse_markers(*texts: str) -> None:
 
 def _encoded(text: str, run: RunContext) -> bytes:
     data = text.encode("utf-8")
-    if len(data) > run.settings.max_write_bytes:
-        most = run.settings.max_write_bytes
+    if len(data) > run.settings.limits.max_write_bytes:
+        most = run.settings.limits.max_write_bytes
         message = f"the file would have {len(data):,} bytes, at most {most:,} can be written"
         raise ToolFailed(message)
     return data
@@ -244,7 +244,7 @@ def send_file(arguments: SendArguments, run: RunContext) -> ToolOutput:
         message = "this chat takes no files; say what is in it instead, or where it can be sent"
         raise ToolFailed(message)
     with opened_file(run.workspace, parts) as file:
-        most = min(run.max_file_bytes, run.settings.max_send_bytes)
+        most = min(run.max_file_bytes, run.settings.limits.max_send_bytes)
         size_bytes = os.fstat(file).st_size
         with os.fdopen(file, "rb", closefd=False) as stream:
             # The file may grow while we read it.

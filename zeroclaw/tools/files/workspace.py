@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
@@ -297,9 +298,8 @@ class FilesSettings(Value):
     """Limits and shared resources of the file tools.
 
     Attributes:
-        max_read_bytes: Most bytes in one answer.
-        max_write_bytes: Largest file that can be written or edited.
-        max_send_bytes: Largest file that is sent, whatever the chat accepts.
+        limits: Those of the configuration; files above `max_send_bytes` are not sent, whatever the
+            chat accepts.
         max_entries: Most entries in one listing.
         max_search_bytes: Most bytes that one search reads, over all files.
         max_search_cpu_s: Seconds of thread CPU time for one search.
@@ -309,9 +309,7 @@ class FilesSettings(Value):
         quota: Bounds the size of each workspace.
     """
 
-    max_read_bytes: int = 262_144
-    max_write_bytes: int = 1_048_576
-    max_send_bytes: int = 10_000_000
+    limits: model.FilesSettings = model.FilesSettings.model_construct()
     max_entries: int = 1_000
     max_search_bytes: int = 67_108_864
     max_search_cpu_s: float = 5.0
