@@ -430,6 +430,8 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
     for me in (ME, ALL):
         decode.message(whole, me, {})
         decode.edited({"edited_timestamp": "x", **whole}, me, {})
+        called = {"guild_id": "3", "mentions": [BOT], "timestamp": WRITTEN}
+        decode.anew({**called, "edited_timestamp": WRITTEN, **whole}, me, {})
         decode.deleted(whole, me, "7", {})
         decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me, {})
 
