@@ -146,10 +146,12 @@ def is_elsewhere(payload: Json, me: Me) -> bool:
     """Whether an event is from another workspace, where the same ids mean other people.
 
     An event of a channel that two workspaces share names the workspace through which the app receives
-    it ("Using the Slack Conversations API", docs.slack.dev, read 2026-11).
+    it ("Using the Slack Conversations API", docs.slack.dev), and a form that somebody of the other one
+    submits names it in its view (`extract_team_id`, slack_bolt 1.30; both read 2026-11).
     """
     team = (
-        text(payload, "context_team_id")
+        text(inner(payload, "view"), "app_installed_team_id")
+        or text(payload, "context_team_id")
         or text(payload, "team_id")
         or text(inner(payload, "team"), "id")
     )

@@ -458,6 +458,8 @@ def test_odd_fields_read_as_nothing() -> None:
         ({"team_id": "T2", "context_team_id": "T1"}, False),
         ({"team": {"id": "T1"}}, False),
         ({"team": {"id": "T2"}}, True),
+        ({"team": {"id": "T2"}, "view": {"app_installed_team_id": "T1"}}, False),
+        ({"team": {"id": "T1"}, "view": {"app_installed_team_id": "T2"}}, True),
         ({"team": None}, False),
         ({"team_id": 7}, False),
     ],
