@@ -145,15 +145,12 @@ async def _switch(place: Path, *, on: bool) -> Halted | None:
     if told := await ask_if_running(place, "halt" if on else "resume", Halted, by=BY):
         return told
     from zeroclaw.host.clock import SystemClock
-    from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
-    from zeroclaw.store import Commit, DurablePoint
+    from zeroclaw.inbound.commands.invocation import switch
     from zeroclaw.stores.sqlite import open_store
-    from zeroclaw.value import replace
 
     clock = SystemClock()
     async with aclosing(await open_store(place, clock=clock)) as store:
-        halt = Halt(by=BY, at=clock.now()) if on else replace(await last_halt(store), over=True)
-        await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
+        await switch(store, on=on, by=BY, at=clock.now())
     return None
 
 

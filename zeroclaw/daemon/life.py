@@ -31,7 +31,7 @@ from zeroclaw.host.http import authorities_by_directory, load_library
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
-from zeroclaw.inbound.commands.halt import Halt, halt_put
+from zeroclaw.inbound.commands.invocation import switch
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.json_fields import array_at, int_at, text_at
 from zeroclaw.limits.usage import first_day, used_since
@@ -247,13 +247,10 @@ class Daemon:
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> answers.Halted:
         who = text_at(asked, "by") or catalogue.BY_CONSOLE.en
-        last = self.services.policy.last_halt
-        halt = Halt(by=who, at=self._foundation.clock.now()) if on else replace(last, over=True)
-        await self._foundation.store.commit(
-            Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
-        )
-        await self.services.take_halt(halt)
-        return answers.Halted(halted=on, before=not last.over)
+        before = not self.services.policy.last_halt.over
+        store, now = self._foundation.store, self._foundation.clock.now()
+        await self.services.take_halt(await switch(store, on=on, by=who, at=now))
+        return answers.Halted(halted=on, before=before)
 
     async def _log_out(self, _asked: Mapping[str, object]) -> answers.LoggedOut:
         return answers.LoggedOut(sessions=await self.services.channels.log_out())

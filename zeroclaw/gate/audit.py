@@ -15,6 +15,9 @@ pruned.
 is the order of every action's entries, each once. `ANSWERED` may appear anywhere after `EVALUATED`:
 an answer is audited when the holder of the conversation processes it, which may be after a stop.
 
+The daemon's own chain also says who halted everything and who ended that, and who let in or revoked
+whom.
+
 Entries contain ids, kinds, decisions and times; no arguments, no results, no words of people.
 """
 
@@ -48,6 +51,10 @@ class Kind(StrEnum):
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
     REVOKED = "revoked"
+    HALTED = "halted"
+    RESUMED = "resumed"
+    PERSON_ADMITTED = "person_admitted"
+    PERSON_REVOKED = "person_revoked"
 
 
 FINAL = frozenset({Kind.EXECUTED, Kind.FAILED, Kind.DENIED, Kind.CANCELLED, Kind.UNKNOWN})
@@ -67,7 +74,8 @@ class Entry(Value):
         decision: `allow`, `ask`, `deny`, or how an approval was answered.
         statements: The ids of the statements that decided.
         approval: The approval's id.
-        detail: A word or two about the cause, such as `timeout`; never a body.
+        detail: A word or two about the cause, such as `timeout`, or whom a decision is about and on
+            which channel it was made; never a body.
         receipt: The token that was issued with this end; empty for other entries.
     """
 

@@ -1,11 +1,13 @@
-"""Record the heads of the conversations' audit chains in the daemon's own chain.
+"""The daemon's own audit chain: the heads of the conversations' chains, and what was decided.
 
 If a conversation's chain is shorter than its newest anchor, a stranger cut it. A cut by retention
-is recorded in the same commit, so that the rest still verifies.
+is recorded in the same commit, so that the rest still verifies. So is a decision about the daemon
+or a person, with its row. Each append names the entry that it follows, because any task may write
+one; a writer who was second plans again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
@@ -17,14 +19,19 @@ from zeroclaw.gate import audit
 from zeroclaw.store import (
     Append,
     Commit,
+    Delete,
     DurablePoint,
     LogEntry,
     LogKind,
     Logs,
+    Put,
+    Reads,
+    RowKind,
     Store,
     Trim,
     Write,
     read_all,
+    transact,
 )
 from zeroclaw.value import Struct, field
 
@@ -70,7 +77,7 @@ class Anchors(Struct, eq=False):
                     continue
                 notes.append(self._note(audit.Anchor, stream, last))
             if notes:
-                await self._write(await self._head(), *notes)
+                await self._write(*notes)
                 known.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
@@ -78,7 +85,7 @@ class Anchors(Struct, eq=False):
         async with self._one_at_a_time:
             gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
             note = self._note(audit.Cut, stream, last)
-            await self._write(await self._head(), note, more=(gone, *writes))
+            await self._write(note, more=(gone, *writes))
 
     async def cut_own(self, before: datetime) -> bool:
         """Remove entries of the daemon's own chain older than `before`; return whether any were."""
@@ -98,20 +105,17 @@ class Anchors(Struct, eq=False):
             )
             note = self._note(audit.Cut, STREAM, last)
             gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
-            head = audit.head_of(chain[-1].body)
-            await self._write(head, *needed, note, more=(gone,))
+            await self._write(*needed, note, more=(gone,))
             return True
 
-    async def _write(
-        self, head: str, *notes: audit.Anchor | audit.Cut, more: tuple[Write, ...] = ()
-    ) -> None:
-        """Commit notes after the head of the daemon's chain, together with other writes."""
-        writes: list[Write] = []
-        for note in notes:
-            body, head = audit.link(head, note)
-            writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body))
-        commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(*writes, *more))
-        await self.store.commit(commit)
+    async def _write(self, *notes: audit.Anchor | audit.Cut, more: tuple[Write, ...] = ()) -> None:
+        """Commit notes at the end of the daemon's chain, together with other writes."""
+
+        async def planned(_reads: Reads) -> tuple[Commit, None]:
+            writes = (*await _appended(self.store, notes), *more)
+            return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), None
+
+        await transact(self.store, planned)
 
     def _note(self, kind: type[N], stream: str, last: LogEntry) -> N:
         return kind(
@@ -120,10 +124,6 @@ class Anchors(Struct, eq=False):
             head=audit.head_of(last.body),
             at=self.clock.now(),
         )
-
-    async def _head(self) -> str:
-        newest = await self.store.last(LogKind.AUDIT, STREAM)
-        return audit.GENESIS if newest is None else audit.head_of(newest.body)
 
     async def _noted(self) -> dict[str, int]:
         """Return the anchors of earlier processes, so that a start does not write them again."""
@@ -135,6 +135,57 @@ class Anchors(Struct, eq=False):
                 if isinstance(note, audit.Anchor):
                     found[note.conversation] = note.sequence
         return found
+
+
+_DECISIONS = {
+    (RowKind.SWITCH, "on"): audit.Kind.HALTED,
+    (RowKind.SWITCH, "off"): audit.Kind.RESUMED,
+    (RowKind.PERSON, "admitted"): audit.Kind.PERSON_ADMITTED,
+    (RowKind.PERSON, "revoked"): audit.Kind.PERSON_REVOKED,
+}
+"""The decisions on record, by the kind and the state of their rows."""
+
+
+async def on_record(
+    logs: Logs, writes: tuple[Write, ...], *, by: str, channel: str, at: datetime
+) -> tuple[Write, ...]:
+    """Return writes, with the entries about the decisions that are among them.
+
+    Args:
+        logs: The stored chains.
+        writes: What is about to be committed.
+        by: Who decided, as `Principal.id`.
+        channel: Where they did.
+        at: When.
+    """
+    made: list[audit.Entry] = []
+    for write in writes:
+        match write:
+            case Put(kind=kind, state=state) if (kind, state) in _DECISIONS:
+                decided = _DECISIONS[kind, state]
+            case Delete(kind=RowKind.PERSON):
+                decided = audit.Kind.PERSON_ADMITTED  # the configuration lets them in again
+            case _:
+                continue
+        whom = f"{write.key} " if write.kind is RowKind.PERSON else ""
+        made.append(audit.Entry(kind=decided, at=at, by=by, detail=f"{whom}in {channel}"))
+    try:
+        return (*writes, *await _appended(logs, made))
+    except StoreUnusable:
+        return writes  # the chain's check shows the damage, for which no halt must fail
+
+
+async def _appended(logs: Logs, entries: Sequence[audit.Written]) -> tuple[Write, ...]:
+    """Return the writes that append to the daemon's chain, unless another writer does so first."""
+    if not entries:
+        return ()
+    last = await logs.last(LogKind.AUDIT, STREAM)
+    after, head = (0, audit.GENESIS) if last is None else (last.sequence, audit.head_of(last.body))
+    writes: list[Write] = []
+    for number, entry in enumerate(entries, after):
+        body, head = audit.link(head, entry)
+        writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body, after=number))
+    return tuple(writes)
 
 
 SLICE = 200

@@ -25,6 +25,7 @@ from zeroclaw.envelope import (
     Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
+from zeroclaw.inbound.anchors import on_record
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.limiter import Passage
 from zeroclaw.inbound.planner import Planner
@@ -128,10 +129,15 @@ class Ingress(Struct, eq=False):
                 return None, None
             claimed = (claim,) * plan.claimed
             counted = () if passage is None else passage.writes
+            channel, sender = envelope.address.channel, envelope.sender.id
+            by = f"{channel}:{sender}" if passage is None else passage.principal.id
+            writes = await on_record(
+                self.context.store, plan.writes, by=by, channel=channel, at=self.context.clock.now()
+            )
             commit = Commit(
                 point=DurablePoint.ADMITTED,
                 conversation=plan.conversation,
-                writes=(*claimed, *position, *plan.writes, *counted),
+                writes=(*claimed, *position, *writes, *counted),
             )
             return commit, plan
 

@@ -17,11 +17,14 @@ from zeroclaw.cli.client import DaemonRefused, answer, read
 from zeroclaw.cli.operator import status_lines as lines
 from zeroclaw.cli.receipts import line, receipts_in
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate import audit
 from zeroclaw.host.answers import Status
 from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
+from zeroclaw.inbound.anchors import STREAM, verify_stream
 from zeroclaw.inbound.commands.halt import read_halt
+from zeroclaw.store import LogKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import open_for_writing
 
@@ -64,6 +67,17 @@ async def daemon(place: Path, name: str, reply: Line) -> AsyncGenerator[list[Lin
             yield asked
         finally:
             task.cancel()
+
+
+async def on_record(place: Path) -> list[str]:
+    """What the daemon's audit tells, which is whole."""
+    store = await open_store(place, clock=ManualClock())
+    try:
+        assert isinstance(await verify_stream(store, STREAM), audit.Intact)
+        bodies = [one.body for one in await store.read(LogKind.AUDIT, STREAM)]
+    finally:
+        await store.aclose()
+    return [entry.kind for entry in map(audit.read, bodies) if isinstance(entry, audit.Entry)]
 
 
 async def halted(place: Path) -> str:
@@ -145,6 +159,7 @@ def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None
     assert asyncio.run(halted(tmp_path)) == "the operator on this machine"
     assert run("resume", *place)[:2] == (0, "no daemon runs; the next one starts as usual\n")
     assert asyncio.run(halted(tmp_path)) == ""
+    assert asyncio.run(on_record(tmp_path)) == ["halted", "resumed"]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """A command as given in a chat or at the console, and its reply."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.host.answers import Text
+from zeroclaw.inbound.anchors import on_record
+from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.json_fields import text_at
-from zeroclaw.store import DurablePoint, Reads, Write
+from zeroclaw.store import Commit, DurablePoint, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
 
@@ -91,11 +94,26 @@ async def at_console(
             nonlocal left
             reply = await handler(given)
             left = reply.remaining_words
-            return Plan(
-                conversation=reply.scope, writes=reply.writes, wake=reply.wake, toast=reply.text
-            )
+            by, channel, now = CONSOLE.id, CONSOLE.channel, context.clock.now()
+            writes = await on_record(context.store, reply.writes, by=by, channel=channel, at=now)
+            return Plan(conversation=reply.scope, writes=writes, wake=reply.wake, toast=reply.text)
 
         made = await context.transact(planned, DurablePoint.ANSWERED)
         told.append(made.toast)
         is_changed = is_changed or bool(made.writes)
     return Text(text="\n".join(told), changed=is_changed)
+
+
+async def switch(store: Store, *, on: bool, by: str, at: datetime) -> Halt:
+    """Turn the switch for the command line; return the newest halt."""
+
+    async def planned(reads: Reads) -> tuple[Commit | None, Halt]:
+        last = await last_halt(reads)
+        if last.over and not on:
+            return None, last
+        halt = Halt(by=by, at=at) if on else replace(last, over=True)
+        put, channel = halt_put(halt), CONSOLE.channel
+        writes = await on_record(store, (put,), by=CONSOLE.id, channel=channel, at=at)
+        return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), halt
+
+    return await transact(store, planned)

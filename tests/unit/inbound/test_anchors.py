@@ -1,0 +1,90 @@
+"""The daemon's own chain tells who halted everything, and who let in or revoked whom."""
+
+import asyncio
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import POKE, says
+from zeroclaw.config.model import ChannelSettings
+from zeroclaw.gate import audit
+from zeroclaw.inbound.anchors import STREAM, verify_stream
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind
+
+BY_CODE = ChannelSettings(allowed_users=("ada", "ben"), pairing="code")
+Decided = tuple[str, str, str]
+
+
+async def decided(house: House) -> list[Decided]:
+    """What was decided, by whom, about whom and where; the chain is whole."""
+    store = house.world.store
+    assert isinstance(await verify_stream(store, STREAM), audit.Intact)
+    read = [audit.read(one.body) for one in await store.read(LogKind.AUDIT, STREAM)]
+    return [(one.kind, one.by, one.detail) for one in read if isinstance(one, audit.Entry)]
+
+
+async def test_a_halt_and_its_end_are_on_record(world: World) -> None:
+    """With who did it and where; what changes nothing is not."""
+    async with world.running() as house:
+        await house.say("/resume")
+        await house.say("/halt")
+        await house.ask("resume")
+        await house.ask("resume")
+    async with world.running() as house:
+        await house.ask("halt")
+        await house.say("/resume")
+        assert await decided(house) == [
+            ("halted", "person:ada", "in chat"),
+            ("resumed", "person:operator", "in console"),
+            ("halted", "person:operator", "in console"),
+            ("resumed", "person:ada", "in chat"),
+        ]
+
+
+async def test_who_was_let_in_and_who_revoked_is_on_record(world: World) -> None:
+    """Two at once too, in the order of the answers."""
+    world.configure(channels={"chat": BY_CODE})
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("and me", "trudy")
+        await house.say("/approve 1 2")
+        await house.say("/pair revoke chat:trudy")
+        await house.ask("pair", words="revoke ben")
+        await house.ask("pair", words="approve ben")
+        assert await decided(house) == [
+            ("person_admitted", "person:ada", "chat:mallory in chat"),
+            ("person_admitted", "person:ada", "chat:trudy in chat"),
+            ("person_revoked", "person:ada", "chat:trudy in chat"),
+            ("person_revoked", "person:operator", "person:ben in console"),
+            ("person_admitted", "person:operator", "person:ben in console"),
+        ]
+
+
+async def test_the_first_operator_is_on_record(world: World) -> None:
+    """By their own id, because nobody else let them in."""
+    world.configure(channels={"chat": BY_CODE}, people=())
+    async with world.running() as house:
+        await house.say(world.ready[0].claim, "cleo")
+        assert await decided(house) == [("person_admitted", "chat:cleo", "chat:cleo in chat")]
+
+
+async def test_a_decision_and_an_anchor_in_the_same_instant_follow_each_other(world: World) -> None:
+    world.model.will(POKE, says("done"))
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(house.services.anchors.anchor())
+            group.create_task(house.say("/halt"))
+        assert await decided(house) == [("halted", "person:ada", "in chat")]
+        assert len(await world.store.read(LogKind.AUDIT, STREAM)) == 2
+
+
+async def test_a_damaged_chain_keeps_nobody_from_halting(world: World) -> None:
+    """In a chat and on the command line; the check of the chain tells the damage."""
+    async with world.running() as house:
+        damaged = Append(log=LogKind.AUDIT, stream=STREAM, body=b"no entry")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await house.say("/halt")
+        assert house.services.policy.halted_by == "Ada"
+        await house.ask("resume")
+        await house.ask("halt", by="olga")
+        assert house.services.policy.halted_by == "olga"
