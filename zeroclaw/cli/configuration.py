@@ -174,4 +174,5 @@ async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float
     except TimeoutError:
         return Seen(is_well=False, line=f"no answer within {within_s:g} s")
     is_well = not isinstance(said, Raised)
-    return Seen(is_well=is_well, line=redactor.redact(said if is_well else said.line))
+    line = redactor.redact(said if is_well else said.line)
+    return Seen(is_well=is_well, line=line.removeprefix(f"`{part.name}`: "))  # the caller names it

@@ -465,7 +465,7 @@ async def check_chat(settings: BaseModel, secrets: Mapping[str, str]) -> str:
     """The check of a platform: one account is right."""
     assert isinstance(settings, ChatSettings)
     if secrets["token"] != "right-token":
-        raise ChannelUnauthorized(f"the token {secrets['token']} is refused")
+        raise ChannelUnauthorized(f"`chat`: the token {secrets['token']} is refused")
     return f"logged in to {settings.server}"
 
 
@@ -487,9 +487,10 @@ def test_a_platform_is_asked_where_its_manifest_can(
 
 
 def test_what_a_platform_says_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that repeats the token shows it to nobody (P8)."""
+    """An error that repeats the token shows it to nobody (P8), and the channel is named once."""
     found = asked(monkeypatch, "wrong-token-12345", "check_chat")
     assert (found.is_well, "wrong-token" in found.line) == (False, False)
+    assert found.line.startswith("chat: the token ")
     assert "is refused" in found.line
 
 

@@ -233,8 +233,7 @@ async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
             seen = await ask_platform(part, checked.redactor, within_s=_PLATFORM_S)
         except ConfigError as error:
             return fail("channels", f"`{part.name}`: {'; '.join(error.faults)}")
-        line = seen.line.removeprefix(f"`{part.name}`: ")  # the name comes before it anyway
-        return (ok if seen.is_well else fail)("channels", f"`{part.name}`: {line}")
+        return (ok if seen.is_well else fail)("channels", f"`{part.name}`: {seen.line}")
 
     async with asyncio.TaskGroup() as group:
         asked = [
