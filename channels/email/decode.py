@@ -45,7 +45,8 @@ from zeroclaw import (
 
 MOST_CHARS = 100_000
 """Limit of a mail's text; the rest is dropped."""
-MOST_HTML_CHARS = 500_000
+MOST_READ_CHARS = 500_000
+"""Limit of what is read of all parts of a mail, markup included."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
@@ -341,15 +342,18 @@ def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None
 
 def _words(mail: Mail) -> tuple[str, str]:
     """Return all the text of a mail, and the text that its sender wrote."""
-    read = [_html(said) if kind == "text/html" else (said, said) for kind, said in mail.said()]
-    whole = (text.strip() for text, _ in read)
-    own = (quotes.own_words(mine[:MOST_CHARS]) for _, mine in read)
-    return "\n\n".join(filter(None, whole))[:MOST_CHARS], "\n\n".join(filter(None, own))
+    left, read = MOST_READ_CHARS, list[tuple[str, str]]()
+    for kind, part in mail.said():
+        said = part[:left]
+        left -= len(said)
+        read.append(_html(said) if kind == "text/html" else (said, said))
+    whole = "\n\n".join(filter(None, (text.strip() for text, _ in read)))
+    own = "\n\n".join(filter(None, (quotes.own_words(mine[:MOST_CHARS]) for _, mine in read)))
+    return whole[:MOST_CHARS], own[:MOST_CHARS]
 
 
 def _html(source: str) -> tuple[str, str]:
     """Return the text of HTML, and the same without what is marked as quoted."""
-    source = source[:MOST_HTML_CHARS]
     quoted = _QUOTED_FROM.search(source)
     own = source[: quoted.start()] if quoted else source
     whole = readable_page(source, leaves_out=is_hidden_in_mail)

@@ -68,6 +68,8 @@ def html(source: str) -> bytes:
 
 
 TEXT = "Content-Type: text/plain\n\nhello"
+HTML = "Content-Type: text/html\n\n"
+TAGS = "<b></b> " * 62_500
 FILE = "Content-Type: application/pdf\nContent-Disposition: attachment; filename="
 DEEP = 50
 PARTS = 100_000
@@ -373,6 +375,11 @@ ODD: dict[str, Odd] = {
             "Content-Type: text/html\n\n<p>hello</p>",
         ),
         comes_to="ann@a.example: 'hello'",
+    ),
+    "HTML in many parts": Odd(
+        why="each may be long, and a hundred of them in one mail took a minute to read",
+        raw=many("multipart/mixed", f"{HTML}{TAGS}", f"{HTML}<p>late</p>"),
+        comes_to="ann@a.example: ''",
     ),
     "HTML that hides": Odd(
         why="what its reader does not see is not said to the model either",

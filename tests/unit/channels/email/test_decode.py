@@ -256,6 +256,10 @@ def test_no_words_that_html_quotes_are_its_senders_own_however_it_nests(quoted: 
 
 def test_words_beyond_a_bound_are_left_out() -> None:
     assert len(said(reply("word " * MOST_CHARS)).text) == MOST_CHARS
+    parts = [f"--b\n\n> quoted\n{'word ' * (MOST_CHARS // 5)}\n"] * 3
+    mail = said(reply("\n".join(parts), more="Content-Type: multipart/mixed; boundary=b"))
+    assert mail.own is not None
+    assert len(mail.own) == MOST_CHARS
 
 
 @pytest.mark.parametrize(
