@@ -59,8 +59,7 @@ from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.inbound.commands.halt import Halt, halt_put
-from zeroclaw.inbound.live_config import LiveConfig
+from zeroclaw.inbound.live_config import Halt, LiveConfig, halt_put
 from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import OffTheRecord

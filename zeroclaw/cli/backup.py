@@ -45,8 +45,8 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.host.ids import SystemIds
-    from zeroclaw.inbound.commands.halt import HALTS
     from zeroclaw.inbound.identity import PEOPLE
+    from zeroclaw.inbound.live_config import HALTS
     from zeroclaw.stores.sqlite.backup import restore as put_back
     from zeroclaw.turn.tool_calls import mark_restored
 

@@ -33,7 +33,6 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
-from zeroclaw.inbound.commands.halt import HALTS, Halt, last_halt
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
@@ -42,7 +41,7 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import PEOPLE, People
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
-from zeroclaw.inbound.live_config import LivePolicy
+from zeroclaw.inbound.live_config import HALTS, Halt, LivePolicy, last_halt
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.open_requests import OpenRequests
 from zeroclaw.inbound.operators import Notices, Operators

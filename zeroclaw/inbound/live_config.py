@@ -1,17 +1,62 @@
-"""What is in force now: the settings, the policy with halt and revocations, and the people.
+"""What is in force now: the settings, and the policy with halt and revocations.
 
 Both are replaced as a whole, without an await, so that no reader sees half of a new configuration.
 Other code gets a callable, and calls it each time.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.inbound.commands.halt import NEVER, Halt
+from zeroclaw.store import Put, RowKind, Rows
+from zeroclaw.table import Codec, Column, Stays, Table, Words
 from zeroclaw.tools.loading.skill import Skill
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, Value
+
+# --- the halt switch: one row, so that it survives a restart ---------------------------------------
+
+KEY = "halt"
+
+
+class Halt(Value):
+    """Who halted everything, and when.
+
+    Attributes:
+        over: The halt has ended. It still ends turns that began before it, if a kill came first.
+    """
+
+    by: str
+    at: datetime
+    over: bool = False
+
+
+NEVER = Halt(by="", at=datetime.min.replace(tzinfo=UTC), over=True)
+HALTS = Table(
+    kind=RowKind.SWITCH,
+    codec=Codec(
+        encode=encode,
+        # Earlier releases stored nothing about a halt that was over.
+        decode=lambda body: decode(Halt, body) if body else NEVER,
+    ),
+    columns=frozenset({Column.STATE}),
+    keeps=Stays(until="somebody halts or resumes"),
+    words=Words.NOBODY,
+)
+
+
+def halt_put(halt: Halt) -> Put:
+    """Return the write that turns the switch on, or off if the halt is over."""
+    return HALTS.put(KEY, halt, state="off" if halt.over else "on")
+
+
+async def last_halt(rows: Rows) -> Halt:
+    """Return the newest halt, even if it is over."""
+    return await HALTS.get(rows, KEY) or NEVER
+
+
+# --- settings and policy --------------------------------------------------------------------------
 
 
 class LiveConfig(Struct):

@@ -16,11 +16,11 @@ from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.forget import ERASURE_REQUESTS
-from zeroclaw.inbound.commands.halt import HALTS
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.limiter import ALLOWANCES
+from zeroclaw.inbound.live_config import HALTS
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.limits.budget import MARKS
 from zeroclaw.store import RowKind

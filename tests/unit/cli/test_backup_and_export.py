@@ -17,8 +17,8 @@ from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
-from zeroclaw.inbound.commands.halt import HALTS, Halt, halt_put
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
+from zeroclaw.inbound.live_config import HALTS, Halt, halt_put
 from zeroclaw.store import PAGE, Commit, DurablePoint, Put
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing

@@ -30,7 +30,7 @@ from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.host.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
-from zeroclaw.inbound.commands.halt import Halt
+from zeroclaw.inbound.live_config import Halt
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.value import replace
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
-from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
 

@@ -23,7 +23,7 @@ from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
 from zeroclaw.inbound.anchors import STREAM, verify_stream
-from zeroclaw.inbound.commands.halt import read_halt
+from zeroclaw.inbound.live_config import last_halt
 from zeroclaw.store import LogKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import open_for_writing
@@ -84,10 +84,10 @@ async def halted(place: Path) -> str:
     """Who halted everything, as the next daemon will find it."""
     store = await open_store(place, clock=ManualClock())
     try:
-        halt = await read_halt(store)
+        halt = await last_halt(store)
     finally:
         await store.aclose()
-    return "" if halt is None else halt.by
+    return "" if halt.over else halt.by
 
 
 @pytest.mark.parametrize(

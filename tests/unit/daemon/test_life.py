@@ -26,7 +26,7 @@ from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
-from zeroclaw.inbound.commands.halt import KEY
+from zeroclaw.inbound.live_config import KEY
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Spawned

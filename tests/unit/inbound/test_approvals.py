@@ -24,8 +24,8 @@ from zeroclaw.errors import ChannelUnavailable, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.approvals import LOOK_BACK
-from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import PEOPLE as DECIDED
+from zeroclaw.inbound.live_config import last_halt
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import replace

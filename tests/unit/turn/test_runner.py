@@ -15,7 +15,7 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import ChannelUnavailable, Conflict, StoreRefused
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
-from zeroclaw.inbound.commands.halt import Halt
+from zeroclaw.inbound.live_config import Halt
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.provider import TextDelta
 from zeroclaw.store import Append, Commit, DurablePoint, RowKind

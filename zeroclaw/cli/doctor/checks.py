@@ -163,7 +163,7 @@ def _secrets(facts: Facts) -> Iterator[Line]:
 
 
 def _halt(facts: Facts) -> Iterator[Line]:
-    if isinstance(facts.store, Health) and (halt := facts.store.halt) is not None:
+    if isinstance(facts.store, Health) and not (halt := facts.store.halt).over:
         text = f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}"
         yield warn("halt", text, "`zeroclaw resume` goes on")
     else:

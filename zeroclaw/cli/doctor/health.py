@@ -9,8 +9,8 @@ from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import APPROVALS
-from zeroclaw.inbound.commands.halt import Halt, read_halt
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
+from zeroclaw.inbound.live_config import NEVER, Halt, last_halt
 from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
 from zeroclaw.turn import entries
 from zeroclaw.value import Value
@@ -48,7 +48,7 @@ class Health(Value):
 
     Attributes:
         newest_at: When the newest row with a time in its key was made; None for an empty store.
-        halt: The halt in force, None if there is none.
+        halt: The newest halt, even if it is over.
         pending: Approvals that wait for an answer.
         oldest_at: When the oldest of them was requested, None without one.
         next_deadline_at: The first deadline of them.
@@ -60,7 +60,7 @@ class Health(Value):
     """
 
     newest_at: datetime | None = None
-    halt: Halt | None = None
+    halt: Halt = NEVER
     pending: int = 0
     oldest_at: datetime | None = None
     next_deadline_at: datetime | None = None
@@ -93,7 +93,7 @@ async def health(kept: Kept, now: datetime) -> Health:
         newest_at=max(
             (at for rows in newest for at in _times(row.key for row in rows)), default=None
         ),
-        halt=await read_halt(kept),
+        halt=await last_halt(kept),
         pending=len(approvals),
         oldest_at=min(asked, default=None),
         next_deadline_at=min(deadlines, default=None),

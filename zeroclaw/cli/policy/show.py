@@ -27,9 +27,8 @@ from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.inbound.commands.explain import Explainer
-from zeroclaw.inbound.commands.halt import last_halt
 from zeroclaw.inbound.identity import People
-from zeroclaw.inbound.live_config import LiveConfig, LivePolicy
+from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, last_halt
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import open_read_only

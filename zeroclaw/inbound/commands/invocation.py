@@ -6,8 +6,8 @@ from datetime import datetime
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.anchors import on_record
-from zeroclaw.inbound.commands.halt import Halt, halt_put, last_halt
 from zeroclaw.inbound.context import Found, InboundContext, Plan
+from zeroclaw.inbound.live_config import Halt, halt_put, last_halt
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.json_fields import text_at
 from zeroclaw.store import Commit, DurablePoint, Reads, Store, Write, transact

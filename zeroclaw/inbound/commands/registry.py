@@ -21,13 +21,13 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.filling import told_filling
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
-from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
+from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
