@@ -63,6 +63,8 @@ IDLE_S = 1.0
 """Seconds after which an idle connection to `emulate` is not reused. Node closes one that was idle for
 5 s (`server.keepAliveTimeout`), and a call made at that instant would be lost."""
 OK = 200
+_ENDS_WITH_US = "--import=data:text/javascript,process.stdin.on('end',()=>process.exit()).resume()"
+"""The kernel closes the pipe when our process ends, even if it is killed."""
 _NUMBERS = itertools.count()
 _PEOPLE = itertools.count()
 _NEXT_TOKEN = itertools.cycle(_TOKENS)
@@ -160,12 +162,13 @@ def emulate_url() -> str:
     path = directory / "seed.json"
     path.write_text(json.dumps(seed))
     port = _free_port()
+    options = ("start", "-s", "slack", "-p", str(port), "--seed", path)
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(
-            [_node(), EMULATE, "start", "-s", "slack", "-p", str(port), "--seed", path],
+            [_node(), _ENDS_WITH_US, EMULATE, *options],
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            stdin=subprocess.DEVNULL,
             cwd=directory,
         )
     atexit.register(process.kill)

@@ -1,6 +1,7 @@
 """What the page of `zeroclaw try slack` shows, and what people can do there."""
 
 import asyncio
+import sys
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -183,3 +184,30 @@ async def test_the_stage_says_who_is_who() -> None:
     assert state["platform"] == "Slack"
     assert channel["limits"] == "off"
     assert set(emulated.environment.values()) == {BOT, "xapp-1-A000000001-1"}
+
+
+OPENS = """
+import asyncio
+from channels.slack.emulator.server import SlackServer, emulate_url
+
+async def main():
+    async with SlackServer():
+        print(emulate_url(), flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_whoever_is_killed_takes_its_emulator_with_it() -> None:
+    """A test run that was ended, or a `try`; else a node process stays for good."""
+    opener = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OPENS, stdout=asyncio.subprocess.PIPE
+    )
+    assert opener.stdout is not None
+    url = (await opener.stdout.readline()).decode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    opener.kill()
+    assert await reader.read() == b""
+    writer.close()
+    await opener.wait()
