@@ -282,8 +282,8 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
 
 def protected_in(where: places.Places) -> Protected:
     """Return the real paths that no policy can open: data directory, configuration and skills."""
-    closed = tuple(str(one.resolve()) for one in _of_the_daemon(where))
-    return Protected(closed=closed, open=(str(where.workspaces.resolve()),))
+    closed = tuple(str(places.real(one)) for one in _of_the_daemon(where))
+    return Protected(closed=closed, open=(str(places.real(where.workspaces)),))
 
 
 def _of_the_daemon(where: places.Places) -> tuple[Path, ...]:

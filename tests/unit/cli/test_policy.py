@@ -53,6 +53,18 @@ def policy(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("which", ["data_dir", "workspace_dir"])
+def test_a_place_that_leads_in_a_circle_is_no_reason_to_explain_nothing(
+    config: str, tmp_path: Path, which: str
+) -> None:
+    """P10: the daemon's start tells of it."""
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    Path(config).write_text(f'{which} = "{circle}"\n{CONFIG}', encoding="utf-8")
+    code, out, err = policy("explain", "--config", config, "--tool", "fetch")
+    assert (code, err, "decided by" in out) == (0, "", True)
+
+
 def explained(config: str, *arguments: str) -> dict[str, object]:
     code, out, err = policy("explain", "--config", config, "--json", *arguments)
     assert (code, err) == (0, "")

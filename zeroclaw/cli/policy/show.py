@@ -26,6 +26,7 @@ from zeroclaw.gate.shipped import BASE, Autonomy, approver_statement, autonomy_s
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.places import real
 from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LiveConfig, LivePolicy, last_halt
@@ -80,7 +81,7 @@ async def ruling_of(
             policy=policy,
             protected=await asyncio.to_thread(protected_in, places),
             tools=offered,
-            workspaces=await asyncio.to_thread(places.workspaces.resolve),
+            workspaces=await asyncio.to_thread(real, places.workspaces),
             clock=SystemClock(),
         )
         try:
