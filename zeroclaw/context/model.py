@@ -39,10 +39,6 @@ class ModelRecord(Struct, eq=False):
         """Reset the failures."""
         self.failures, self.at, self.why = 0, None, ""
 
-    def files_refused(self, raised: Raised) -> None:
-        """Log why a request was sent again without its files."""
-        self.log("files_refused", why=str(raised.error), level="warning")
-
     def failed(self, raised: Raised) -> None:
         """Count a failure; an oversized request or a broken stream does not count."""
         if isinstance(raised.error, ContextOverflow | StreamBroken):

@@ -12,32 +12,23 @@ from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval
-from zeroclaw.store import DurablePoint, Put, Rows, Write
+from zeroclaw.store import DurablePoint, Rows, Write
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.tool_calls import refusal_result
-from zeroclaw.value import replace
+from zeroclaw.value import Struct, replace
 
 
-class ApprovalRequests:
+class ApprovalRequests(Struct, eq=False):
     """The approval requests of one conversation."""
 
-    def __init__(self, services: TurnServices, conversation: ConversationId) -> None:
-        """Work for one conversation."""
-        self._services = services
-        self._conversation = conversation
-
-    def _row(self, item: Settle) -> Put:
-        return outbox_row(self._services.ids.ulid(), item, self._conversation)
+    services: TurnServices
+    conversation: ConversationId
 
     # --- answers -------------------------------------------------------------------------------
-
-    async def read(self, approval: ApprovalId) -> tuple[Approval | None, int]:
-        """Return an approval and its version; None and 0 if there is none."""
-        return await APPROVALS.read(self._services.store, approval)
 
     async def taken(self, approval: ApprovalId, item: Item, language: Language) -> Transition:
         """Return what a recorded answer means for its turn.
@@ -47,7 +38,7 @@ class ApprovalRequests:
             item: The control item that reported it.
             language: The language of the turn's person.
         """
-        one, _ = await self.read(approval)
+        one = await APPROVALS.get(self.services.store, approval)
         if one is None or one.state == "pending":
             done = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
@@ -55,10 +46,10 @@ class ApprovalRequests:
 
     async def expired(self, approval: ApprovalId, language: Language) -> Transition | None:
         """Return the end by the deadline, None if an approver was first."""
-        one, version = await self.read(approval)
+        one, version = await APPROVALS.read(self.services.store, approval)
         if one is None or one.state != "pending":
             return None
-        ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
+        ended = approvals.expire(one, max(self.services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
 
         async def again() -> Transition:
@@ -70,7 +61,7 @@ class ApprovalRequests:
     async def _ended(
         self, one: Approval, item: Item | None, writes: tuple[Write, ...], language: Language
     ) -> Transition:
-        now = self._services.clock.now()
+        now = self.services.clock.now()
         by = item.principal.id if item and one.by else "deadline"
         audited = [answered_entry(one, by=by, at=now)]
         settles = await self.settled(one)
@@ -78,8 +69,8 @@ class ApprovalRequests:
         entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
         if one.state != "approved":
             denied = refusal_result(
-                self._services,
-                await frozen_call(self._services.store, one.action),
+                self.services,
+                await frozen_call(self.services.store, one.action),
                 wording.refusal_for_model(one),
                 outcome="denied",
                 by=by,
@@ -112,7 +103,7 @@ class ApprovalRequests:
             # Most turns end without an approval request; then nothing is read.
             return ()
         cards = dict.fromkeys(one.card for one in changed)
-        shown = await on_cards(self._services.store, self._conversation, frozenset(cards))
+        shown = await on_cards(self.services.store, self.conversation, frozenset(cards))
         family = {one.id: one for one in shown}
         family.update({one.id: one for one in changed})
         settles: list[Write] = []
@@ -120,16 +111,18 @@ class ApprovalRequests:
             asked = [one for one in family.values() if one.card == card]
             for ref in dict.fromkeys(ref for one in asked for ref in one.refs):
                 outcome = approvals.outcome_of(asked, ref.address.key())
-                settles.append(self._row(Settle(ref=ref, outcome=outcome)))
+                settle = Settle(ref=ref, outcome=outcome)
+                key = self.services.ids.ulid()
+                settles.append(outbox_row(key, settle, self.conversation))
         return tuple(settles)
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open requests together with their turn."""
-        now = self._services.clock.now()
+        now = self.services.clock.now()
         writes: list[Write] = []
         ended: list[Approval] = []
         for approval in ids:
-            one, version = await self.read(approval)
+            one, version = await APPROVALS.read(self.services.store, approval)
             if one is not None and one.state == "pending":
                 ended.append(approvals.stop(one, by=by, at=now))
                 writes.append(approvals.to_put(ended[-1], expect=version))

@@ -21,6 +21,7 @@ from zeroclaw.conversation.inbox import (
 from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import UserMessage
@@ -203,7 +204,7 @@ class ControlLane:
 
     async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
         """Record an answer whose turn is over: it ran nothing; its cards show how it ended."""
-        one, _ = await self._asks.read(approval)
+        one = await APPROVALS.get(self._services.store, approval)
         if one is None:
             return self._answered(item)
         now = self._services.clock.now()

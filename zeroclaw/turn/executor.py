@@ -12,7 +12,7 @@ from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import File, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, is_off_the_record
-from zeroclaw.gate.approval import to_put
+from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import ToolCall, ToolMessage, Usage
@@ -163,7 +163,7 @@ class EffectExecutor:
 
     async def deadline(self, approval: ApprovalId) -> None:
         """Wait for an approval's deadline, and end the approval if no approver has."""
-        asked, _ = await self._asks.read(approval)
+        asked = await APPROVALS.get(self._services.store, approval)
         if asked is None:
             return
         now = self._services.clock.now()

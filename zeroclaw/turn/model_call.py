@@ -103,7 +103,8 @@ class ModelCall(Value):
         if request.files and not answer.texts and _is_rejected(ended):
             # The model does not accept these files, whatever its facts say. An answer without them
             # is better than none until they are too old to be sent.
-            self.model.record.files_refused(self._for_record(ended))
+            why = str(self._for_record(ended).error)
+            self.model.record.log("files_refused", why=why, level="warning")
             without = replace(request, files={})
             ended = await call(lambda: self._stream(number, without, answer))
         message = AssistantMessage(
