@@ -97,7 +97,7 @@ class DaemonUnreached(CommandFailed):
 def failure_of(error: ZeroclawError) -> CommandFailed:
     """Return an error as shown to a person, with its exit code."""
     if isinstance(error, ConfigError):
-        return UsageFailed(*error.faults)
+        return UsageFailed(*(" ".join(fault.splitlines()) for fault in error.faults))
     # The module is loaded if it raised this; it is not worth loading just to check.
     control = sys.modules.get("zeroclaw.host.control")
     is_unreachable = control is not None and isinstance(error, control.Unreachable)

@@ -237,7 +237,8 @@ def _unread(config: Config, channels: Collection[ChannelPart]) -> Iterator[str]:
             if key.endswith("_file") and isinstance(place, str)
         }
     for key, place in named.items():
-        if place and not ((file := expand(place)).is_file() and os.access(file, os.R_OK)):
+        # `is_file` raises for a name that is too long, and `access` does not.
+        if place and not (os.access(file := expand(place), os.R_OK) and file.is_file()):
             yield f"{key}: `{place}` is no file that this user can read; name one that is"
 
 

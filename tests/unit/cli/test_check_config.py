@@ -123,6 +123,15 @@ def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
     assert faults == ("channels.email.name: has a character that can't stand there",)
 
 
+def test_a_value_of_two_lines_is_told_in_one(tmp_path: Path) -> None:
+    """P10; the second might else look like a line of ours."""
+    path = tmp_path / "c.toml"
+    path.write_text('provider.kind = "a\\nzeroclaw: no faults"\n', encoding="utf-8")
+    done = CliRunner().invoke(root, ["check-config", "--config", str(path)])
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"zeroclaw: {path}: provider.kind: `a zeroclaw: no faults` is not")
+
+
 def test_a_secret_that_is_not_there_is_a_fault() -> None:
     """Found before the daemon is started, and its value is told nowhere (P8)."""
     text = (

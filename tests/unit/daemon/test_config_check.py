@@ -149,6 +149,13 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
     assert fault.startswith("compaction.provider.api_key: ")
 
 
+def test_a_name_that_no_file_can_have_is_a_fault_like_others() -> None:
+    """P10; not an error of the system, with which a reload would have ended the daemon."""
+    name = "x" * 5000
+    (fault,) = faults_of(f'provider = {{kind = "local", model_file = "{name}"}}', {})
+    assert fault.startswith("provider.model_file: ")
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [
