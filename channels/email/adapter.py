@@ -34,6 +34,7 @@ from zeroclaw import (
     ChannelRejected,
     ChannelStopped,
     ChannelUnavailable,
+    ConfigError,
     Ignored,
     MessageRef,
     NotSupported,
@@ -353,15 +354,17 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelRejected: The sending server takes no mail from this address.
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
+        ConfigError: All is well, and no sender can be genuine.
     """
     logins = Logins("email", settings, secrets)
     async with Account(logins).mailbox() as mailbox:
         newest = await mailbox.newest()
         await Sender(logins).try_login()
-    vouched = "everybody is a stranger until `authserv_id` is set"
-    if settings.authserv_id:
-        vouched = f"senders are who `{settings.authserv_id}` says they are"
-    return f"{settings.address} reads `{settings.mailbox}` from mail {newest + 1:,} on; {vouched}"
+    reads = f"{settings.address} reads `{settings.mailbox}` from mail {newest + 1:,} on"
+    if not settings.authserv_id:
+        message = f"{reads}, and answers nobody: everybody is a stranger until `authserv_id` is set"
+        raise ConfigError((message,))
+    return f"{reads}; senders are who `{settings.authserv_id}` says they are"
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")

@@ -44,6 +44,7 @@ from zeroclaw import (
     ChannelStopped,
     ChannelUnauthorized,
     ChannelUnavailable,
+    ConfigError,
     DeliveryUnknown,
     Envelope,
     Localized,
@@ -627,7 +628,8 @@ async def test_a_check_logs_in_at_both_servers(place: EmailPlace) -> None:
     said = await check(settings, {"password": PASSWORD})
     assert f"{place.bot} reads `INBOX`" in said
     bare = email_settings(place.mail, place.bot, authserv_id="")
-    assert "everybody is a stranger" in await check(bare, {"password": PASSWORD})
+    with pytest.raises(ConfigError, match="answers nobody: everybody is a stranger"):
+        await check(bare, {"password": PASSWORD})
 
 
 async def failing(place: EmailPlace, password: str = PASSWORD, **settings: object) -> str:
