@@ -100,8 +100,8 @@ class EmailChannel:
                 ready()
                 while True:
                     read = await self._read_on(mailbox, read, admit)
-                    if read != self._committed():
-                        await self._noted.keep_if_possible(self._as_noted(read))
+                    with suppress(OSError):  # a full disk; what is read again is known by its keys
+                        await self._note(read)
                     await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
         except* ChannelUnavailable:
             if not self._sender.is_closed:  # `aclose` cuts the connection
@@ -125,15 +125,17 @@ class EmailChannel:
             newest = min(recent, default=newest + 1) - 1
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
         read = Read(validity=validity, uid=newest)
-        await self._noted.keep(self._as_noted(read))
+        await self._note(read)
         return read
 
     def _committed(self) -> Read | None:
         """Return the position that the runtime committed last, None if there is none."""
         return read_cursor(self._context.positions.get(self._settings.mailbox, ""))
 
-    def _as_noted(self, read: Read) -> str:
-        return f"{read.validity}:{read.uid} {self._settings.mailbox}\n"
+    async def _note(self, read: Read) -> None:
+        """Note how far the mailbox was read, unless the committed position says it."""
+        if read != self._committed():
+            await self._noted.keep(f"{read.validity}:{read.uid} {self._settings.mailbox}\n")
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read the new mails, one at a time; return how far it got."""
@@ -207,7 +209,7 @@ class EmailChannel:
         if isinstance(admission, Accepted | Answered):
             if self._counts(event):
                 self._caps.count(event.envelope.sender.id, self._now())
-                await self._answered.keep_if_possible(self._caps.kept(self._now()))
+                await self._answered.keep(self._caps.kept(self._now()))
             elif isinstance(body := event.envelope.body, Pressed):
                 self._pressed[carried(body.approval, body.choice)] = True
         to = event.envelope.address
@@ -235,7 +237,7 @@ class EmailChannel:
             says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
             await self._context.tell(says)
             self._caps.note_told(sender)
-            await self._answered.keep_if_possible(self._caps.kept(self._now()))
+            await self._answered.keep(self._caps.kept(self._now()))
 
     async def _me_with_key(self) -> Me:
         """Return the decoding context with the key of the codes; creates the key once and keeps it."""
@@ -306,10 +308,10 @@ class EmailChannel:
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return the bytes of a file from the mail that it came with."""
         content = await self._account.file(attachment.reference)
-        if content is None or len(content) > max_bytes:
-            why = "is not there" if content is None else f"has more than {max_bytes:,} bytes"
-            message = f"`{self.name}`: the file {why}"
-            raise ChannelRejected(message, gone=content is None)
+        if content is None:
+            message = f"`{self.name}`: the file is not there"
+            raise ChannelRejected(message, gone=True)
+        check_size(self.name, len(content), max_bytes)
         return content
 
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from zeroclaw import ChannelUnavailable, Value
+from zeroclaw import Value
 
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -28,26 +28,20 @@ class Kept:
 
     async def read(self) -> str:
         """Return the text, empty if there is none that can be read."""
-        return "" if self._file is None else await asyncio.to_thread(_read, self._file)
+        if self._file is not None:
+            with suppress(OSError, UnicodeDecodeError):
+                return await asyncio.to_thread(self._file.read_text, "utf-8")
+        return ""
 
     async def keep(self, text: str) -> None:
         """Replace the text.
 
         Raises:
-            ChannelUnavailable: The disk does not take it now.
+            OSError: The disk does not take it now.
         """
         if self._file is not None and text != self._text:
-            try:
-                await asyncio.to_thread(_write, self._file, text)
-            except OSError as error:
-                message = f"`{self._file}` can't be written ({error.strerror})"
-                raise ChannelUnavailable(message) from error
+            await asyncio.to_thread(_write, self._file, text)
             self._text = text
-
-    async def keep_if_possible(self, text: str) -> None:
-        """Replace the text, which is also in memory; what a full disk does not take has to wait."""
-        with suppress(ChannelUnavailable):
-            await self.keep(text)
 
 
 class Read(Value):
@@ -61,13 +55,6 @@ def read_cursor(cursor: str) -> Read | None:
     """Return the progress that a cursor says, None if it is not one."""
     found = _CURSOR.fullmatch(cursor)
     return Read(validity=int(found[1]), uid=int(found[2])) if found else None
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _write(file: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from ssl import SSLContext, create_default_context
@@ -106,7 +106,8 @@ class Logins:
                 await self._renew(now)
             token = self._token
             if self._newest:
-                await self._kept.keep_if_possible(self._newest)
+                with suppress(OSError):  # a full disk, which the next login tries again
+                    await self._kept.keep(self._newest)
         try:
             yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
