@@ -11,6 +11,7 @@ after a crash the next process continues where this one stopped.
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Protocol
 
 from zeroclaw.backoff import BackOff
@@ -30,9 +31,20 @@ from zeroclaw.delivery.rows import (
     Text,
 )
 from zeroclaw.envelope import Address, ConversationId, MessageRef
-from zeroclaw.errors import Conflict, Fenced
+from zeroclaw.errors import Conflict, Fenced, StoreUnusable
 from zeroclaw.host.clock import wait_at_most
-from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, scan
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Fence,
+    Put,
+    Row,
+    RowKind,
+    Store,
+    Write,
+    readable,
+    scan,
+)
 from zeroclaw.value import Struct, field, replace
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
@@ -119,12 +131,13 @@ class Outbox(Struct, eq=False, kw_only=True):
         """
         found: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            async for row in scan(self.store, OUTBOX.where(state=state)):
-                if row.key in self._waiting:
+            open_rows = OUTBOX.where(state=state)
+            for key, place, answers in await readable(self.store, open_rows, _resumed):
+                if key in self._waiting:
                     continue
-                found[row.key] = row.place
-                if row.conversation is not None and rows.is_final(row):
-                    self._unsaid.setdefault(row.conversation, []).append(row.key)
+                found[key] = place
+                if answers is not None:
+                    self._unsaid.setdefault(answers, []).append(key)
         # Only after the scan: enqueued rows go out at once, and rows in state `sending` are the
         # oldest.
         for key in sorted(found):
@@ -309,8 +322,10 @@ class Outbox(Struct, eq=False, kw_only=True):
             ),
             *await self.store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
-        refs = [ref for row in found for ref in rows.messages(OUTBOX.of(row))]
-        refs += await self.drafts()
+        refs = list(await self.drafts())
+        for row in found:
+            with suppress(StoreUnusable):  # one damaged row is of one message
+                refs += rows.messages(OUTBOX.of(row))
         here = (to.channel, to.account, to.chat)
         return frozenset(
             ref.message
@@ -380,3 +395,8 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return await self.hooks.refused(row, item, why)
             case _:
                 return ()
+
+
+def _resumed(row: Row) -> tuple[str, str, ConversationId | None]:
+    """Return the key and the place of a row, and the conversation if it is an answer."""
+    return row.key, row.place, row.conversation if rows.is_final(row) else None

@@ -18,7 +18,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
 from zeroclaw.manifest import ChannelManifest
-from zeroclaw.store import Delete, Put, RowKind, Rows, Write
+from zeroclaw.store import Delete, Put, RowKind, Rows, Write, readable
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -151,7 +151,7 @@ class People:
         """Load what is stored; once, before anybody is identified."""
         async for known in PEOPLE.all(rows):
             self.learn(known)
-        async for chosen in LANGUAGE_CHOICES.all(rows):
+        for chosen in await readable(rows, LANGUAGE_CHOICES.where(), LANGUAGE_CHOICES.of):
             self._chosen[chosen.person] = chosen.language
 
     def learn(self, known: Known) -> None:

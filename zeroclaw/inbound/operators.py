@@ -28,7 +28,7 @@ from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import Contact, People
-from zeroclaw.store import Commit, DurablePoint, Put, Reads, scan
+from zeroclaw.store import Commit, DurablePoint, Put, Reads, readable
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, translated
 from zeroclaw.turn.context import Failure
@@ -197,8 +197,9 @@ class Notices(Struct, eq=False):
 
     async def post(self) -> None:
         """Move all notices to the outbox, if an operator can be reached."""
-        async for row in scan(self.context.store, NOTICES.where()):
-            posted = partial(self._posted, row.key)
+        store, waiting = self.context.store, NOTICES.where()
+        for key, _ in await readable(store, waiting, lambda row: (row.key, NOTICES.of(row))):
+            posted = partial(self._posted, key)
             await self.context.transact(posted, DurablePoint.HOUSEKEEPING)
 
     async def _posted(self, key: str, reads: Reads) -> Plan:

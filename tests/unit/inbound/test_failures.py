@@ -36,6 +36,7 @@ DAMAGED = (
     *(RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX),
     *(RowKind.APPROVAL, RowKind.ACTION, RowKind.POSITION),
 )
+BEN = Address(channel="chat", account="bot", chat="ben", direct=True).key()
 DOWN = (ProviderRejected("it is down"),)
 LINE = "An answer to Ben in `chat` failed: the model can't answer: it is down."
 
@@ -312,6 +313,22 @@ async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "hello Ada"
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "place"),
+    [(RowKind.OUTBOX, "pending", BEN), (RowKind.NOTICE, "", ""), (RowKind.LANGUAGE, "", "")],
+)
+async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
+    world: World, kind: RowKind, state: str, place: str
+) -> None:
+    """Such as an answer that no channel has taken yet; what waits behind it goes on."""
+    damaged = Put(kind=kind, key="0" * 26, body=b"{", state=state, place=place)
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+    world.model.will(says("hello Ben"))
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["hello Ben"]
 
 
 async def test_few_events_are_counted() -> None:
