@@ -289,22 +289,24 @@ class People:
 
         A sender whose id the platform doesn't verify is a stranger.
         """
-        local = channel in self.local
-        stored = self._admitted(f"{channel}:{sender.id}")
-        if not sender.verified or not (local or stored or self._is_allowed(channel, sender.id)):
-            return None
-        out = self.is_revoked(channel, sender.id)
-        if out and not local:
-            return None
-        person = self._known.get(f"{channel}:{sender.id}")
+        is_in = channel in self.local or (
+            (self._admitted(f"{channel}:{sender.id}") or self._is_allowed(channel, sender.id))
+            and not self.is_revoked(channel, sender.id)
+        )
+        return self.principal(channel, sender) if sender.verified and is_in else None
+
+    def principal(self, channel: str, sender: Sender) -> Principal:
+        """Return who a sender is, whether they are let in or not."""
+        local, identity = channel in self.local, f"{channel}:{sender.id}"
+        person, stored = self._known.get(identity), self._admitted(identity)
         given = stored.roles if stored else ()
-        if person is not None and not out:
+        if person is not None and not (local and self.is_revoked(channel, sender.id)):
             id_, name = f"person:{person.name}", person.name
             roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
         elif local:
             id_, name, roles = f"person:{OPERATOR}", OPERATOR, frozenset({OPERATOR})
         else:
-            id_, name, roles = f"{channel}:{sender.id}", sender.id, frozenset(given)
+            id_, name, roles = identity, sender.id, frozenset(given)
         return Principal(
             id=id_,
             roles=roles,

@@ -241,31 +241,23 @@ def _best(askers: list[Asker], nobody: Principal, *, out: str) -> Asker:
 def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
     """Return how ingress identifies a sender."""
     sender = people.spelled(channel, sender) or sender
-    found = people.admit(channel, Sender(id=sender, verified=True))
-    settings = config.channels.get(channel)
-    if found is not None and settings is not None and settings.enabled:
-        return Asker(principal=found)
-    identity = f"{channel}:{sender}"
-    person = next((one for one in config.people if identity in one.ids), None)
-    stranger = Principal(
-        id=identity if person is None else f"person:{person.name}",
-        roles=frozenset(() if person is None else person.roles),
-        channel=channel,
-        sender=sender,
-    )
+    meant, identity = Sender(id=sender, verified=True), f"{channel}:{sender}"
+    whose, settings = people.principal(channel, meant), config.channels.get(channel)
     if settings is None:
         known = ", ".join(f"`{name}`" for name in config.channels)
         why = f"there is no channel `{channel}`; the configuration has {known}"
     elif not settings.enabled:
         why = f"the channel `{channel}` is switched off"
-    elif by := people.revoked_by(stranger.id) or people.revoked_by(identity):
+    elif people.admit(channel, meant) is not None:
+        why = ""
+    elif by := people.revoked_by(whose.id) or people.revoked_by(identity):
         why = f"they were revoked by {by}"
     else:
         why = (
             f"`{identity}` is a stranger: not in `channels.{channel}.allowed_users`, and not let "
             "in by pairing"
         )
-    return Asker(principal=stranger, out=why)
+    return Asker(principal=whose, out=why)
 
 
 def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
