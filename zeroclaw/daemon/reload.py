@@ -9,7 +9,7 @@ from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Start, warn_of
-from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.errors import ConfigError, Refused, refused_as
 from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
@@ -52,7 +52,8 @@ class Reloader(Struct):
             raise NothingToRead(NO_FILE)
         async with self._one_at_a_time:
             try:
-                fresh = await asyncio.to_thread(reread)
+                with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):
+                    fresh = await asyncio.to_thread(reread)
             except ConfigError as error:
                 log("reload_refused", why=str(error), level="error")
                 raise

@@ -1,6 +1,8 @@
 """A configuration that is read again while the daemon runs."""
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,9 @@ from zeroclaw.config.model import (
     RuntimeSettings,
 )
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, CheckedConfig
+from zeroclaw.daemon.foundation import Start
 from zeroclaw.daemon.reload import NO_FILE, NothingToRead, Reloaded, Reloader, replaced_secrets
+from zeroclaw.errors import ConfigError
 from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.store import Commit, DurablePoint, RowKind
@@ -234,6 +238,19 @@ async def test_a_fault_changes_nothing(world: World) -> None:
         told = await house.ask("reload")
         assert [name for name, said in told.items() if said] == ["faults"]
         assert house.parts.settings.config.autonomy == "supervised"
+        assert "reload_refused" in world.facts.events()
+
+
+async def test_what_the_system_refuses_changes_nothing_either(world: World) -> None:
+    """A path of the file counts from a directory that was removed, say (P10)."""
+
+    def refused() -> Start:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    async with world.running() as house:
+        parts = replace(house.parts, start=replace(house.parts.start, reread=refused))
+        with pytest.raises(ConfigError, match="can't be read again: no such file or directory"):
+            await Reloader(parts, house.services.revocation).again()
         assert "reload_refused" in world.facts.events()
 
 
