@@ -60,6 +60,7 @@ class Progress:
         running: Calls that run, by conversation.
         finals: Answers on their way.
         sends: Sends and cards that were begun and are not recorded, by chat.
+        chats: Where the conversations have had a turn.
     """
 
     streams: int = 0
@@ -67,6 +68,7 @@ class Progress:
     running: Counter[str] = field(default_factory=Counter[str])
     finals: set[str] = field(default_factory=set[str])
     sends: Counter[str] = field(default_factory=Counter[str])
+    chats: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def phases(self) -> frozenset[Phase]:
@@ -98,8 +100,11 @@ class Progress:
                 self.asked = self.asked | {row.key} if waits else self.asked - {row.key}
             if row.kind == "outbox" and row.state in ("delivered", "refused"):
                 self.finals.discard(row.key)
+            if row.kind == "inbox" and row.state == "taken":
+                self.chats[instant.where] = row.place
             if row.kind in ("outbox", "turn") and instant.name in RECORDS:
-                chat = row.place.split("/")[2]
+                place = row.place if row.kind == "outbox" else self.chats[instant.where]
+                chat = place.split("/")[2]
                 self.sends[chat] = max(0, self.sends[chat] - 1)
         match instant.name:
             case "call_started":
@@ -163,7 +168,10 @@ class Instants:
         self.last = None
         self.phases = frozenset()
         self.progress = Progress(
-            streams=self.progress.streams, asked=set(asked), finals=set(finals)
+            streams=self.progress.streams,
+            asked=set(asked),
+            finals=set(finals),
+            chats=self.progress.chats,
         )
         self.seen = []
         self.begun = 0

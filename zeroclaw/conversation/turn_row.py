@@ -65,7 +65,7 @@ class TurnRow(Value):
 TURNS = Table(
     kind=RowKind.TURN,
     codec=json_codec(TurnRow),
-    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    columns=frozenset({Column.CONVERSATION, Column.STATE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
     words=Words.WRITER,
     whose=lambda row: Whose(person=TURNS.of(row).item.principal.id),
@@ -82,7 +82,6 @@ def turn_put(
         row,
         conversation=conversation,
         state="closed" if closed else "open",
-        place=row.address.key(),
         expect=expect,
     )
 

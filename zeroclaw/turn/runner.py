@@ -101,7 +101,7 @@ class TurnRunner:
                 Transition(
                     point=DurablePoint.TURN_STARTED,
                     journal=(turn.opened,),
-                    writes=(*taken, turn_put(row, session.conversation)),
+                    writes=(*taken, turn_put(row, session.conversation, expect=0)),
                 )
             )
         except Conflict:

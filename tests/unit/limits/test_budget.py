@@ -324,7 +324,7 @@ async def test_what_a_conversation_used_is_read_without_looking_at_others(tmp_pa
     async def steps(place: Path, others: int) -> int:
         keys = [(here, "a"), *((ConversationId(f"o{n}"), f"b{n}") for n in range(others))]
         rows = [
-            Put(kind=RowKind.TURN, key=key, body=b"", conversation=whose, state="closed", place="p")
+            Put(kind=RowKind.TURN, key=key, body=b"", conversation=whose, state="closed")
             for whose, key in keys
         ]
         async with aclosing(await open_store(place, clock=ManualClock())) as store:
