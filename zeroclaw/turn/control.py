@@ -21,7 +21,7 @@ from zeroclaw.conversation.inbox import (
 from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
-from zeroclaw.gate.approval import APPROVALS
+from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import UserMessage
@@ -75,8 +75,7 @@ class ControlLane:
     async def between(self) -> None:
         """Serve the lane while no turn runs."""
         for item in await self._waiting():
-            happened = await self._afterwards(item)
-            await self._session.commit(happened)
+            happened = await self._session.transact(await self._afterwards(item))
             self._services.outbox.announce_written(happened.writes)
 
     async def take_held(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
@@ -203,17 +202,29 @@ class ControlLane:
                 return self._answered(item)
 
     async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
-        """Record an answer whose turn is over: it ran nothing; its cards show how it ended."""
-        one = await APPROVALS.get(self._services.store, approval)
+        """Record an answer whose turn is over: it ran nothing, and its cards show that.
+
+        It was given between `/stop` or `/halt` and the end of the turn. A grant for a time stands.
+        """
+        one, version = await APPROVALS.read(self._services.store, approval)
         if one is None:
             return self._answered(item)
-        now = self._services.clock.now()
-        answered = answered_entry(one, by=item.principal.id, at=now, detail="late")
+        answered = answered_entry(
+            one, by=item.principal.id, at=self._services.clock.now(), detail="late"
+        )
+        if one.choice == "once":
+            one = replace(one, state="stopped", by="")
         settles = await self._asks.settled(one)
+
+        async def again() -> Transition:
+            # The platform's id of a card became known just then.
+            return await self._late_answer(item, approval)
+
         return Transition(
             point=DurablePoint.HOUSEKEEPING,
             audited=(answered,),
-            writes=(item_put(item, "answered"), *settles),
+            writes=(item_put(item, "answered"), to_put(one, expect=version), *settles),
+            again=again,
         )
 
     def _answered(self, item: Item, text: str = "") -> Transition:

@@ -9,7 +9,7 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PersonSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put
-from zeroclaw.envelope import ItemId
+from zeroclaw.envelope import Choice, ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.catalogue import CALL_NOT_ANSWERED, CALL_TOOK_TOO_LONG, CALL_UNREACHABLE, SECONDS
 from zeroclaw.value import replace
@@ -70,21 +70,29 @@ async def test_an_approved_call_that_has_not_started_does_not_run(world: World) 
         assert house.endings() == [("approved", "Ada"), ("stopped", "Ada")]
 
 
-async def test_an_answer_whose_turn_is_over_is_on_record_only(world: World) -> None:
-    """It was admitted before the end and read after it: audited as late (P5)."""
+@pytest.mark.parametrize(
+    ("choice", "shown"), [("once", ("stopped", "")), ("for_a_time", ("approved", "Ada"))]
+)
+@pytest.mark.parametrize("ends", ["stop", "halt", "new"])
+async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
+    world: World, ends: str, choice: Choice, shown: tuple[str, str]
+) -> None:
+    """Admitted before the end and read after it: audited as late; what it granted stands (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
         door = house.services.ingress
-        stop = house.envelope(house.command("stop"))
-        press = house.envelope(house.pressed())
+        stop = house.envelope(house.command(ends))
+        press = house.envelope(house.pressed(choice))
         await door.admit(stop)
         await door.admit(press)
         await house.settle()
         assert world.poke.runs == []
-        assert await house.states() == ["stopped", "answered", "answered"]
+        first, *others = await house.states()
+        assert (first, {*others}) == ("stopped", {"answered"})
         assert "answered" in await house.audited()
-        assert house.endings() == [("approved", "Ada")]
+        assert house.endings() == [shown]
+        assert len(await house.rows(RowKind.APPROVAL, shown[0])) == 1
 
 
 # --- edits ---------------------------------------------------------------------------------------
