@@ -18,7 +18,7 @@ from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, 
 from zeroclaw.inbound.live_config import Halt
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.provider import TextDelta
-from zeroclaw.store import Append, Commit, DurablePoint, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.turn.entries import AssistantReceived, TurnResumed, decode
 from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, Transition, open_session
@@ -483,7 +483,8 @@ async def test_a_halt_is_known_after_a_kill_that_follows_its_end(
 def takes_up(commit: Commit) -> bool:
     """Whether a commit takes up a turn that a restart left open."""
     appended = (one for one in commit.writes if isinstance(one, Append))
-    return any(isinstance(decode(one.body), TurnResumed) for one in appended)
+    journal = (one.body for one in appended if one.log is LogKind.JOURNAL)
+    return any(isinstance(decode(body), TurnResumed) for body in journal)
 
 
 def refuse_turns(commit: Commit) -> None:
