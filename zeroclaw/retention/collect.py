@@ -1,15 +1,18 @@
 """Finds the stored data of a conversation or of a person."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.conversation.inbox import INBOX, Item, Opening
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
-from zeroclaw.store import Kept, LogKind, read_all, scan
+from zeroclaw.store import Kept, LogKind, Row, read_all, readable, scan
+from zeroclaw.table import Whose
 from zeroclaw.turn import entries
 
 _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
@@ -52,32 +55,45 @@ async def conversations_of(
 ) -> tuple[tuple[ConversationId, bool], ...]:
     """Return the conversations in which a person said anything, and whether only they read each.
 
+    What can't be read tells of nobody.
+
     Args:
         kept: Where to look.
         ids: All principal ids of that person.
     """
     found: dict[ConversationId, bool] = {}
-    async for row in scan(kept, INBOX.where()):
+
+    def theirs(row: Row) -> Item | None:
         item = INBOX.of(row)
-        here = item.conversation
-        if item.principal.id in ids and not found.get(here):
-            found[here] = await _is_their_own(kept, item)
+        return item if item.principal.id in ids else None
+
+    for item in await readable(kept, INBOX.where(), theirs):
+        if item is not None and not found.get(item.conversation):
+            found[item.conversation] = await _is_their_own(kept, item)
     # A message may be gone while data that came of it is kept longer.
     for table, whose in _OF_MESSAGES:
-        async for row in scan(kept, table.where()):
-            here = row.conversation
-            if here is not None and here not in found and whose(row).person in ids:
+
+        def place(row: Row, whose: Callable[[Row], Whose] = whose) -> ConversationId | None:
+            return row.conversation if whose(row).person in ids else None
+
+        for here in await readable(kept, table.where(), place):
+            if here is not None and here not in found:
                 found[here] = await _is_direct(kept, here)
     for stream in await kept.streams(LogKind.JOURNAL):
         here = ConversationId(stream)
-        if here in found:
-            continue
-        async for one in read_all(kept, LogKind.JOURNAL, stream):
+        if here not in found and await _has_begun(kept, here, ids):
+            found[here] = await _is_direct(kept, here)
+    return tuple(found.items())
+
+
+async def _has_begun(kept: Kept, here: ConversationId, ids: Collection[str]) -> bool:
+    """Whether a person began a turn in a conversation, as far as its journal can be read."""
+    with suppress(RecordUnreadable):
+        async for one in read_all(kept, LogKind.JOURNAL, here):
             entry = entries.decode(one.body)
             if isinstance(entry, entries.TurnOpened) and entry.principal.id in ids:
-                found[here] = await _is_direct(kept, here)
-                break
-    return tuple(found.items())
+                return True
+    return False
 
 
 async def _is_their_own(kept: Kept, item: Item) -> bool:

@@ -10,6 +10,7 @@ delivered, and at a start, because their words were in the memory of the previou
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -19,7 +20,7 @@ from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, ApprovalCard, Settle, notice_row, outbox_row
 from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
-from zeroclaw.errors import Conflict
+from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
 from zeroclaw.host.clock import wait_at_most
@@ -43,6 +44,7 @@ from zeroclaw.store import (
     Trim,
     Write,
     read_all,
+    readable,
     scan,
 )
 from zeroclaw.stores.off_the_record import HELD, left_by
@@ -64,6 +66,7 @@ _BATCH = 100
 _LAST = (APPROVALS, TURNS, INBOX, CONVERSATIONS)
 """Deleted last, in this order: after a restart, an unfinished erasure finds the rest through these."""
 _FIRST = tuple(table for table in OF_CONVERSATIONS if table not in _LAST)
+_BLOBS = {table.kind: blobs for table, blobs in WITH_BLOBS}
 States = tuple[tuple[Declaration, str], ...]
 RUNNING: States = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
@@ -121,6 +124,14 @@ class Erasure:
                 await self._news.wait()
 
     async def _fulfil(self, row: Row) -> bool:
+        try:
+            return await self._carry_out(row)
+        except RecordUnreadable as error:
+            # A person has to look at it; meanwhile it must not hold up the others.
+            self._log("erasure_waits", request=row.key, why=str(error), level="warning")
+            return False
+
+    async def _carry_out(self, row: Row) -> bool:
         request = ERASURE_REQUESTS.of(row)
         # Messages from before the configuration named this person are stored under their platform
         # ids.
@@ -420,7 +431,8 @@ class Erasure:
 
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> int:
         """Remove rows, and the blobs that only they refer to; return the number of rows."""
-        found = [row async for row in scan(self._store, query) if is_meant(row)]
+        rows = await readable(self._store, query, lambda row: row if is_meant(row) else None)
+        found = [row for row in rows if row is not None]
         for start in range(0, len(found), _BATCH):
             batch = found[start : start + _BATCH]
             gone = (Delete(kind=row.kind, key=row.key) for row in batch)
@@ -432,19 +444,20 @@ class Erasure:
         # Spares a blob that another writer is storing again, and refers to only later.
         since = self._clock.now() + timedelta(microseconds=1)
         keys = {(row.kind, row.key) for row in going}
-        digests = {
-            digest
-            for table, blobs in WITH_BLOBS
-            for row in going
-            if row.kind is table.kind
-            for digest in blobs(row)
-        }
-        for table, blobs in WITH_BLOBS if digests else ():
-            async for row in scan(self._store, table.where()):
+        digests = {digest for row in going for digest in _digests_of(row)}
+        for kind in _BLOBS if digests else ():
+            async for row in scan(self._store, Query(kind=kind)):
                 if (row.kind, row.key) not in keys:
-                    digests.difference_update(blobs(row))
+                    digests.difference_update(_digests_of(row))
         return [DropBlob(digest=digest, put_before=since) for digest in sorted(digests)]
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
         self._context.announce(Plan(conversation=None, writes=writes))
+
+
+def _digests_of(row: Row) -> tuple[str, ...]:
+    """Return the blobs that a row refers to; none if it can't be read, and so leads to none."""
+    with suppress(RecordUnreadable):
+        return _BLOBS[row.kind](row) if row.kind in _BLOBS else ()
+    return ()

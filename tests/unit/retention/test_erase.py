@@ -21,6 +21,7 @@ from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.anchors import verify_stream
+from zeroclaw.inbound.commands.forget import OPEN
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
@@ -207,6 +208,32 @@ async def cut_off_everywhere(world: World) -> None:
         cuts += 1
     world.store.heal()
     assert cuts > 5
+
+
+@pytest.mark.parametrize(
+    "kind", [RowKind.INBOX, RowKind.OUTBOX, RowKind.RESULT, RowKind.FORGETTING]
+)
+async def test_a_damaged_record_of_somebody_else_holds_up_nobody(
+    world: World, kind: RowKind
+) -> None:
+    """Nor does it end the daemon, which would meet it again at each start."""
+
+    async def much(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text="rose " * 5_000)
+
+    world.look.does = much
+    world.model.will(LOOK, says("seen"), LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look", "ben")
+        await house.say("/forget", "ben")
+        (row, *_) = await house.rows(kind)
+        state = OPEN if kind is RowKind.FORGETTING else row.state
+        damaged = Put(kind=kind, key=row.key, body=b"{", conversation=row.conversation, state=state)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await house.say("look at a tulip")
+        await forget(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert "tulip" not in await kept(world)
 
 
 async def test_what_runs_is_stopped_first(world: World) -> None:
