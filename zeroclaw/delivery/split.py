@@ -80,8 +80,10 @@ class _Fence(Value):
 class _Line(Value):
     """What is known at the start of a line.
 
-    fence: The fence that is open here, None for none.
-        fence: The fence that is open here.
+    Attributes:
+        start: Where it begins in the text.
+        cut: How good a cut it is.
+        fence: The fence that is open here, None for none.
         indent: How far a list indents the line; 0 outside of lists.
         hanging: The same for text after the line's own list marker.
         head: The head of the table that the line is a row of, empty for none.
