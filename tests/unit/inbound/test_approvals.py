@@ -906,6 +906,13 @@ async def press_any(house: House, chance: random.Random, choice: Choice) -> None
         await house.event(pressed, chance.choice((*operators * 3, *EVERYBODY)))
 
 
+async def press_behind_a_stop(house: House, chance: random.Random) -> None:
+    """Answer in the instant in which the turn is being ended."""
+    ends = house.command(chance.choice(("stop", "new", "halt")))
+    await house.services.ingress.admit(house.envelope(ends, chance.choice(EVERYBODY)))
+    await press_any(house, chance, "once")
+
+
 async def reload(house: House, chance: random.Random) -> None:
     """Change who is an operator, who is let in, and whether one's own calls may be approved."""
     operators, let_in = chance.sample(EVERYBODY, 2), chance.sample(EVERYBODY, 3)
@@ -933,6 +940,7 @@ def said(text: str) -> Callable[[House, random.Random], Awaitable[object]]:
 DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
     *(said("poke it"),) * 12,
     *(partial(press_any, choice="once"),) * 24,
+    *(press_behind_a_stop,) * 3,
     partial(press_any, choice="for_a_time"),
     partial(press_any, choice="deny_with_reason"),
     *map(said, ("/approve 1 2 3", "/deny 2", "/stop", "/new", "/retry", "/halt")),
@@ -955,7 +963,10 @@ DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
 async def test_no_mixture_of_doings_and_kills_runs_what_nobody_approved(
     world: World, seed: int
 ) -> None:
-    """Whatever happens between a question, its answer and the start of the call (P3, P5)."""
+    """Whatever happens between a question, its answer and the start of the call (P3, P5).
+
+    Each call ends once on record, and all chains verify.
+    """
     chance, numbers = random.Random(seed), itertools.count(1)
     world.poke = Watched(POKE_SPEC, world)
     world.tools = (world.poke,)
@@ -965,6 +976,7 @@ async def test_no_mixture_of_doings_and_kills_runs_what_nobody_approved(
                 calls = (("poke", f'{{"a": {next(numbers)}}}') for _ in range(chance.randint(1, 3)))
                 world.model.otherwise(asks_for(*calls), says("done"))
                 await does(house, chance)
+            await house.audited()  # it verifies every chain
             world.store.cut_after(chance.choice((*DurablePoint,)))
             await house.say_and_die("poke it")
         world.store.heal()
