@@ -267,7 +267,7 @@ def _text(content: bytes, charset: str) -> str:
             if known not in _NO_CHARSETS:
                 # If the charset was named, undecodable bytes are marked and the rest is read.
                 text = content.decode(known, "replace" if name == charset else "strict")
-                return _UNSTORABLE.sub("\ufffd", text)
+                return _UNSTORABLE.sub("\ufffd", text.removeprefix("\ufeff"))
         except (LookupError, ValueError):
             continue
     return content.decode("latin-1").replace("\x00", "\ufffd")

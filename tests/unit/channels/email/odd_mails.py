@@ -288,6 +288,11 @@ ODD: dict[str, Odd] = {
         raw=mail("Content-Type: text/plain; charset=us-ascii", body=b"gr\xfc\xdfe"),
         comes_to="ann@a.example: 'gr��e'",
     ),
+    "a mark of the byte order": Odd(
+        why="what editors of Windows put before a text is none of it, and before a command hides it",
+        raw=mail("Content-Type: text/plain; charset=utf-8", body="\ufeff/approve 3"),
+        comes_to="ann@a.example: /approve 3",
+    ),
     "eight bits without a name": Odd(
         why="scripts; UTF-8 if it is valid, else what Windows writes",
         raw=mail(body=b"gr\xfc\xdfe"),
