@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from zeroclaw.envelope import Reader
 from zeroclaw.gate.approval import Numbered, R
 from zeroclaw.store import Put, RowKind, Rows
-from zeroclaw.table import Codec, Column, Stays, Table, Words
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Struct, field, replace
 
 
@@ -69,7 +69,7 @@ class Numbers(Struct, eq=False):
 
 COUNTERS = Table(
     kind=RowKind.COUNTER,
-    codec=Codec[int](encode=lambda last: str(last).encode(), decode=int),
+    codec=json_codec(int),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="its conversation is gone, and a higher one of its chat is there"),
     words=Words.NOBODY,

@@ -37,7 +37,7 @@ from zeroclaw.limits.prices import (
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
 from zeroclaw.store import Put, RowKind, Store, readable, scan
-from zeroclaw.table import Codec, Column, Table, UntilDue, Words
+from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
 from zeroclaw.value import Struct, Value, field
@@ -50,7 +50,7 @@ TOLD_FOR = timedelta(days=30)
 
 MARKS = Table(
     kind=RowKind.BUDGET,
-    codec=Codec[int](encode=lambda percent: str(percent).encode(), decode=int),
+    codec=json_codec(int),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
     words=Words.NOBODY,

@@ -32,6 +32,7 @@ from zeroclaw.store import (
     Trim,
     Write,
     read_all,
+    readable,
     scan,
 )
 from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
@@ -269,17 +270,20 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def _counters(self) -> None:
         """Delete the counters of deleted conversations, except the highest of each chat."""
-        highest: dict[str, Row] = {}
+        highest: dict[str, tuple[int, Row]] = {}
         going: list[Row] = []
-        async for row in scan(self.store, COUNTERS.where()):
-            if not row.key.startswith(f"{row.place}#"):
+        for one in await readable(
+            self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row)
+        ):
+            place = one[1].place
+            if not one[1].key.startswith(f"{place}#"):
                 continue  # counts something else
-            best = highest.get(row.place)
-            lower = row if best is not None and COUNTERS.of(row) <= COUNTERS.of(best) else best
-            if lower is not row:
-                highest[row.place] = row
-            if lower is not None and await self._is_gone(lower):
-                going.append(lower)
+            best = highest.get(place)
+            lower = one if best is not None and one[0] <= best[0] else best
+            if lower is not one:
+                highest[place] = one
+            if lower is not None and await self._is_gone(lower[1]):
+                going.append(lower[1])
         for start in range(0, len(going), BATCH):
             await self._delete(going[start : start + BATCH])
 

@@ -327,12 +327,15 @@ async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind)
         world,
         Append(log=log, stream="damaged", body=b"?"),
         Put(kind=RowKind.OUTBOX, key=row.key + "1", body=b"?", state="delivered"),
+        Put(kind=RowKind.COUNTER, key="there#a", body=b"7", place="there"),
+        Put(kind=RowKind.COUNTER, key="there#b", body=b"?", place="there"),
     )
     world.clock.leap(LONG)
     async with world.running() as house:
         await later(world, house)
         assert [one.body for one in await house.rows(RowKind.OUTBOX)] == [b"?"]
         assert not await house.rows(RowKind.INBOX)
+        assert [one.body for one in await house.rows(RowKind.COUNTER)] == [b"7", b"?"]
         assert "damaged" in await world.store.streams(log)
 
 
