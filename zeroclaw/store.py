@@ -14,7 +14,7 @@ from types import coroutine
 from typing import Protocol, TypeVar
 
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
@@ -332,7 +332,7 @@ async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> list[T
     """
     found: list[T] = []
     async for row in scan(rows, query):
-        with suppress(StoreUnusable):
+        with suppress(RecordUnreadable):
             found.append(read(row))
     return found
 

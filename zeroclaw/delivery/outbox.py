@@ -31,7 +31,7 @@ from zeroclaw.delivery.rows import (
     Text,
 )
 from zeroclaw.envelope import Address, ConversationId, MessageRef
-from zeroclaw.errors import Conflict, Fenced, StoreUnusable
+from zeroclaw.errors import Conflict, Fenced, RecordUnreadable
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.store import (
     Commit,
@@ -324,7 +324,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         ]
         refs = list(await self.drafts())
         for row in found:
-            with suppress(StoreUnusable):  # one damaged row is of one message
+            with suppress(RecordUnreadable):  # one damaged row is of one message
                 refs += rows.messages(OUTBOX.of(row))
         here = (to.channel, to.account, to.chat)
         return frozenset(

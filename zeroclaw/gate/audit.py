@@ -30,7 +30,7 @@ from msgspec import to_builtins
 
 from zeroclaw import codec
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.action import canonical_bytes
 from zeroclaw.store import LogEntry
 from zeroclaw.value import TAG, Struct, Value, field, replace
@@ -138,7 +138,7 @@ def head_of(body: bytes) -> str:
     """Return the hash that a stored entry claims.
 
     Raises:
-        StoreUnusable: The body is not an entry.
+        RecordUnreadable: The body is not an entry.
     """
     return codec.decode(Linked, body).hash
 
@@ -147,7 +147,7 @@ def read(body: bytes) -> Written:
     """Return the entry of stored bytes, unverified.
 
     Raises:
-        StoreUnusable: The body is not an entry.
+        RecordUnreadable: The body is not an entry.
     """
     return codec.decode(Linked, body).entry
 
@@ -182,7 +182,7 @@ def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
     """Return the end entries of a chain that issued a receipt, unverified.
 
     Raises:
-        StoreUnusable: One of the bodies is not an entry.
+        RecordUnreadable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
     return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
@@ -198,7 +198,7 @@ def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
         at: When this was found.
 
     Raises:
-        StoreUnusable: One of the bodies is not an entry.
+        RecordUnreadable: One of the bodies is not an entry.
     """
     open_: dict[str, Entry] = {}
     may_have_run: set[str] = set()
@@ -317,7 +317,7 @@ def _fault(walk: Walk, body: bytes) -> str:
     walk.count += 1
     try:
         linked = codec.decode(Linked, body)
-    except StoreUnusable as error:
+    except RecordUnreadable as error:
         return str(error)
     plain = _plain(linked.entry)
     if not _is_ours(linked, plain, body):
@@ -359,7 +359,7 @@ def marks_of(bodies: Iterable[bytes], conversation: ConversationId) -> list[Anch
     """Return the anchors and cuts of a conversation in a daemon's chain.
 
     Raises:
-        StoreUnusable: One of the bodies is not an entry.
+        RecordUnreadable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
     return [one for one in found if not isinstance(one, Entry) and one.conversation == conversation]
@@ -406,7 +406,7 @@ def carried(
     contain them.
 
     Raises:
-        StoreUnusable: One of the bodies is not an entry.
+        RecordUnreadable: One of the bodies is not an entry.
     """
     needed: dict[tuple[type[Anchor | Cut], str], Anchor | Cut] = {}
     for body in going:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.store import (
     Append,
@@ -130,7 +130,7 @@ class Anchors(Struct, eq=False):
         found: dict[str, int] = {}
         async for entry in read_all(self.store, LogKind.AUDIT, STREAM):
             # Verification of the chain reports entries that can't be read.
-            with suppress(StoreUnusable):
+            with suppress(RecordUnreadable):
                 note = audit.read(entry.body)
                 if isinstance(note, audit.Anchor):
                     found[note.conversation] = note.sequence
@@ -171,7 +171,7 @@ async def on_record(
         made.append(audit.Entry(kind=decided, at=at, by=by, detail=f"{whom}in {channel}"))
     try:
         return (*writes, *await _appended(logs, made))
-    except StoreUnusable:
+    except RecordUnreadable:
         return writes  # the chain's check shows the damage, for which no halt must fail
 
 
@@ -242,6 +242,6 @@ async def _marks(logs: Logs, here: ConversationId) -> list[audit.Anchor | audit.
         after = page[-1].sequence
         try:
             marks += await asyncio.to_thread(audit.marks_of, [one.body for one in page], here)
-        except StoreUnusable:
+        except RecordUnreadable:
             return None
     return marks

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from zeroclaw.envelope import CheckedReceipt, ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
@@ -41,7 +41,7 @@ class Receipts(Struct, eq=False):
                 break
             try:
                 found |= await self._issued_in(ConversationId(stream), tokens)
-            except StoreUnusable:
+            except RecordUnreadable:
                 damaged = True
         return found, damaged
 
@@ -70,7 +70,7 @@ class Receipts(Struct, eq=False):
                 continue
             try:
                 known = await recorded_in(self.store, stream)
-            except StoreUnusable:
+            except RecordUnreadable:
                 found = dict.fromkeys(tokens) | found
                 continue
             if mine := tokens & set(known):

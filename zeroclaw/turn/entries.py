@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 
 from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.taint import Source
 from zeroclaw.gate.verdict import Verdict
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
@@ -258,21 +258,21 @@ def decode(body: bytes) -> Entry:
     """Read an entry back.
 
     Raises:
-        StoreUnusable: It is damaged, or a newer zeroclaw wrote it.
+        RecordUnreadable: It is damaged, or a newer zeroclaw wrote it.
     """
     try:
         stored = _READER.decode(body)
         if stored.version == VERSION:
             # codec.decode returns one of the union's members or raises.
             return cast("Entry", codec.decode(cast("type[object]", Entry), bytes(stored.entry)))
-    except (MsgspecError, StoreUnusable) as error:
+    except (MsgspecError, RecordUnreadable) as error:
         message = (
             f"a journal entry is damaged: {error}; restore the data directory from a backup, or "
             "start the newer zeroclaw that wrote it"
         )
-        raise StoreUnusable(message) from error
+        raise RecordUnreadable(message) from error
     message = (
         f"a journal entry is of version `{stored.version}`, which this zeroclaw does not know "
         f"(its own is {VERSION}); start the newer one that wrote it"
     )
-    raise StoreUnusable(message)
+    raise RecordUnreadable(message)

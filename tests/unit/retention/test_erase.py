@@ -28,6 +28,7 @@ from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import journal_without
 from zeroclaw.store import (
+    Append,
     Commit,
     DropBlob,
     DurablePoint,
@@ -234,6 +235,23 @@ async def test_a_damaged_record_of_somebody_else_holds_up_nobody(
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
         assert "tulip" not in await kept(world)
+
+
+async def test_a_damaged_journal_ends_no_daemon(world: World) -> None:
+    """Somebody else's holds up nobody; with one that has to be rewritten, the request waits."""
+    async with world.running() as house:
+        await house.say("a rose", "ben", room="lobby")
+        (lobby,) = await world.store.streams(LogKind.JOURNAL)
+        damage = Append(log=LogKind.JOURNAL, stream=lobby, body=b"?")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damage,)))
+        await house.say("a tulip")
+        await forget(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert "tulip" not in await kept(world)
+        await forget(house, "ben")
+        await house.say("are you there?")
+        assert house.texts()[-1] == "ok"
+        assert [row.state for row in await house.rows(RowKind.FORGETTING)] == [OPEN]
 
 
 async def test_what_runs_is_stopped_first(world: World) -> None:
