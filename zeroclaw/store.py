@@ -172,10 +172,13 @@ class Append(Value):
     after: int | None = None
 
 
+LARGEST_BLOB_BYTES = 16 * 2**20
+
+
 class PutBlob(Value):
     """Store bytes under their SHA-256 in hex; putting them again renews their put time.
 
-    A blob that exceeds the store's limit, or whose digest is wrong, fails the whole commit with
+    A blob that exceeds `LARGEST_BLOB_BYTES`, or whose digest is wrong, fails the whole commit with
     `StoreRefused`.
     """
 

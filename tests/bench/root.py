@@ -22,7 +22,6 @@ from zeroclaw.host import logs
 from zeroclaw.store import Commit, Store
 from zeroclaw.stores.sqlite import SqliteStore
 from zeroclaw.stores.sqlite.files import Opened, open_for_writing
-from zeroclaw.stores.sqlite.store import DEFAULT_BLOB_CAP_BYTES
 from zeroclaw.value import replace
 
 
@@ -64,9 +63,7 @@ class Counted(SqliteStore):
             self._timed = Timed(opened.connection)
             return replace(opened, connection=self._timed)
 
-        super().__init__(
-            directory, clock=clock, blob_cap_bytes=DEFAULT_BLOB_CAP_BYTES, open_files=files
-        )
+        super().__init__(directory, clock=clock, open_files=files)
 
     async def commit(self, commit: Commit) -> None:
         """As the store's, counted."""

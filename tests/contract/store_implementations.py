@@ -13,8 +13,6 @@ from zeroclaw.store import Put, RowKind, Store
 from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.stores.sqlite import open_store
 
-BLOB_CAP_BYTES = 1000
-
 Opening = Callable[[Path, ManualClock], AbstractAsyncContextManager[Store]]
 
 
@@ -35,7 +33,7 @@ class Implementation:
 
 @asynccontextmanager
 async def _sqlite(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
-    store = await open_store(directory / "data", clock=clock, blob_cap_bytes=BLOB_CAP_BYTES)
+    store = await open_store(directory / "data", clock=clock)
     async with aclosing(store):
         yield store
 
@@ -43,7 +41,6 @@ async def _sqlite(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     store = MemoryStore(clock=clock)
-    store.blob_cap_bytes = BLOB_CAP_BYTES
     async with aclosing(store):
         yield store
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.store_implementations import BLOB_CAP_BYTES, Implementation
+from tests.contract.store_implementations import Implementation
 from tests.contract.store_writes import LATER, blob, chore, claim, counter, every_store, keys, line
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
 from zeroclaw.store import (
+    LARGEST_BLOB_BYTES,
     Claim,
     Delete,
     Expect,
@@ -116,7 +117,7 @@ async def test_a_blob_at_the_cap_is_kept_and_one_above_is_refused(
     kept: Implementation, tmp_path: Path
 ) -> None:
     """Too large refuses the whole commit; disk use is bounded."""
-    at_cap, above = bytes(BLOB_CAP_BYTES), bytes(BLOB_CAP_BYTES + 1)
+    at_cap, above = bytes(LARGEST_BLOB_BYTES), bytes(LARGEST_BLOB_BYTES + 1)
     async with kept.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(blob(at_cap)))
         with pytest.raises(StoreRefused):
@@ -145,7 +146,7 @@ REFUSED: dict[str, Write] = {
     "a put": counter("there", expect=9),
     "an expectation": Expect(kind=RowKind.COUNTER, key="there", version=0),
     "an append": line(b"late", after=9),
-    "a blob": blob(bytes(BLOB_CAP_BYTES + 1)),
+    "a blob": blob(bytes(LARGEST_BLOB_BYTES + 1)),
 }
 
 

@@ -12,6 +12,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
 from zeroclaw.store import (
+    LARGEST_BLOB_BYTES,
     PAGE,
     UNFENCED,
     Append,
@@ -35,8 +36,6 @@ from zeroclaw.store import (
 )
 from zeroclaw.table import Column, Declaration
 from zeroclaw.value import replace
-
-BLOB_CAP_BYTES = 16 * 1024 * 1024
 
 
 @dataclass
@@ -62,7 +61,6 @@ class MemoryStore:
         before: Called before a commit is written; when it raises, nothing was.
         after: Called after a commit was written; when it raises, it stays written.
         meanwhile: Called before a commit is written, and may commit itself: somebody who was first.
-        blob_cap_bytes: The largest blob.
 
     With `tables` it holds every row and every query against what they declare.
     """
@@ -77,7 +75,6 @@ class MemoryStore:
         self.commits: list[Commit] = []
         self.before: Callable[[Commit], None] | None = None
         self.after: Callable[[Commit], None] | None = None
-        self.blob_cap_bytes = BLOB_CAP_BYTES
         self.meanwhile: Callable[[tuple[Write, ...]], Awaitable[None]] | None = None
         self._is_dead = False
 
@@ -191,7 +188,7 @@ class MemoryStore:
             tables.claims[key] = claim.until
 
     def _put_blob(self, tables: _Tables, write: PutBlob) -> None:
-        if len(write.body) > self.blob_cap_bytes:
+        if len(write.body) > LARGEST_BLOB_BYTES:
             message = f"a blob of {len(write.body)} bytes is too large"
             raise StoreRefused(message)
         if hashlib.sha256(write.body).hexdigest() != write.digest:

@@ -9,14 +9,13 @@ from zeroclaw.gate import receipt_screen
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
+from zeroclaw.store import LARGEST_BLOB_BYTES
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace
 
 MOST_FILES = 10
 """Files of one call."""
-LARGEST_BYTES = 16_777_216
-"""Limit of one file, whatever the chat allows: it is stored as a blob, and stores take no larger ones."""
 MOST_NAME_CHARS = 100
 MOST_CAPTION_CHARS = 500
 """The lowest limit of a platform is Telegram's, 1,024 UTF-16 units; a note may follow."""
@@ -45,7 +44,7 @@ def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> 
         return "this chat takes no files"
     if len(files) > MOST_FILES:
         return f"{len(files)} files are too many for one call, which may send {MOST_FILES}"
-    most = min(most_bytes, LARGEST_BYTES)
+    most = min(most_bytes, LARGEST_BLOB_BYTES)  # until it is sent, a file is stored as a blob
     for one in files:
         name = quoted(one.name, limit_chars=MOST_NAME_CHARS)
         if not one.content:

@@ -147,16 +147,12 @@ def has_wal_reset_bug(version: tuple[int, int, int]) -> bool:
 
 
 def open_for_writing(
-    directory: Path,
-    *,
-    cap_bytes: int | None = None,
-    migrations: Callable[[], tuple[Migration, ...]] = shipped,
+    directory: Path, *, migrations: Callable[[], tuple[Migration, ...]] = shipped
 ) -> Opened:
     """Create the directory if missing, lock it, open and migrate the file in it.
 
     Args:
         directory: The data directory.
-        cap_bytes: How large the database file may grow; None for no limit but the disk.
         migrations: Returns the migration steps.
 
     Raises:
@@ -174,7 +170,7 @@ def open_for_writing(
         connection = sqlite3.connect(path, isolation_level=None)
         steps = migrations()
         before = schema_of(connection, path, steps)  # before writing: it may be another program's
-        _configure(connection, directory, cap_bytes)
+        _configure(connection, directory)
         schema = migrate(connection, path, before, steps)
         epoch = number(connection, "UPDATE boot SET epoch = epoch + 1 RETURNING epoch")
     except (sqlite3.Error, OSError, StoreUnusable) as error:
@@ -254,7 +250,7 @@ def _keep_private(path: Path) -> None:
             os.fchmod(descriptor, 0o600)
 
 
-def _configure(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
+def _configure(connection: sqlite3.Connection, directory: Path) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
     # Before `journal_mode`, which creates the first page; after that it has no effect.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -270,6 +266,3 @@ def _configure(connection: sqlite3.Connection, directory: Path, cap_bytes: int |
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
         f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES};"
     )
-    if cap_bytes is not None:
-        pages = cap_bytes // number(connection, "PRAGMA page_size")
-        connection.execute(f"PRAGMA max_page_count = {max(pages, 1)}")

@@ -13,6 +13,7 @@ from typing import assert_never
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
 from zeroclaw.store import (
+    LARGEST_BLOB_BYTES,
     Append,
     Claim,
     Commit,
@@ -198,9 +199,7 @@ _UNSTORABLE = (
 )
 
 
-def apply(
-    connection: sqlite3.Connection, commit: Commit, *, now_us: int, blob_cap_bytes: int
-) -> None:
+def apply(connection: sqlite3.Connection, commit: Commit, *, now_us: int) -> None:
     """Run a commit's writes in order, inside the open transaction.
 
     Raises:
@@ -221,7 +220,7 @@ def apply(
                 case Append():
                     _append(connection, write)
                 case PutBlob():
-                    _put_blob(connection, write, now_us, blob_cap_bytes)
+                    _put_blob(connection, write, now_us)
                 case _:
                     assert_never(write)
     except _UNSTORABLE as error:
@@ -343,9 +342,9 @@ def _append(connection: sqlite3.Connection, append: Append) -> None:
     )
 
 
-def _put_blob(connection: sqlite3.Connection, blob: PutBlob, now_us: int, cap_bytes: int) -> None:
-    if len(blob.body) > cap_bytes:
-        message = f"a blob of {len(blob.body)} bytes is larger than the store's cap of {cap_bytes}"
+def _put_blob(connection: sqlite3.Connection, blob: PutBlob, now_us: int) -> None:
+    if len(blob.body) > LARGEST_BLOB_BYTES:
+        message = f"a blob of {len(blob.body)} bytes is larger than {LARGEST_BLOB_BYTES} bytes"
         raise StoreRefused(message)
     if hashlib.sha256(blob.body).hexdigest() != blob.digest:
         message = f"the blob named `{blob.digest}` has another SHA-256"

@@ -21,7 +21,6 @@ from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 
 T = TypeVar("T")
 
-DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
 # No warning, because Debian 12 ships such a release and nothing is wrong: the bug needs a second
 # connection that writes, and zeroclaw has only one.
 _ADVICE = {
@@ -31,12 +30,7 @@ _WAITING = 1024  # jobs and queries in both queues together; further callers wai
 
 
 async def open_store(
-    directory: Path,
-    *,
-    clock: Clock,
-    log: ChannelLog | None = None,
-    blob_cap_bytes: int = DEFAULT_BLOB_CAP_BYTES,
-    cap_bytes: int | None = None,
+    directory: Path, *, clock: Clock, log: ChannelLog | None = None
 ) -> "SqliteStore":
     """Open the store in a directory, created if missing; `aclose` it on the same event loop.
 
@@ -44,17 +38,11 @@ async def open_store(
         directory: The data directory; one process at a time.
         clock: Decides when claims expire.
         log: Gets `store_opened`, with advice for a release of SQLite with the WAL-reset bug.
-        blob_cap_bytes: The largest blob.
-        cap_bytes: How large the file may grow, without the write-ahead log next to it; None for no
-            limit but the disk.
 
     Raises:
         StoreUnusable: One line that says what to do; nothing was damaged.
     """
-    open_files = partial(open_for_writing, directory, cap_bytes=cap_bytes)
-    store = SqliteStore(
-        directory, clock=clock, blob_cap_bytes=blob_cap_bytes, open_files=open_files
-    )
+    store = SqliteStore(directory, clock=clock, open_files=partial(open_for_writing, directory))
     opened = await store.open()
     if log is not None:
         log(
@@ -71,24 +59,12 @@ async def open_store(
 class SqliteStore(StoreReads):
     """A `Store`; every method must be called on the event loop that opened it."""
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        clock: Clock,
-        blob_cap_bytes: int,
-        open_files: Callable[[], Opened],
-    ) -> None:
+    def __init__(self, directory: Path, *, clock: Clock, open_files: Callable[[], Opened]) -> None:
         self._directory = directory
         self._clock = clock
         self._places = asyncio.Semaphore(_WAITING)
         super().__init__(ReaderThread(directory))
-        self._writer = Writer(
-            directory,
-            blob_cap_bytes=blob_cap_bytes,
-            open_files=open_files,
-            on_answers=self._free_places,
-        )
+        self._writer = Writer(directory, open_files=open_files, on_answers=self._free_places)
         self._closing = False
         # Kinds without any row. Most stores have no grants, notes or marks; a turn asks four times.
         self._absent = frozenset[RowKind]()

@@ -109,7 +109,6 @@ class Writer:
         self,
         directory: Path,
         *,
-        blob_cap_bytes: int,
         open_files: Callable[[], Opened],
         on_answers: Callable[[int], None],
     ) -> None:
@@ -117,7 +116,6 @@ class Writer:
 
         Args:
             directory: For the operator's line when writing fails.
-            blob_cap_bytes: The largest blob.
             open_files: Called on the thread; `opened` raises whatever it raises.
             on_answers: Called on the loop with the number of jobs that left the queue.
         """
@@ -125,7 +123,6 @@ class Writer:
         self.opened: asyncio.Future[Opened] = self._loop.create_future()
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self._path = directory / FILE_NAME
-        self._blob_cap_bytes = blob_cap_bytes
         self._open_files = open_files
         self._on_answers = on_answers
         # Unbounded here: the store limits how many jobs are queued.
@@ -293,7 +290,7 @@ class Writer:
             return fences.lease(job.conversation)
         try:
             fences.check(job.commit)
-            apply(connection, job.commit, now_us=job.now_us, blob_cap_bytes=self._blob_cap_bytes)
+            apply(connection, job.commit, now_us=job.now_us)
         except StoreRefused as refusal:
             return refusal
         return None

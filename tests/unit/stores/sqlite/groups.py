@@ -47,9 +47,7 @@ class Gate:
 
     def store(self) -> SqliteStore:
         """A store whose thread waits; what it is given is done after `open.set()`."""
-        return SqliteStore(
-            self._directory, clock=ManualClock(), blob_cap_bytes=1000, open_files=self.files
-        )
+        return SqliteStore(self._directory, clock=ManualClock(), open_files=self.files)
 
 
 async def grouped(
@@ -91,6 +89,11 @@ async def grouped(
 def fill(connection: sqlite3.Connection) -> None:
     """Let the file grow no further than it is."""
     connection.execute("PRAGMA max_page_count = 1")
+
+
+def small(connection: sqlite3.Connection) -> None:
+    """Let the file grow to 400 kB."""
+    connection.execute("PRAGMA max_page_count = 100")
 
 
 def impatient(connection: sqlite3.Connection) -> None:

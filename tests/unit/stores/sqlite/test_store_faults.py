@@ -27,6 +27,7 @@ from tests.unit.stores.sqlite.groups import (
     everything,
     grouped,
     impatient,
+    small,
 )
 from zeroclaw.errors import AlreadyClaimed, StoreRefused, StoreUnusable
 from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
@@ -160,9 +161,12 @@ async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
 
 async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path: Path) -> None:
     """Nothing is damaged, reads go on, and no restart is needed."""
-    async with aclosing(
-        await open_store(tmp_path, clock=ManualClock(), cap_bytes=400_000)
-    ) as store:
+    gate = Gate(tmp_path)
+    gate.before_work = small
+    gate.open.set()
+    store = gate.store()
+    await store.open()
+    async with aclosing(store):
         await store.commit(chore(counter("1", bytes(200_000))))
         with pytest.raises(StoreUnusable) as refused:
             await store.commit(chore(counter("2", bytes(300_000))))
