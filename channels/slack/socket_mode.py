@@ -65,9 +65,8 @@ class SocketMode:
         self._log = context.log
         self._line: Line | None = None
         self._tell = context.tell
-        self._is_planned: bool | None = (
-            None  # the end of the last connection, None before the first
-        )
+        # The end of the last connection; None before the first.
+        self._is_planned: bool | None = None
         self._is_told = False
 
     async def run(self) -> None:

@@ -246,6 +246,9 @@ async def test_operators_are_told_that_another_program_takes_half_of_the_events(
             assert await told_after(slack.moves) == 1
     assert "`slack`" in told[0].to("en")
     assert "2" in told[0].to("de")
+
+
+async def test_a_move_that_fails_at_first_has_histories_read() -> None:
     """Only a connection that follows the one before it at once misses nothing."""
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit) as here:
