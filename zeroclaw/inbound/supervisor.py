@@ -89,16 +89,17 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
         is_ours = isinstance(error, ZeroclawError)
         if is_ours and not isinstance(error, RecordUnreadable):
             raise error
-        tries = self._tries.pop(envelope.dedup, 0) + 1
+        # Counted on after it is given up: it may come again behind others that are still tried.
+        tries = self._tries[envelope.dedup] = self._tries.get(envelope.dedup, 0) + 1
         if tries < TRIES:
-            self._tries[envelope.dedup] = tries
             if is_ours:
                 raise error
             message = f"a fault in the code: an event {why}"
             raise ChannelUnavailable(message) from error
-        self.log("event_given_up", channel=self.channel, why=why, tries=tries, level="error")
-        says = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=why)
-        await self.tell_operators("", says)
+        if tries == TRIES:
+            self.log("event_given_up", channel=self.channel, why=why, tries=tries, level="error")
+            says = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=why)
+            await self.tell_operators("", says)
         self.has_received = True
         return Ignored()
 

@@ -254,8 +254,19 @@ async def test_what_breaks_our_code_is_let_go_after_enough_tries_and_told() -> N
     assert name == ""
     assert "`chat`" in said
     assert "hunter2" not in said
-    with pytest.raises(ChannelUnavailable):
-        await rig.poison.admit(event("bad"))
+
+
+async def test_what_was_given_up_is_neither_waited_for_again_nor_told_twice() -> None:
+    """It comes again behind what is still tried, and an edit is offered again as a message."""
+    faults: list[Exception] = [KeyError()] * (TRIES + 1)
+    rig = Rig(lambda _key: faults.pop() if faults else None)
+    for _ in range(TRIES - 1):
+        with pytest.raises(ChannelUnavailable):
+            await rig.poison.admit(event("bad"))
+    assert await rig.poison.admit(event("bad")) == Ignored()
+    assert await rig.poison.admit(event("bad")) == Ignored()
+    assert len(rig.told) == 1
+    assert await rig.poison.admit(event("bad")) == Accepted()
 
 
 async def test_a_store_that_is_away_is_waited_for_however_long() -> None:
