@@ -140,6 +140,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             ready: Called with the name when the platform has answered, and receives.
         """
         failures = waits = tries_left = 0
+        is_told = False
         # It outlives the adapter, which may be restarted between two tries of an event.
         poison = PoisonMessages(
             channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
@@ -171,7 +172,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
                 # Events arrived meanwhile, so this is another lost connection, not the same one.
                 waits = 0
             if self.clock.monotonic() - began >= STEADY_S:
-                failures, waits, tries_left = 0, 0, MOST_REFUSED
+                failures, waits, tries_left, is_told = 0, 0, MOST_REFUSED, False
             failures, waits = failures + 1, waits + 1
             why = fault_line(error)
             is_refused = isinstance(error, ChannelUnauthorized)
@@ -189,7 +190,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
             self.log(
                 "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
             )
-            if failures == TOLD_AFTER and name not in self._told:
+            if failures >= TOLD_AFTER and not is_told and name not in self._told:
+                is_told = True
                 await self._tell_failing(name, why)
             await self.clock.sleep(again_in_s)
 

@@ -23,6 +23,7 @@ from zeroclaw.inbound.supervisor import (
     MOST_REFUSED,
     REFUSED_S,
     STEADY_S,
+    TOLD_AFTER,
     Supervisor,
     contain,
     fault_line,
@@ -183,6 +184,28 @@ async def test_the_operator_is_told_once_that_calls_are_refused_and_receiving_fa
             await rig.clock.advance(REFUSED_S)
     down = ("chat", "`chat` is down until you act: the token was refused")
     assert rig.told == [says, down]
+
+
+async def test_receiving_that_still_fails_when_calls_are_answered_again_is_told() -> None:
+    """Who mended the one knows nothing of the other."""
+    rig = Rig()
+    async with asyncio.TaskGroup() as group:
+        channel = Frail(rig.clock, *[CUT] * 8)
+        channel.up_s = STEADY_S
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        await rig.supervisor.note_refused("chat", "the login was refused", TOLD_AFTER)
+        await rig.clock.advance(STEADY_S)
+        channel.up_s = 0
+        for _ in range(TOLD_AFTER):
+            await rig.clock.advance(15)
+        assert len(rig.told) == 1
+        await rig.supervisor.note_refused("chat", "", 0)
+        for _ in range(2):
+            await rig.clock.advance(15)
+            cut = ("chat", "`chat` keeps failing: the line was cut. I go on trying.")
+            assert rig.told[1:] == [cut]
+        task.cancel()
 
 
 async def test_refused_calls_are_told_when_the_channel_receives_again() -> None:
