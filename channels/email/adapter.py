@@ -209,7 +209,7 @@ class EmailChannel:
         if isinstance(admission, Accepted | Answered):
             if self._counts(event):
                 self._caps.count(event.envelope.sender.id, self._now())
-                await self._answered.keep(self._caps.kept(self._now()))
+                await self._keep_counts()
             elif isinstance(body := event.envelope.body, Pressed):
                 self._pressed[carried(body.approval, body.choice)] = True
         to = event.envelope.address
@@ -237,6 +237,11 @@ class EmailChannel:
             says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
             await self._context.tell(says)
             self._caps.note_told(sender)
+            await self._keep_counts()
+
+    async def _keep_counts(self) -> None:
+        """Keep whom the caps count; what a full disk does not take is in memory, and kept later."""
+        with suppress(OSError):
             await self._answered.keep(self._caps.kept(self._now()))
 
     async def _me_with_key(self) -> Me:

@@ -30,7 +30,8 @@ class Kept:
         """Return the text, empty if there is none that can be read."""
         if self._file is not None:
             with suppress(OSError, UnicodeDecodeError):
-                return await asyncio.to_thread(self._file.read_text, "utf-8")
+                self._text = await asyncio.to_thread(self._file.read_text, "utf-8")
+                return self._text
         return ""
 
     async def keep(self, text: str) -> None:

@@ -215,7 +215,14 @@ async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> 
         await place.write("one")
         await desk.holds(1)
         await place.mail.has_seen(place.bot, 1)
-    assert texts(desk) == ["one"]
+        for name in ("answered", "code-key"):
+            (place.directory / f"{name}.new").symlink_to("/dev/full")
+        await place.write("two")
+        await place.mail.has_seen(place.bot, 2)
+    async with place.life(desk.admit, {}):
+        await place.write("three")
+        await place.mail.has_seen(place.bot, 3)
+    assert texts(desk) == ["one", "two", "three"]
 
 
 async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace) -> None:
