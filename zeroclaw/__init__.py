@@ -124,7 +124,6 @@ from zeroclaw.provider import (
 )
 from zeroclaw.recent import Recent as Recent
 from zeroclaw.redact import without_credentials as without_credentials
-from zeroclaw.text import quotes as quotes
 from zeroclaw.text.escape import (
     escape_invisible as escape_invisible,
     without_mark_signs as without_mark_signs,

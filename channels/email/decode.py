@@ -20,7 +20,7 @@ from itertools import islice
 
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
-from channels.email import EmailSettings, identity, robots
+from channels.email import EmailSettings, identity, quotes, robots
 from zeroclaw import (
     Address,
     Attachment,
@@ -40,7 +40,6 @@ from zeroclaw import (
     is_hidden_in_mail,
     parse_mail,
     plain_header,
-    quotes,
     readable_page,
 )
 

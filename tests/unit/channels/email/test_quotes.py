@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.text.quotes import MOST_LINES, RUN_WORDS, is_long, own_words, without_known
+from channels.email.quotes import MOST_LINES, RUN_WORDS, is_long, own_words, without_known
 
 OWN = "Yes, do it.\n\nAnn"
 LEADS = (
