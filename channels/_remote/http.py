@@ -82,6 +82,15 @@ class Http:
         if session is not None:
             await session.close()
 
+    @contextmanager
+    def until_closed(self) -> Generator[None]:
+        """End a block without an error if `aclose` cut the connection that it receives by."""
+        try:
+            yield
+        except* ChannelUnavailable:
+            if not self.closed.is_set():
+                raise
+
     def _opened(self) -> aiohttp.ClientSession:
         if self.closed.is_set():
             message = f"`{self.name}` is closed"
@@ -196,8 +205,13 @@ class Http:
             autoclose: Answer the server's close frame automatically.
 
         Raises:
-            ChannelUnavailable: The connection could not be established.
+            ChannelUnavailable: It is no websocket's URL, or would send a secret in clear to the
+                internet, or the connection could not be established.
         """
+        # `wss` relates to `ws` as `https` to `http`.
+        if not (url.startswith("ws") and is_safe(url.replace("ws", "http", 1))):
+            message = f"`{self.name}`: the server names no gateway"
+            raise ChannelUnavailable(message)
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
         proxy, trusted = await self._way(url)
         try:

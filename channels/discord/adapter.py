@@ -120,7 +120,7 @@ class DiscordChannel:
         take, take_interaction = partial(self._take, admit), partial(self._interacted, admit)
         lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
         responder = Responder(self._rest, take_interaction, clock, log)
-        try:
+        with self._rest.http.until_closed():
             async with asyncio.TaskGroup() as group:
 
                 def on_event(name: str, data: Json) -> None:
@@ -142,9 +142,6 @@ class DiscordChannel:
 
                 gateway = Gateway(self._rest, intents(self._settings), on_event)
                 await keep_connected(gateway.hear, self._rest.http, clock, log)
-        except* ChannelUnavailable:
-            if not self._rest.http.closed.is_set():  # `aclose` cuts the open connection
-                raise
 
     def _await_servers(self, session: Json) -> None:
         """Forget what is out of date at the beginning of a session, until its servers are told.

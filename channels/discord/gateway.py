@@ -62,21 +62,20 @@ def intents(settings: DiscordSettings) -> int:
 class _Socket(DiscordWebSocket):
     """One connection, created without the library's client."""
 
-    def __init__(self, socket: Websocket, *, token: str, intents: int, on_event: OnEvent) -> None:
+    def __init__(self, socket: Websocket, gateway: "Gateway") -> None:
         super().__init__(socket, loop=asyncio.get_running_loop())
-        self.token = token
+        self.token = gateway.rest.token
         self.shard_id = None
         self.shard_count = None
         self.is_up = False
-        self._intents = intents
         self._max_heartbeat_timeout = QUIET_S
-        self._on_event = on_event
+        self._owner = gateway
         self._discord_parsers = {name: self._handing_over(name) for name in HEARD | {"RESUMED"}}
 
     def _handing_over(self, name: str) -> Callable[[object], None]:
         def hand_over(data: object) -> None:
             self.is_up = self.is_up or name in {"READY", "RESUMED"}
-            self._on_event(name, as_object(data))
+            self._owner.on_event(name, as_object(data))
 
         return hand_over
 
@@ -86,7 +85,7 @@ class _Socket(DiscordWebSocket):
         data: Mapping[str, object] = {
             "token": self.token,
             "properties": properties,
-            "intents": self._intents,
+            "intents": self._owner.intents,
         }
         await self.send_as_json({"op": self.IDENTIFY, "d": data})
 
@@ -119,9 +118,9 @@ class Gateway:
 
     def __init__(self, rest: Rest, intents: int, on_event: OnEvent) -> None:
         """Connect to nothing yet; `on_event` must not wait or raise."""
-        self._rest = rest
-        self._intents = intents
-        self._on_event = on_event
+        self.rest = rest
+        self.intents = intents
+        self.on_event = on_event
         self._last: _Socket | None = None  # the next connection resumes its session
 
     async def hear(self) -> Ended:
@@ -138,7 +137,7 @@ class Gateway:
             if not again.resume:
                 self._last, wait_s = None, UNRESUMED_S
         except ConnectionClosed as end:
-            raise closed(self._rest.name, end.code) from end
+            raise closed(self.rest.name, end.code) from end
         except (*BROKEN, *UNREADABLE) as error:
             why = type(error).__name__
         return Ended(why=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
@@ -147,12 +146,10 @@ class Gateway:
     async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:
         """Open a connection, wait for the greeting, and resume the last session or begin one."""
         known = last if last is not None and last.session_id else None
-        address = self._rest.checked(str(known.gateway)) if known else await self._rest.gateway()
-        url = yarl.URL(address).with_query(v=10, encoding="json")
-        opened = await self._rest.http.websocket(str(url), most=MOST_FRAME_BYTES, autoclose=False)
-        socket = _Socket(
-            opened, token=self._rest.token, intents=self._intents, on_event=self._on_event
-        )
+        address = str(known.gateway) if known else await self.rest.gateway()
+        url = f"{address.partition('?')[0]}?v=10&encoding=json"
+        opened = await self.rest.http.websocket(url, most=MOST_FRAME_BYTES, autoclose=False)
+        socket = _Socket(opened, self)
         is_over = True  # ended by us; closing with 1000 makes Discord show the bot as offline
         try:
             async with asyncio.timeout(OPEN_S):

@@ -13,7 +13,6 @@ from contextlib import aclosing
 from channels._remote.fields import Json, as_object, flag, number, objects, parsed, text, whole
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
-from channels._remote.settings import is_safe
 from channels.discord import DiscordSettings, account_of
 from channels.discord.errors import TokenRefused, about_the_token, refused
 from zeroclaw import (
@@ -160,19 +159,7 @@ class Rest:
             message = f"`{self.name}`: the bot has connected too often today"
             until_s = (number(limit, "reset_after") or 0) / 1000
             raise RateLimited(message, retry_after_s=wait_s(until_s))
-        return self.checked(text(found, "url"))
-
-    def checked(self, url: str) -> str:
-        """Return a gateway's URL after checking that the token may be sent there.
-
-        Raises:
-            ChannelUnavailable: It is no websocket URL, or would send the token in clear to the internet.
-        """
-        # `wss` relates to `ws` as `https` to `http`.
-        if url.startswith("ws") and is_safe(url.replace("ws", "http", 1)):
-            return url
-        message = f"`{self.name}`: the server names no gateway"
-        raise ChannelUnavailable(message)
+        return text(found, "url")
 
     async def _about_the_token(self, path: str) -> Json:
         """Make a call that is allowed to every bot, so an unauthorized one means an invalid token."""

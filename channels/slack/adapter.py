@@ -132,7 +132,7 @@ class SlackChannel:
         self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
         is_told = False
         log, clock = self._context.log, self._context.clock
-        try:
+        with self._calls.http.until_closed():
             async with asyncio.TaskGroup() as group:
 
                 async def take(event: Event) -> bool:
@@ -159,9 +159,6 @@ class SlackChannel:
                 group.create_task(self._streams.keep())
                 group.create_task(self._check_token())
                 await hearing.run()
-        except* ChannelUnavailable:
-            if not self._calls.http.closed.is_set():  # `aclose` cuts the open connection
-                raise
 
     async def _check_token(self) -> None:
         """Until cancelled, look after each refusal of a token whether Slack refuses the bot itself.

@@ -61,17 +61,17 @@ class SocketMode:
         self._calls = calls
         self._on_up = on_up
         self._on_envelope = on_envelope
-        self._clock = context.clock
-        self._log = context.log
+        self._context = context
         self._line: Line | None = None
-        self._tell = context.tell
         # The end of the last connection; None before the first.
         self._is_planned: bool | None = None
         self._is_told = False
 
     async def run(self) -> None:
         """Receive events until cancelled; see `keep_connected`."""
-        await keep_connected(self._connect, self._calls.http, self._clock, self._log)
+        await keep_connected(
+            self._connect, self._calls.http, self._context.clock, self._context.log
+        )
 
     async def _connect(self) -> Ended:
         # Slack keeps events for the next connection only as long as it takes at the first attempt.
@@ -93,15 +93,15 @@ class SocketMode:
     async def confirm(self, envelope: Envelope) -> None:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
         if self._line is None or not await self._line.say({"envelope_id": envelope.id}):
-            self._log("confirmation_lost", level="debug")
+            self._context.log("confirmation_lost", level="debug")
 
     async def _tell_of_others(self, count: int) -> None:
         """Tell operators, once, that other connections get a share of the events."""
-        self._log("events_shared", connections=count, level="warning")
+        self._context.log("events_shared", connections=count, level="warning")
         if not self._is_told:
             self._is_told = True
             with suppress(ZeroclawError):  # the log has it
-                await self._tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
+                await self._context.tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
 
     async def _greeted(self, line: Line) -> int:
         """Wait for the greeting; return how many connections the app has with this one.
@@ -124,7 +124,7 @@ class SocketMode:
             kind, number = text(said, "type"), text(said, "envelope_id")
             if kind == "disconnect":
                 # Slack moves connections every few hours, and keeps events for the next one.
-                self._log("gateway_moves", why=text(said, "reason")[:50], level="debug")
+                self._context.log("gateway_moves", why=text(said, "reason")[:50], level="debug")
                 return True
             if number:
                 envelope = Envelope(id=number, kind=kind, payload=inner(said, "payload"))

@@ -29,7 +29,6 @@ from zeroclaw import (
     Card,
     ChannelContext,
     ChannelRejected,
-    ChannelUnavailable,
     LookupResult,
     MessageRef,
     NotSupported,
@@ -76,7 +75,7 @@ class TelegramChannel:
         """Receive by polling or webhook until cancelled or closed; see `Channel.receive`."""
         await self._meet()
         account, context = self._account, self._context
-        try:
+        with account.http.until_closed():
             async with asyncio.TaskGroup() as group:
                 # In the background: everything else works without the menu.
                 group.create_task(menus.offer(account, context.menu, context.log))
@@ -97,9 +96,6 @@ class TelegramChannel:
                 else:
                     ready()
                     await poll(account.updates, intake.take, context.clock)
-        except* ChannelUnavailable:
-            if not account.http.closed.is_set():  # `aclose` cuts the running poll
-                raise
 
     async def _meet(self) -> None:
         """Learn the bot's user name; remove a webhook that would block polling."""
