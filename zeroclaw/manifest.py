@@ -27,6 +27,8 @@ class ChannelManifest(Value):
             code. False rejects `pairing = "code"`.
         sender: A regular expression that matches a whole sender id; empty to accept any. A
             configured id that doesn't match is a fault: no sender can have it.
+        asks: Texts among the settings that have a default, and that `init` asks for all the same,
+            because few people are served without them.
         public: `module:function`, empty for never. Called with the settings; tells whether the
             platform calls this channel on the public listener.
     """
@@ -40,6 +42,7 @@ class ChannelManifest(Value):
     check: str = ""
     may_pair: bool = True
     sender: str = ""
+    asks: tuple[str, ...] = ()
     public: str = ""
 
     def spelled(self, sender: str) -> str:

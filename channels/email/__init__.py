@@ -113,5 +113,6 @@ MANIFEST = ChannelManifest(
     needs=("aioimaplib", "aiosmtplib", "nh3", "markdown_it"),
     check="channels.email.adapter:check",
     sender=ADDRESS,
+    asks=("authserv_id",),
     may_pair=False,  # a code for an unknown sender would go to an address that may be forged
 )

@@ -52,6 +52,7 @@ class ChatSettings(BaseModel):
     token: SecretReference
     second: SecretReference | None = None
     retries: int = 3
+    zone: str = ""
 
 
 CHAT = ChannelManifest(
@@ -397,6 +398,19 @@ def test_where_nobody_can_pair_the_operator_is_named(
     assert ("prints a code" in shown, "May strangers" in shown) == (False, False)
     channel = parse(compose(room.told())).channels["chat"]
     assert (channel.allowed_users, channel.pairing) == (("U1",), "closed")
+
+
+@pytest.mark.parametrize("given", ["a.example", ""])
+def test_a_channel_may_be_asked_for_what_it_serves_few_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """Else its check would find fault with what no answer could mend."""
+    monkeypatch.setitem(globals(), "CHAT", replace(CHAT, asks=("zone",)))
+    room = Room(tmp_path, chat=True)
+    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", "none", given, "U1", "", "")
+    assert "`zone` is explained in docs/channels" in shown
+    (channel,) = (one for one in room.told().channels if one.kind == "chat")
+    assert channel.own.get("zone", "") == given
 
 
 def test_more_questions_have_defaults(tmp_path: Path) -> None:

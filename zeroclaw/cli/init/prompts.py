@@ -141,6 +141,11 @@ class Interview(Value):
                     value = self._secret(whose) if is_secret else value_of(_text(name))
                     # A name that looks like a number is still a name.
                     own[name] = str(value) if about.annotation is str else value
+                elif name in manifest.asks:
+                    click.echo(
+                        f"`{name}` is explained in docs/channels; it may stay empty for now."
+                    )
+                    own[name] = _text(name, default="")
             chosen = ChosenChannel(kind=manifest.kind, own=own)
             if _is_kept(self.try_channel(chosen, manifest)):
                 break

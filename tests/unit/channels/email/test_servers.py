@@ -12,7 +12,7 @@ import pytest
 from aioimaplib.aioimaplib import Response
 
 from channels._remote.said import Passed
-from channels.email import decode, imap, smtp
+from channels.email import MANIFEST, decode, imap, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
@@ -635,6 +635,7 @@ async def test_a_check_logs_in_at_both_servers(place: EmailPlace) -> None:
     bare = email_settings(place.mail, place.bot, authserv_id="")
     with pytest.raises(ConfigError, match="answers nobody: everybody is a stranger"):
         await check(bare, {"password": PASSWORD})
+    assert MANIFEST.asks == ("authserv_id",)  # or `init` could not mend that
 
 
 async def failing(place: EmailPlace, password: str = PASSWORD, **settings: object) -> str:
