@@ -425,8 +425,15 @@ def _scope(approval: Approval, language: Language) -> str:
 
 
 def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:
-    """Return the card with the endings so far, in the card's order."""
-    ordered = sorted(approvals, key=lambda approval: approval.order)
+    """Return the card with the endings so far, in the card's order.
+
+    It shows what the chat was asked, which is what has a number there. A chat that was asked later
+    than others was not asked about calls that had ended by then.
+    """
+    known = tuple(approvals)
+    asked = [one for one in known if number_of(one, place)]
+    # A group that became a supergroup has another key, and numbers only under the old one.
+    ordered = sorted(asked or known, key=lambda approval: approval.order)
     return Outcome(
         card=card_of(ordered, place),
         endings=tuple(found for approval in ordered if (found := ending_of(approval))),

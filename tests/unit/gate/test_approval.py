@@ -287,6 +287,13 @@ def test_an_outcome_shows_what_has_ended() -> None:
     assert ending_of(OPEN) is None
 
 
+def test_an_outcome_shows_what_its_chat_was_asked() -> None:
+    """Not what had ended when that chat was asked; all of it where no chat is known to have been."""
+    before = replace(SECOND, numbers=())
+    assert [call.number for call in outcome_of([before, APPROVED], "p").card.calls] == [4]
+    assert len(outcome_of([before, APPROVED], "moved").card.calls) == 2
+
+
 def test_approvers_are_named_as_people_say() -> None:
     """Policy principals are no words for a toast."""
     approvers = ("role:operator", "role:boss", "person:ann", "anyone")

@@ -40,7 +40,7 @@ def with_mail(world: World) -> World:
 
 
 async def test_an_operator_of_a_reload_is_shown_what_waits(world: World) -> None:
-    """Once, and the card shows how it ended, as every other does."""
+    """Once, and the card shows how it ended; of what had ended before it was sent it shows nothing."""
     world.model.will(TWO_POKES)
     async with world.running() as house:
         await house.say("poke both", "ben")
@@ -54,7 +54,10 @@ async def test_an_operator_of_a_reload_is_shown_what_waits(world: World) -> None
         assert len(cards(world, "ada")) == 1
         await house.say("/approve 1", "cleo")
         assert house.endings() == [("approved", "Cleo"), ("approved", "Ada")]
-        assert house.endings("cleo") == house.endings()
+        assert house.endings("cleo") == [("approved", "Cleo")]
+        (settled,) = cards(world, "cleo")
+        assert settled.outcome is not None
+        assert settled.outcome.card == card.card
         assert len(world.poke.runs) == 2
 
 
