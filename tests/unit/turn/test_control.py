@@ -9,8 +9,9 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PersonSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put
-from zeroclaw.envelope import Choice, ItemId
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.envelope import Address, Choice, ItemId, MessageRef
+from zeroclaw.gate.approval import APPROVALS, to_put, with_ref
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
 from zeroclaw.text.catalogue import CALL_NOT_ANSWERED, CALL_TOOK_TOO_LONG, CALL_UNREACHABLE, SECONDS
 from zeroclaw.value import replace
 
@@ -93,6 +94,34 @@ async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
         assert "answered" in await house.audited()
         assert house.endings() == [shown]
         assert len(await house.rows(RowKind.APPROVAL, shown[0])) == 1
+
+
+async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_place(
+    world: World,
+) -> None:
+    """Its request is ended as it is by then, so that this card is known to show the end too."""
+    world.model.will(POKE)
+    elsewhere = MessageRef(address=Address(channel="chat", account="", chat="den"), message="9")
+
+    async def learn(writes: tuple[Write, ...]) -> None:
+        ended = (one for one in writes if isinstance(one, Put) and one.kind is APPROVALS.kind)
+        if any(one.state == "stopped" for one in ended):
+            [row] = await world.store.select(APPROVALS.where(state="approved"))
+            known = with_ref(APPROVALS.of(row), elsewhere)
+            put = to_put(known, expect=row.version)
+            world.store.meanwhile = None
+            await world.store.commit(Commit(point=DurablePoint.ASKED, writes=(put,)))
+
+    async with world.running() as house:
+        await house.say("poke it")
+        press = house.envelope(house.pressed())
+        world.store.meanwhile = learn
+        await house.services.ingress.admit(house.envelope(house.command("stop")))
+        await house.services.ingress.admit(press)
+        await house.settle()
+        [row] = await house.rows(RowKind.APPROVAL, "stopped")
+        assert elsewhere in APPROVALS.of(row).refs
+        assert "control" not in await house.states()
 
 
 # --- edits ---------------------------------------------------------------------------------------
