@@ -10,8 +10,8 @@ from zeroclaw.channel import Admit, Channel, ChannelContext
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
-from zeroclaw.envelope import Accepted, Admission, Answered, Envelope
-from zeroclaw.errors import ConfigError, PortInUse
+from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
+from zeroclaw.errors import ConfigError, PortInUse, RecordUnreadable
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
@@ -20,7 +20,8 @@ from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
-from zeroclaw.store import readable
+from zeroclaw.store import Commit, DurablePoint, Row, scan
+from zeroclaw.text import catalogue
 
 CALLS_AT_ONCE = 32
 """Concurrent calls to one platform; each is a separate request."""
@@ -57,9 +58,7 @@ class ChannelHost:
         `menu` returns the command menu of a channel, by its name.
         """
         foundation = self._foundation
-        read = await readable(
-            foundation.store, POSITIONS.where(), lambda row: (row, POSITIONS.of(row))
-        )
+        read = await self._read_positions(notices)
         data, channels = foundation.start.places.data, foundation.start.checked.channels
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
@@ -90,6 +89,21 @@ class ChannelHost:
                 supervisor.keep(part.name, self._maker(part, context), up, self._ready),
                 name=f"channel {part.name}",
             )
+
+    async def _read_positions(self, notices: Notices) -> list[tuple[Row, Position]]:
+        """Return the stored positions; tell of damaged ones, once, because messages may be missed."""
+        store, lost = self._foundation.store, dict[str, list[str]]()
+        read: list[tuple[Row, Position]] = []
+        async for row in scan(store, POSITIONS.where()):
+            try:
+                read.append((row, POSITIONS.of(row)))
+            except RecordUnreadable:
+                lost.setdefault(row.key.partition("/")[0], []).append(row.key)
+        for channel, keys in lost.items():
+            await notices.tell(catalogue.POSITION_LOST.about(channel=channel))
+            gone = tuple(map(POSITIONS.delete, keys))
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=gone))
+        return read
 
     def noting(self, admit: Admit) -> Admit:
         """Wrap ingress to record the positions read, since an adapter may be recreated."""

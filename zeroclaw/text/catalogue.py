@@ -396,6 +396,12 @@ EVENT_GIVEN_UP = Sentence(
     de="Eine Nachricht auf `{channel}` konnte ich auch nach mehreren Versuchen nicht verarbeiten "
     "({why}). Ich überspringe sie.",
 )
+POSITION_LOST = Sentence(
+    en="How far I had read `{channel}` can't be read any more. What was written there while I was not "
+    "running may stay unanswered; please look there.",
+    de="Wie weit ich `{channel}` gelesen hatte, ist nicht mehr lesbar. Was dort geschrieben wurde, "
+    "während ich nicht lief, bleibt vielleicht unbeantwortet; bitte sieh dort nach.",
+)
 DISK_NEARLY_FULL = Sentence(
     en="The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
     "there, or I can take no more messages.",

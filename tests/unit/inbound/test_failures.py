@@ -326,6 +326,21 @@ async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
         assert house.texts()[-1] == "hello Ada"
 
 
+async def test_a_reading_position_that_is_damaged_is_told_to_operators_once(world: World) -> None:
+    """A channel may then take what came meanwhile for read, and nobody would know (P1)."""
+    lost = "How far I had read `chat` can't be read any more."
+    damaged = (
+        Put(kind=RowKind.POSITION, key=f"chat/me/{scope}", body=b"{", place="chat/me")
+        for scope in ("ben", "den")
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(damaged)))
+    async with world.running():
+        pass
+    async with world.running() as house:
+        (told,) = house.texts()
+        assert told.startswith(lost)
+
+
 @pytest.mark.parametrize(
     ("kind", "state", "place"),
     [(RowKind.OUTBOX, "pending", BEN), (RowKind.NOTICE, "", ""), (RowKind.LANGUAGE, "", "")],
