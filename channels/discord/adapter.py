@@ -519,8 +519,7 @@ class DiscordChannel:
         channel = snowflake(as_object(opened), "id")
         if not channel:
             raise ChannelUnavailable(self._rest.http.unreadable)
-        self._direct[place.chat] = channel
-        self._people[channel] = person
+        self._saw(place.chat, channel, 0)
         return channel
 
     async def _thread_of(self, place: Address, named: str = "") -> str:

@@ -121,16 +121,14 @@ def _head(card: Card) -> str:
 
 
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, object]]:
-    return [
-        _row(
-            [
-                _button(shared.label(card, call, one), data(call.approval, one), _STYLES[one])
-                for one in card.choices
-            ]
-        )
-        for call in card.calls
-        if call.approval not in endings and _has_buttons(card, call)
-    ]
+    shown = [one for one in card.calls if one.approval not in endings and _has_buttons(card, one)]
+    return [_row([_answer(card, call, choice) for choice in card.choices]) for call in shown]
+
+
+def _answer(card: Card, call: CardCall, choice: Choice) -> dict[str, object]:
+    """Return the button that answers a call so."""
+    label = shared.label(card, call, choice)
+    return _button(label, data(call.approval, choice), _STYLES[choice])
 
 
 def receipts(shown: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
