@@ -16,7 +16,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct, field
+from zeroclaw import (
+    ChannelLog,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Clock,
+    RateLimited,
+    Struct,
+    field,
+)
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -36,7 +44,7 @@ Take = Callable[[E], Awaitable[bool]]
 Read = Callable[[str], Awaitable[Sequence[E]]]
 """Reads a chat's events after the last one taken, oldest first.
 
-Raises `ChannelUnavailable` to be retried; returns nothing for a history that can't be read at all.
+Raises `ChannelUnavailable` or `ChannelUnauthorized` to be retried; returns nothing for a history that can't be read at all.
 """
 
 
@@ -135,7 +143,7 @@ class Lanes(Generic[E]):
             try:
                 async with self._place(chat):
                     missed = await self._read(chat)
-            except ChannelUnavailable as error:
+            except (ChannelUnavailable, ChannelUnauthorized) as error:
                 lane.is_behind = True
                 self._log("history_not_read", why=str(error), level="warning")
                 asked = error.retry_after_s if isinstance(error, RateLimited) else 0.0

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 
@@ -157,22 +156,7 @@ class SlackChannel:
                 receiver = SocketMode if is_socket else EventsApi
                 hearing = receiver(self._calls, self._context, on_up=on_up, on_envelope=on_envelope)
                 group.create_task(self._streams.keep())
-                group.create_task(self._check_token())
                 await hearing.run()
-
-    async def _check_token(self) -> None:
-        """Until cancelled, look after each refusal of a token whether Slack refuses the bot itself.
-
-        Events come by another token or by none, and would go on coming while no answer gets out.
-
-        Raises:
-            ChannelUnauthorized: The bot token is not accepted.
-        """
-        while True:
-            await self._calls.token_refused.wait()
-            self._calls.token_refused.clear()
-            with suppress(ChannelUnavailable):
-                await self._calls.me()
 
     def _routed(self, told: Told) -> tuple[str, Event]:
         """Return the lane of an envelope, and the event to queue there."""

@@ -5,7 +5,6 @@ repeats a call by itself when a connection fails (`AsyncConnectionErrorRetryHand
 so a call could arrive twice unnoticed.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from contextlib import aclosing
 from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, parsed, text
-from channels._remote.http import SLOWEST_BYTES_PER_S, Http, Line, repeatable
+from channels._remote.http import NOTHING, SLOWEST_BYTES_PER_S, Answer, Http, Line, repeatable
 from channels._remote.limits import (
     FAILED,
     FIRST_FAILURE,
@@ -50,6 +49,8 @@ _TOKEN = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
 )
 _SCOPE = frozenset({"not_allowed_token_type", "missing_scope", "no_permission"})
+_WHO, _CONNECT = "auth.test", "apps.connections.open"
+"""Calls that every app may make; only the second is made with the app-level token."""
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 _STREAMED = frozenset({"streaming_state_conflict", "cant_delete_message"})
@@ -83,7 +84,6 @@ class Calls:
     Attributes:
         name: The channel's name, for errors.
         http: The app's connections.
-        token_refused: Set when a call is refused for its token; the user clears it.
     """
 
     def __init__(self, name: str, settings: SlackSettings, secrets: Mapping[str, str]) -> None:
@@ -100,7 +100,6 @@ class Calls:
         }
         self._base = f"{settings.api_base_url}/"
         self.http = Http(name, "Slack")
-        self.token_refused = asyncio.Event()
 
     async def call(self, method: str, body: Mapping[str, object]) -> Json:
         """Make one call that writes, and return Slack's answer.
@@ -111,17 +110,16 @@ class Calls:
 
         Raises:
             RateLimited: Too many calls.
+            ChannelUnauthorized: The token is not accepted.
             ChannelUnavailable: The call did not arrive.
             ChannelRejected: Slack refused it.
             DeliveryUnknown: It may have arrived.
         """
         arguments = {key: value for key, value in body.items() if value is not None}
         data = json.dumps(arguments).encode()
-        return await self._made(method, "bot_token", kind=_JSON, data=data)
+        return await self._made(method, kind=_JSON, data=data)
 
-    async def read(
-        self, method: str, body: Mapping[str, object] | None = None, *, of_app: bool = False
-    ) -> Json:
+    async def read(self, method: str, body: Mapping[str, object] = NOTHING) -> Json:
         """Make one call that is safe to repeat; a lost one raises `ChannelUnavailable`.
 
         The arguments are sent as a form, because methods that read ignore JSON arguments ("Web API",
@@ -129,19 +127,19 @@ class Calls:
         """
         form = {
             key: str(value).lower() if isinstance(value, bool) else str(value)
-            for key, value in (body or {}).items()
+            for key, value in body.items()
             if value is not None
         }
-        key, data = "app_token" if of_app else "bot_token", urlencode(form).encode()
         with repeatable():
-            return await self._made(method, key, kind=_FORM, data=data)
+            return await self._made(method, kind=_FORM, data=urlencode(form).encode())
 
-    async def _made(self, method: str, key: str, *, kind: str, data: bytes) -> Json:
+    async def _made(self, method: str, *, kind: str, data: bytes) -> Json:
+        key = "app_token" if method == _CONNECT else "bot_token"
         headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": kind}
         answer = await self.http.call("POST", self._base + method, headers=headers, data=data)
         said = as_object(parsed(answer.content))
         if answer.status != _DONE or said.get("ok") is not True:
-            raise self._refused(method, answer.status, said, answer.headers.get("Retry-After"))
+            raise self._refused(method, key, answer, said)
         return said
 
     async def line(self) -> Line:
@@ -213,7 +211,7 @@ class Calls:
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = await self._about_a_token("auth.test", "bot_token")
+        found = await self._about_a_token(_WHO)
         me = Identity(
             team=text(found, "team_id"),
             user=text(found, "user_id"),
@@ -232,29 +230,23 @@ class Calls:
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        return text(await self._about_a_token("apps.connections.open", "app_token"), "url")
+        return text(await self._about_a_token(_CONNECT), "url")
 
-    async def _about_a_token(self, method: str, key: str) -> Json:
+    async def _about_a_token(self, method: str) -> Json:
         try:
-            return await self.read(method, of_app=key == "app_token")
-        except (_TokenRefused, _ScopeMissing) as error:
-            message = (
-                f"`{self.name}`: Slack does not accept `{key}` ({str(error).rpartition(': ')[2]}); "
-                "see https://api.slack.com/apps for a valid one and its scopes"
-            )
-            raise ChannelUnauthorized(message) from None
+            return await self.read(method)
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 
-    def _refused(self, method: str, status: int, said: Json, wait: str | None) -> ZeroclawError:
+    def _refused(self, method: str, key: str, answer: Answer, said: Json) -> ZeroclawError:
         """Return the error to raise for a failed call.
 
         It names only the error code, because some of Slack's answers repeat the arguments.
         """
-        code = text(said, "error")
+        status, code = answer.status, text(said, "error")
         if status == TOO_MANY or code in _LIMITED:
             message = f"`{self.name}`: too many calls of `{method}`"
-            return RateLimited(message, retry_after_s=wait_s(wait))
+            return RateLimited(message, retry_after_s=wait_s(answer.headers.get("Retry-After")))
         if not code and FIRST_FAILURE <= status < FAILED and status != NO_TIME:
             return in_its_place(self.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
@@ -262,25 +254,18 @@ class Calls:
         shown = code if _WORD.fullmatch(code) else str(status)
         if _WORD.fullmatch(needed := text(said, "needed")):
             shown = f"{shown}, the app needs the scope {needed}"
-        message = f"`{self.name}`: `{method}`: {shown}"
-        if code in _TOKEN:
-            self.token_refused.set()
-            return _TokenRefused(message)
+        if code in _TOKEN or (code in _SCOPE and method in {_WHO, _CONNECT}):
+            message = (
+                f"`{self.name}`: Slack does not accept `{key}` ({shown}); see "
+                "https://api.slack.com/apps for a valid one and its scopes"
+            )
+            return ChannelUnauthorized(message)
         kind = Streaming if code in _STREAMED else ChannelRejected
-        kind = _ScopeMissing if code in _SCOPE else kind
-        return kind(message, gone=code in _GONE)
+        return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
 
 
 class Streaming(ChannelRejected):
     """Raised when a message can't be changed or deleted now, perhaps because it is being streamed."""
-
-
-class _TokenRefused(ChannelUnavailable):
-    """Raised when one call was refused for its token; `Calls.me` tells whether it is invalid."""
-
-
-class _ScopeMissing(ChannelRejected):
-    """Raised when the token does not allow a call; it will not allow another one like it either."""
 
 
 def _token(name: str, key: str, token: str, begins: str) -> str:
