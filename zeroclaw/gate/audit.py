@@ -70,7 +70,7 @@ class Entry(Value):
         action: The action's id; empty if the entry concerns none.
         tool: The tool's name as the model wrote it; there may be no such tool.
         hash: The action's hash; empty for a malformed call, which was never frozen.
-        by: The principal's id, or `policy`, `protection`, `deadline` and the like.
+        by: The principal's id, or `policy`, `protection`, `deadline`, `configuration` and the like.
         decision: `allow`, `ask`, `deny`, or how an approval was answered.
         statements: The ids of the statements that decided.
         approval: The approval's id.

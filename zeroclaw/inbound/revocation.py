@@ -14,11 +14,10 @@ from zeroclaw.conversation.inbox import INBOX, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import Conflict
-from zeroclaw.gate.grant import GRANTS
+from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.identity import CONFIGURATION
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import Commit, DurablePoint, Write, readable
 from zeroclaw.value import Struct, replace
@@ -55,21 +54,28 @@ class Revocation(Struct, eq=False):
         await self._stop()
 
     async def _end_grants(self) -> None:
-        out_by = self.context.people.id_excluded_by
         for one, version in await readable(
             self.context.store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version)
         ):
-            by = out_by(one.holder) or out_by(one.granter)
-            granter = self.context.people.identified(one.granter_sender)
-            # What a statement takes from them may be theirs again in an hour; the gate asks meanwhile.
-            if one.granter_sender and (
-                granter is None or self.context.rule_answer(granter, one.tool).by == "approvers"
-            ):
-                by = by or CONFIGURATION
-            if by:
-                writes = ending(self.context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
+            if cause := self._ends(one):
+                # No person: who revoked whom stands in the daemon's own chain.
+                by = replace(CONSOLE, id=cause)
+                writes = ending(self.context, one, version, AT_CONSOLE, by)
                 with suppress(Conflict):  # another writer has just ended it
                     await self._commit(one.conversation, *writes)
+
+    def _ends(self, one: Grant) -> str:
+        """Return what ends a grant, for the audit; empty if it goes on."""
+        people = self.context.people
+        if people.revoked_by(one.holder) or people.revoked_by(one.granter):
+            return "revocation"
+        granter = people.identified(one.granter_sender)
+        # What a statement takes from them may be theirs again in an hour; the gate asks meanwhile.
+        is_no_approver = bool(one.granter_sender) and (
+            granter is None or self.context.rule_answer(granter, one.tool).by == "approvers"
+        )
+        is_out = people.id_excluded_by(one.holder) or people.id_excluded_by(one.granter)
+        return "configuration" if is_out or is_no_approver else ""
 
     async def _withdraw(self) -> bool:
         """End queued items; False if one was taken meanwhile."""
