@@ -449,13 +449,19 @@ def test_every_field_is_read() -> None:
     assert (stranger.numbers[0].number, stranger.refs[0].message) == (8, "m2")
 
 
-@pytest.mark.parametrize(("word", "ended"), [("approve", "approved"), ("deny", "denied")])
-async def test_both_are_answered_by_number(world: World, word: str, ended: str) -> None:
-    """Whatever their kind, in one message (S2-13)."""
+@pytest.mark.parametrize(
+    ("word", "told", "ended"),
+    [("approve", "approved", ["stopped", "approved"]), ("deny", "denied", ["denied", "denied"])],
+)
+async def test_both_are_answered_by_number(
+    world: World, word: str, told: str, ended: list[str]
+) -> None:
+    """Whatever their kind, in one message (S2-13); without its turn, a yes to the call runs nothing."""
     await left(world)
     async with world.running() as house:
         await house.say(f"/{word} 7 8")
-        assert await states(world) == [ended, ended]
+        assert [told in line for line in house.texts()[-1].splitlines()] == [True, True]
+        assert await states(world) == ended
 
 
 async def test_both_are_answered_by_a_press(world: World) -> None:
