@@ -125,23 +125,23 @@ class Erasure:
 
     async def _fulfil(self, row: Row) -> bool:
         try:
-            return await self._carry_out(row)
+            request = ERASURE_REQUESTS.of(row)
         except RecordUnreadable as error:
             # A person has to look at it; meanwhile it must not hold up the others.
             self._log("erasure_waits", request=row.key, why=str(error), level="warning")
             return False
-
-    async def _carry_out(self, row: Row) -> bool:
-        request = ERASURE_REQUESTS.of(row)
         # Messages from before the configuration named this person are stored under their platform
         # ids.
         names = (request.person, *self._context.people.ids_of(request.person))
-        removed = [await self._erase(replace(request, person=name)) for name in names]
+        damaged: set[ConversationId] = set()
+        removed = [await self._erase(replace(request, person=name), damaged) for name in names]
         if None in removed:
             self._log("erasure_waits", person=request.person, level="warning")
             return False
         language = request.by.language
-        if any(removed) or request.person == request.by.id:
+        if damaged:
+            text = catalogue.FORGOTTEN_BUT.to(language, what=request.words, count=len(damaged))
+        elif any(removed) or request.person == request.by.id:
             text = catalogue.FORGOTTEN.to(language, what=request.words)
         else:
             text = catalogue.FORGOTTEN_NOTHING.to(language, whom=request.person)
@@ -151,19 +151,26 @@ class Erasure:
         self._log("person_erased", person=request.person)
         return True
 
-    async def _erase(self, request: ErasureRequest) -> int | None:
+    async def _erase(self, request: ErasureRequest, damaged: set[ConversationId]) -> int | None:
         """Remove what one principal id said.
+
+        Args:
+            request: The request, with that id.
+            damaged: Gets the conversations in which a record can't be read; the rest of them stays.
 
         Returns:
             The number of conversations and of the person's own rows; None if some of it can't be
             removed yet.
         """
-        done = [
-            await (
-                self._erase_private(request, here) if direct else self._erase_shared(request, here)
-            )
-            for here, direct in await conversations_of(self._store, (request.person,))
-        ]
+        done: list[bool] = []
+        for here, direct in await conversations_of(self._store, (request.person,)):
+            erase = self._erase_private if direct else self._erase_shared
+            try:
+                done.append(await erase(request, here))
+            except RecordUnreadable as error:
+                # Not waited for: waiting mends no record, and each try removes what is new by then.
+                self._log("not_erased", conversation=here, why=str(error), level="error")
+                damaged.add(here)
         rows = [
             await self._remove(table.where(), lambda row, own=own: own(row) == request.person)
             for table, own in OF_PERSONS

@@ -818,6 +818,12 @@ FORGET_ASKS = Sentence(
     "bleiben. Wenn du das willst, wiederhole es in den nächsten zehn Minuten als `/forget {code}`.",
 )
 FORGOTTEN = Sentence(en="Done: {what} is removed.", de="Erledigt: {what}, ist gelöscht.")
+FORGOTTEN_BUT = Sentence(
+    en="Done: {what} is removed, except where a record is damaged (chats: {count}). An operator has to "
+    "look at that; then ask again.",
+    de="Erledigt: {what}, ist gelöscht, außer wo ein Datensatz beschädigt ist (Chats: {count}). Das "
+    "muss sich ein Operator ansehen; frag danach noch einmal.",
+)
 FORGOTTEN_NOTHING = Sentence(
     en="There is nothing left to remove: of `{whom}` I keep nothing.",
     de="Es gibt nichts mehr zu löschen: von `{whom}` bewahre ich nichts auf.",
