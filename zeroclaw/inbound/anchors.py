@@ -64,7 +64,7 @@ class Anchors(Struct, eq=False):
 
     async def anchor(self) -> None:
         """Anchor every head that moved since the last time, in one commit."""
-        # Two calls at once would both continue from the same head.
+        # Two calls at once would both note the same heads.
         async with self._one_at_a_time:
             notes: list[audit.Anchor] = []
             streams = await self.store.streams(LogKind.AUDIT)

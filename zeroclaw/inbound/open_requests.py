@@ -8,10 +8,10 @@ in between only delays what it was about to do.
 
 A call's request is shown to everyone who may answer it now, once in each chat. If nobody who may can
 be reached, the chat that asked is told so, once; the request stays, because somebody may come. It is
-ended by the turn that waits for it; its approvers get one reminder before that. A reminder is committed together
-with a claim, and only while the request is unanswered. So a restart does not repeat it, and a kill
-can't leave only one of the two. A request about a stranger is shown to every operator, ends at its
-deadline, and is deleted a day after its end.
+ended by the turn that waits for it; its approvers get one reminder before that. A reminder is
+committed together with a claim, and only while the request is unanswered. So a restart does not repeat
+it, and a kill can't leave only one of the two. A request about a stranger is shown to every operator,
+ends at its deadline, and is deleted a day after its end.
 """
 
 import asyncio
