@@ -227,12 +227,13 @@ class DiscordChannel:
     async def _take(self, admit: Admit, event: Event) -> bool:
         """Hand an event to ingress; return False if it was not stored and must be offered again."""
         data, me, anew = event.data, self._me, None
+        chat, number = place_of(data, author_of(data)), number_of(data)
         match event.name:
             case "MESSAGE_CREATE":
                 taken = decode.message(data, me, self._parents, self._read)
             case "MESSAGE_UPDATE":
                 taken = decode.edited(data, me, self._parents)
-                anew = decode.anew(data, me, self._parents)
+                anew = decode.anew(data, me, self._parents, self._read)
             case _:
                 writer = self._writers.get(snowflake(data, "id"), "")
                 taken = decode.deleted(data, me, writer, self._parents)
@@ -243,13 +244,12 @@ class DiscordChannel:
             said = taken if event.name == "MESSAGE_CREATE" else anew
             if said is not None and not isinstance(admission, Ignored):
                 # Only chats with a known person are read back.
-                self._read.setdefault(place_of(data, author_of(data)), 0)
+                self._read.setdefault(chat, number)
                 await self._begin(said)
         else:
             self._context.log("event_passed_over", why=taken.why, level="debug")
-        chat, number = place_of(data, author_of(data)), snowflake(data, "id")
-        if event.name == "MESSAGE_CREATE" and chat in self._read and number:
-            self._read[chat] = max(int(number), self._read[chat])
+        if event.name == "MESSAGE_CREATE" and chat in self._read:
+            self._read[chat] = max(number, self._read[chat])
         return True
 
     async def _begin(self, envelope: Envelope) -> None:

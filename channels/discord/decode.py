@@ -190,15 +190,16 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed
     )
 
 
-def anew(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | None:
+def anew(event: Json, me: Me, parents: Mapping[str, str], heard: Container[str]) -> Envelope | None:
     """Return an edited message of a server as a new one if it mentions the bot; see `admitted`."""
     written, edited = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
     is_called = bool(snowflake(event, "guild_id")) and _is_called(event, me)
-    if not is_called or not is_timely(written, edited):
+    found = message(event, me, parents) if is_called and is_timely(written, edited) else None
+    if not isinstance(found, Envelope):
         return None
-    found = message(event, me, parents)
-    # Newer messages may have been read, so its position is none.
-    return replace(found, position=None, sent_at=edited) if isinstance(found, Envelope) else None
+    # Where reading has begun, newer messages may have been read, so its position is none.
+    is_read = snowflake(event, "channel_id") in heard
+    return replace(found, position=None if is_read else found.position, sent_at=edited)
 
 
 def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Envelope | Passed:

@@ -31,14 +31,12 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
 
 def listed(menu: Menu) -> list[dict[str, object]]:
     """Return the commands in the API's form: `/ask` first, then the bot's own."""
-    asked = (
-        [_command(ASK, menu.ask, _option(QUESTION, menu.ask, is_required=True))] if menu.ask else []
-    )
     typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
-    return [
-        *asked,
-        *(_command(one.name, one.does, typed) for one in menu.everyone[: MOST_COMMANDS - 1]),
-    ]
+    commands = [_command(one.name, one.does, typed) for one in menu.everyone[: MOST_COMMANDS - 1]]
+    if menu.ask:
+        question = _option(QUESTION, menu.ask, is_required=True)
+        commands.insert(0, _command(ASK, menu.ask, question))
+    return commands
 
 
 def _command(

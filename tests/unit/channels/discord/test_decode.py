@@ -235,7 +235,9 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     called = in_server(mentions=[BOT], content="<@99>, hello", timestamp=WRITTEN)
     edited = {**called, "edited_timestamp": "2026-01-02T12:00:00+00:00"}
     at = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    assert decode.anew(edited, ME, {}) == replace(envelope(called), position=None, sent_at=at)
+    assert decode.anew(edited, ME, {}, ()) == replace(envelope(called), sent_at=at)
+    read = {str(called["channel_id"])}
+    assert decode.anew(edited, ME, {}, read) == replace(envelope(called), position=None, sent_at=at)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +254,8 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
 def test_other_edits_are_no_new_message(fields: Json) -> None:
     """In private all is known; of what is older nobody may know whether it was answered."""
     called = in_server(mentions=[BOT], timestamp=WRITTEN, edited_timestamp=WRITTEN)
-    assert decode.anew(called, ME, {}) is not None
-    assert decode.anew({**called, **fields}, ME, {}) is None
+    assert decode.anew(called, ME, {}, ()) is not None
+    assert decode.anew({**called, **fields}, ME, {}, ()) is None
 
 
 def test_a_deletion_is_its_writers() -> None:
@@ -431,7 +433,7 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
         decode.message(whole, me, {})
         decode.edited({"edited_timestamp": "x", **whole}, me, {})
         called = {"guild_id": "3", "mentions": [BOT], "timestamp": WRITTEN}
-        decode.anew({**called, "edited_timestamp": WRITTEN, **whole}, me, {})
+        decode.anew({**called, "edited_timestamp": WRITTEN, **whole}, me, {}, ())
         decode.deleted(whole, me, "7", {})
         decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me, {})
 

@@ -16,10 +16,13 @@ from tests.contract.channel_words import CARD, FIRST
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
+    Admission,
     ChannelUnauthorized,
     ChannelUnavailable,
     Deleted,
     Edited,
+    Envelope,
+    Ignored,
     RateLimited,
     Said,
     ZeroclawError,
@@ -234,6 +237,25 @@ async def test_servers_and_threads_are_read_back_too() -> None:
     assert chats[:2] == [str(general), str(thread)]
     assert sorted(chats[2:]) == sorted(chats[:2])
     assert {one.address.direct for one in rig.desk.stored} == {False}
+
+
+async def test_a_server_that_first_called_the_bot_by_an_edit_is_read_back() -> None:
+    """It is a known chat from then on, although the message was heard as none for the bot."""
+    async with rigged() as rig:
+
+        async def admit(envelope: Envelope) -> Admission:
+            is_edit = isinstance(envelope.body, Edited)
+            return Ignored() if is_edit else await rig.desk.admit(envelope)
+
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        call = f"<@{rig.discord.bot}>"
+        async with rig.bot(admit=admit):
+            ann.edits(ann.says(general, "message 0"), f"{call} message 0")
+            await rig.desk.holds(1)
+        ann.says(general, f"{call} message 1")
+        async with rig.bot():
+            await rig.desk.holds(2)
+    assert rig.said() == words(2)
 
 
 async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
