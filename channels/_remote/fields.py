@@ -1,7 +1,7 @@
 """Reads fields of untrusted JSON; a missing field or one of the wrong type reads as empty."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -87,9 +87,18 @@ def moment(seconds: int | None) -> datetime | None:
     return datetime.fromtimestamp(seconds, tz=UTC)
 
 
-def utc(at: datetime) -> datetime | None:
-    """Convert a time to UTC, which is assumed without a zone; None if its year is not supported there."""
+def instant(written: str, read: Callable[[str], datetime]) -> datetime | None:
+    """Return a written time in UTC, which is assumed without a zone.
+
+    Args:
+        written: The time; untrusted.
+        read: Parses it; raises `ValueError` if it is none.
+
+    Returns:
+        None if it is no time, or if its year is not supported in UTC.
+    """
     try:
+        at = read(written)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except OverflowError:
+    except (ValueError, OverflowError):
         return None

@@ -3,6 +3,8 @@
 Platforms count text in UTF-16 units, of which an emoji takes two.
 """
 
+from typing import Literal
+
 from zeroclaw import ChannelRejected, ChannelUnavailable, ZeroclawError
 
 LONGEST_WAIT_S = 24 * 3600.0
@@ -50,6 +52,11 @@ def check_size(channel: str, size: int, most: int, unit: str = "bytes") -> None:
     if size > most:
         message = f"`{channel}`: {size:,} {unit} are more than {most:,}"
         raise ChannelRejected(message)
+
+
+def unknown(channel: str, what: Literal["chat", "message", "file"], id_: str) -> ChannelRejected:
+    """Return the error to raise for an id that the platform does not have; a message with it is gone."""
+    return ChannelRejected(f"`{channel}` has no {what} `{id_[:50]}`", gone=what == "message")
 
 
 def in_its_place(name: str, platform: str, status: int) -> ZeroclawError:

@@ -12,7 +12,7 @@ from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.intake import admitted
 from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
-from channels._remote.limits import MARK_SLACK_S, check_size
+from channels._remote.limits import MARK_SLACK_S, check_size, unknown
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
@@ -418,8 +418,7 @@ class DiscordChannel:
         channel, _, rest = attachment.reference.partition("/")
         message, _, file = rest.partition("/")
         if not all(map(is_snowflake, (channel, message, file))):
-            error = f"`{self.name}` has no file `{attachment.reference}`"
-            raise ChannelRejected(error)
+            raise unknown(self.name, "file", attachment.reference)
         found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
         for one in decode.files_of(found):
             if snowflake(one, "id") == file:
@@ -501,8 +500,7 @@ class DiscordChannel:
         if not is_snowflake(place.chat.removeprefix(DIRECT)) or not is_snowflake(
             place.thread or "0"
         ):
-            message = f"`{self.name}` has no chat `{place.chat}`"
-            raise ChannelRejected(message)
+            raise unknown(self.name, "chat", place.chat)
         return place
 
     async def _channel_of(self, place: Address) -> str:
@@ -547,8 +545,7 @@ class DiscordChannel:
 
     async def _path_of(self, ref: MessageRef) -> str:
         if not is_snowflake(ref.message):
-            message = f"`{self.name}` has no message `{ref.message}`"
-            raise ChannelRejected(message, gone=True)
+            raise unknown(self.name, "message", ref.message)
         return f"/channels/{await self._channel_of(self._ours(ref.address))}/messages/{ref.message}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from channels._remote.fields import Json, array, inner, objects, text, utc, whole
+from channels._remote.fields import Json, array, inner, instant, objects, text, whole
 from channels._remote.said import Passed, attached, is_timely, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
@@ -417,7 +417,4 @@ def name_of(user: Json) -> str:
 
 
 def _instant(event: Json, key: str) -> datetime | None:
-    try:
-        return utc(datetime.fromisoformat(text(event, key)))
-    except ValueError:
-        return None
+    return instant(text(event, key), datetime.fromisoformat)

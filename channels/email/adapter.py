@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from channels._remote.cards import carried
 from channels._remote.intake import ShortAnswers
-from channels._remote.limits import check_size
+from channels._remote.limits import check_size, unknown
 from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
 from channels.email.decode import Fetched, Me, Parent, Taken
@@ -31,7 +31,6 @@ from zeroclaw import (
     Attachment,
     Card,
     ChannelContext,
-    ChannelRejected,
     ChannelStopped,
     ChannelUnavailable,
     ConfigError,
@@ -314,8 +313,7 @@ class EmailChannel:
         """Return the bytes of a file from the mail that it came with."""
         content = await self._account.file(attachment.reference)
         if content is None:
-            message = f"`{self.name}`: the file is not there"
-            raise ChannelRejected(message, gone=True)
+            raise unknown(self.name, "file", attachment.reference)
         check_size(self.name, len(content), max_bytes)
         return content
 
@@ -338,8 +336,7 @@ class EmailChannel:
     ) -> MessageRef:
         """Send a mail, in the thread of its parent; one that was sent before is not sent again."""
         if identity.normalised(to.chat) != to.chat:
-            message = f"`{self.name}` has no chat `{to.chat}`"
-            raise ChannelRejected(message)
+            raise unknown(self.name, "chat", to.chat)
         id_, at, account = self._id(to, key), self._context.clock.now(), self._settings
 
         def mail() -> bytes:

@@ -19,14 +19,13 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response, quoted
 
-from channels._remote.fields import utc
+from channels._remote.fields import instant
 from channels.email import decode
 from channels.email.decode import Fetched
 from channels.email.identity import author, is_vouched_for
@@ -231,7 +230,7 @@ class Mailbox:
             uid=uid,
             raw=raw,
             is_whole=len(raw) < most,
-            at=_instant(date[1].decode("ascii", "replace")) if date else None,
+            at=instant(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None,
         )
 
     async def flag(self, uid: int) -> None:
@@ -346,12 +345,6 @@ async def connected(logins: Logins) -> Mailbox:
         message = f"`{channel}`: {why}"
         raise ChannelUnavailable(message) from error
     return Mailbox(protocol, channel)
-
-
-def _instant(text: str) -> datetime | None:
-    with suppress(ValueError):
-        return utc(parsedate_to_datetime(text))
-    return None
 
 
 def _file_of(raw: bytes, number: int) -> bytes | None:

@@ -9,7 +9,7 @@ from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
 from channels._remote.intake import ShortAnswers, admitted
 from channels._remote.lanes import Lanes, patiently
-from channels._remote.limits import MARK_SLACK_S, check_size, cut
+from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
 from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import Calls, Streaming
@@ -527,8 +527,7 @@ class SlackChannel:
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Download an attachment; asks Slack for its current URL each time."""
         if not is_id(attachment.reference):
-            error = f"`{self.name}` has no file `{attachment.reference[:50]}`"
-            raise ChannelRejected(error)
+            raise unknown(self.name, "file", attachment.reference)
         found = await self._calls.file(attachment.reference)
         url = text(found, "url_private_download") or text(found, "url_private")
         return await self._calls.download(url, max_bytes=max_bytes)
@@ -572,8 +571,7 @@ class SlackChannel:
 
     async def _of_message(self, method: str, ref: MessageRef, body: Mapping[str, object]) -> None:
         if not is_ts(ref.message):
-            message = f"`{self.name}` has no message `{ref.message[:50]}`"
-            raise ChannelRejected(message, gone=True)
+            raise unknown(self.name, "message", ref.message)
         channel = await self._channel_of(self._ours(ref.address))
         said = {**body, "channel": channel, "ts": ref.message}
         try:
@@ -587,8 +585,7 @@ class SlackChannel:
     def _ours(self, place: Address) -> Address:
         thread = place.thread
         if not is_id(place.chat.removeprefix(DIRECT)) or not (thread is None or is_ts(thread)):
-            message = f"`{self.name}` has no chat `{place.chat[:50]}`"
-            raise ChannelRejected(message)
+            raise unknown(self.name, "chat", place.chat)
         return place
 
     async def _channel_of(self, place: Address) -> str:

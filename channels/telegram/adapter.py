@@ -9,7 +9,7 @@ from zlib import crc32
 from channels._remote.cards import unmarked
 from channels._remote.fields import text
 from channels._remote.intake import ShortAnswers
-from channels._remote.limits import check_size
+from channels._remote.limits import check_size, unknown
 from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
@@ -28,7 +28,6 @@ from zeroclaw import (
     Attachment,
     Card,
     ChannelContext,
-    ChannelRejected,
     LookupResult,
     MessageRef,
     NotSupported,
@@ -220,13 +219,11 @@ class TelegramChannel:
     def _ours(self, place: Address) -> Address:
         chat, thread = place.chat.removeprefix("-"), place.thread
         if not chat.isdecimal() or not (thread is None or thread.isdecimal()):
-            message = f"`{self.name}` has no chat `{place.chat}`"
-            raise ChannelRejected(message)
+            raise unknown(self.name, "chat", place.chat)
         return place
 
     def _known(self, ref: MessageRef) -> MessageRef:
         self._ours(ref.address)
         if not ref.message.isdecimal():
-            message = f"`{self.name}` has no message `{ref.message}`"
-            raise ChannelRejected(message, gone=True)
+            raise unknown(self.name, "message", ref.message)
         return ref

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from channels._remote import lanes
-from channels._remote.fields import moment, utc
+from channels._remote.fields import instant, moment
 from channels._remote.http import Http
 from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
 from channels._remote.kept import STEADY_S, WAITS_S, Ended, keep_connected
@@ -372,10 +372,11 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
         ("2026-01-01T12:00:00", datetime(2026, 1, 1, 12, tzinfo=UTC)),
         ("0001-01-01T00:00:00+01:00", None),
         ("9999-12-31T23:59:59-01:00", None),
+        ("yesterday", None),
     ],
 )
 def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> None:
-    found = utc(datetime.fromisoformat(told))
+    found = instant(told, datetime.fromisoformat)
     assert (found, found and found.tzinfo) == (at, at and UTC)
 
 
