@@ -2,10 +2,10 @@
 
 A sender can write anything into From. It counts only if the server that received the mail has
 checked it and says so in Authentication-Results headers (RFC 8601) under its own configured name.
-A server removes headers that others wrote under its name (section 5). Of the remaining ones only the
-topmost group counts, and in it only the topmost verdict of each method, because a server adds its
-headers on top. Some write one for each method, and not the verdict first (Fastmail, iCloud, Posteo:
-github.com/deltachat/deltachat-core-rust, test-data/message/dkimchecks-2022-09-28, read 2026-11).
+A server should remove headers that others wrote under its name (section 5), but not every one does. It
+adds its own on top, so the topmost one that gives a verdict counts, and no other. Some servers write
+headers about other methods above it (Fastmail, iCloud: github.com/deltachat/deltachat-core-rust,
+test-data/message/dkimchecks-2022-09-28, read 2026-11).
 
 Aligned means: the domain of From is the proven domain, or a subdomain of it. A subdomain of From's
 domain proves nothing here: without the list of public suffixes it might belong to somebody else, as
@@ -27,6 +27,7 @@ _OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SIGNS = re.compile(r"[\s=;]")
+_VERDICTS = frozenset({"dmarc", "dkim", "spf"})
 _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
 Piece = tuple[str, bool]
@@ -90,7 +91,7 @@ def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id
         authserv_id: Our own server's name in them, or `*.` and the domain of such servers; if empty,
             nobody is vouched for.
     """
-    own, is_begun, results = authserv_id.lower(), False, list[_Result]()
+    own, is_begun = authserv_id.lower(), False
     for header, value in headers if own else ():
         if header == "received" and is_begun:
             break  # what stands below was there before
@@ -99,11 +100,12 @@ def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id
         first, *methods = _statements(_pieces(value))
         name = "".join(first.lower().split()[:1])
         if name.endswith(own[1:]) if own.startswith("*.") else name == own:
-            is_begun, known = True, {method for method, *_ in results}
-            results += [one for one in _results(methods) if one[0] not in known]
+            is_begun, results = True, list(_results(methods))
+            if not results or any(method in _VERDICTS for method, *_ in results):
+                return _is_proven(address.rpartition("@")[2], results)
         elif is_begun or not name or "=" in first:
             break  # Exchange Online writes no name, so an unreadable one may also be our own server's
-    return _is_proven(address.rpartition("@")[2], results)
+    return False
 
 
 def _is_proven(domain: str, results: Sequence[_Result]) -> bool:

@@ -185,14 +185,24 @@ def test_a_server_may_write_several_headers_and_have_several_names(
     assert not vouches(ANN, (*failed, *values), own)
 
 
-def test_a_verdict_below_our_own_servers_adds_nothing_that_it_did_not_say() -> None:
-    """Of each method the topmost verdict counts, and none below another server or another hop."""
-    none, good = f"{MX}; dmarc=none; dkim=none", f"{MX}; dmarc=pass header.from=a.example"
-    assert not vouches(ANN, (none, good), MX)
-    assert not vouches(ANN, (none, f"{MX}; dkim=pass header.d=a.example"), MX)
-    assert vouches(ANN, (f"{MX}; none", good), MX)
-    assert not vouches(ANN, (f"{MX}; none", "b.example; none", good), MX)
-    assert not vouches(ANN, (f"{MX}; none", "", good), MX)
+GOOD = f"{MX}; dmarc=pass header.from=a.example"
+
+
+@pytest.mark.parametrize(
+    "said", ["spf=none", "dkim=pass header.d=b.example", "none", "dmarc=none", ""]
+)
+def test_a_verdict_below_our_own_servers_is_its_writers(said: str) -> None:
+    """Not every server removes what a sender wrote under its name (P4)."""
+    assert not vouches(ANN, (f"{MX}; {said}", GOOD), MX)
+    assert not vouches(ANN, (f"{MX}; {said}", f"{MX}; dkim=pass header.d=a.example"), MX)
+
+
+def test_a_verdict_may_stand_below_what_our_own_server_says_of_other_things() -> None:
+    """But neither below another server's header nor below another hop."""
+    other, good = f"{MX}; bimi=none", GOOD
+    assert vouches(ANN, (other, good), MX)
+    assert not vouches(ANN, (other, "b.example; none", good), MX)
+    assert not vouches(ANN, (other, "", good), MX)
     hops = [("received", "from a"), ("authentication-results", f"{MX}; x=none")]
     assert is_vouched_for(ANN, [*hops, ("authentication-results", good)], MX)
     assert not is_vouched_for(ANN, [*hops, hops[0], ("authentication-results", good)], MX)
