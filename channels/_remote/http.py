@@ -82,15 +82,6 @@ class Http:
         if session is not None:
             await session.close()
 
-    @contextmanager
-    def until_closed(self) -> Generator[None]:
-        """End a block without an error if `aclose` cut the connection that it receives by."""
-        try:
-            yield
-        except* ChannelUnavailable:
-            if not self.closed.is_set():
-                raise
-
     def _opened(self) -> aiohttp.ClientSession:
         if self.closed.is_set():
             message = f"`{self.name}` is closed"

@@ -1,9 +1,18 @@
 """Hands a platform's events to ingress and sends the short answers to them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 
-from zeroclaw import Admission, Admit, ChannelLog, Envelope, Ignored, ZeroclawError
+from zeroclaw import (
+    Admission,
+    Admit,
+    ChannelLog,
+    ChannelUnavailable,
+    Envelope,
+    Ignored,
+    ZeroclawError,
+)
 
 MOST_ANSWERS = 64
 """Short answers sent concurrently; further ones are dropped, but never the effects they report."""
@@ -29,6 +38,16 @@ async def admitted(
         log("event_not_admitted", why=str(error), level="warning")
         return None
     return admission
+
+
+@contextmanager
+def until(closed: asyncio.Event) -> Generator[None]:
+    """End a block without an error if the connection that it receives by was cut to close the channel."""
+    try:
+        yield
+    except* ChannelUnavailable:
+        if not closed.is_set():
+            raise
 
 
 class ShortAnswers:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
-from channels._remote.intake import admitted
+from channels._remote.intake import admitted, until
 from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import MARK_SLACK_S, check_size, unknown
@@ -120,7 +120,7 @@ class DiscordChannel:
         take, take_interaction = partial(self._take, admit), partial(self._interacted, admit)
         lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
         responder = Responder(self._rest, take_interaction, clock, log)
-        with self._rest.http.until_closed():
+        with until(self._rest.http.closed):
             async with asyncio.TaskGroup() as group:
 
                 def on_event(name: str, data: Json) -> None:

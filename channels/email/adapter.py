@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import NoReturn
 
 from channels._remote.cards import carried
-from channels._remote.intake import ShortAnswers
+from channels._remote.intake import ShortAnswers, until
 from channels._remote.limits import check_size, unknown
 from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
@@ -93,7 +93,7 @@ class EmailChannel:
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
-        try:
+        with until(self._sender.closed):
             async with self._account.mailbox() as mailbox, asyncio.TaskGroup() as self._group:
                 read = await self._begun(mailbox)
                 ready()
@@ -102,9 +102,6 @@ class EmailChannel:
                     with suppress(OSError):  # a full disk; what is read again is known by its keys
                         await self._note(read)
                     await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
-        except* ChannelUnavailable:
-            if not self._sender.is_closed:  # `aclose` cuts the connection
-                raise
 
     async def _begun(self, mailbox: Mailbox) -> Read:
         """Return how far the mailbox has been read; mail from before the first start counts as read."""
@@ -269,8 +266,8 @@ class EmailChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Send an answer."""
-        length = self.measure(outgoing.rendered)
-        check_size(self.name, length, CAPABILITIES.max_length, "characters")
+        size = self.measure(outgoing.rendered)
+        check_size(self.name, size, CAPABILITIES.max_length, "characters")
         words = partial(render.answer, outgoing, is_folded=self._settings.receipts == "folded")
         return await self._post(to, outgoing.key, words, await self._parent(to))
 
@@ -326,9 +323,8 @@ class EmailChannel:
 
     async def _parent(self, to: Address) -> Parent:
         """Return the mail to answer: remembered, else found in the mailbox, else the thread's first."""
-        known = self._parents.get(to.key())
         with suppress(ChannelUnavailable):  # an answer is worth more than its subject
-            return known or await self._account.newest(to)
+            return self._parents.get(to.key()) or await self._account.newest(to)
         return decode.root_of(to.thread)
 
     async def _post(

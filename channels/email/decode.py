@@ -34,13 +34,13 @@ from zeroclaw import (
     Position,
     Pressed,
     Said,
-    Sender,
     Value,
     command_of,
     is_hidden_in_mail,
     parse_mail,
     plain_header,
     readable_page,
+    replace,
 )
 
 MOST_CHARS = 100_000
@@ -154,31 +154,31 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     if author is None:
         return Passed(why="no one sender")
     own = identity.normalised(settings.address, settings.plus_tags)
-    if why := robots.why_none(mail, sender=author.address, own=own):
+    if why := robots.why_none(mail, sender=author.id, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
         return Passed(why="it is our own")
-    verified = identity.is_vouched_for(author.address, mail.items, settings.authserv_id)
-    address = _chat(me, author.address, _thread(parent, me))
+    verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
+    address = _chat(me, author.id, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
     keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
-        keys.append(f"id:{_hash(author.address, parent.id)}")
+        keys.append(f"id:{_hash(author.id, parent.id)}")
     found = _files(mail, place, parent.id) if fetched.is_whole else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
     if press := _PRESS.search(parent.subject):
-        body = _pressed(press, own_text, me, author.address)
+        body = _pressed(press, own_text, me, author.id)
     else:
         body = _body(parent.subject, text, own_text, is_first=not parent.references)
     if body is None:
         return Passed(why="a code that proves nothing")
     envelope = Envelope(
         address=address,
-        sender=Sender(id=author.address, verified=verified, display=plain_header(author.display)),
+        sender=replace(author, verified=verified, display=plain_header(author.display)),
         dedup=tuple(keys),
         body=body,
         message=message,
@@ -354,8 +354,7 @@ def _words(mail: Mail) -> tuple[str, str]:
 
 def _html(source: str) -> tuple[str, str]:
     """Return the text of HTML, and the same without what is marked as quoted."""
-    quoted = _QUOTED_FROM.search(source)
-    own = source[: quoted.start()] if quoted else source
+    own = _QUOTED_FROM.split(source, maxsplit=1)[0]
     whole = readable_page(source, leaves_out=is_hidden_in_mail)
     return whole.text, readable_page(own, leaves_out=_is_quoted).text
 

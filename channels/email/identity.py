@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import idna
 
 from channels.email import ADDRESS, PlusTags
-from zeroclaw import Value
+from zeroclaw import Sender
 
 MOST_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
@@ -36,15 +36,8 @@ _Result = tuple[str, str, Mapping[str, str]]
 """A method, its verdict, and its other properties."""
 
 
-class Author(Value):
-    """The one mailbox of a From header; `display` is the name that its owner chose."""
-
-    address: str
-    display: str
-
-
-def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Author | None:
-    """Return the author that a mail claims; None if From is not one plain address.
+def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | None:
+    """Return the author that a mail claims, unverified; None if From is not one plain address.
 
     Args:
         values: Every From header of the mail.
@@ -63,7 +56,7 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Author | No
         return None
     found = normalised(spec if bracket else before, plus_tags)
     name = " ".join((*names, before.strip())).strip() if bracket else ""
-    return Author(address=found, display=name) if found else None
+    return Sender(id=found, verified=False, display=name) if found else None
 
 
 def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
@@ -86,7 +79,7 @@ def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id
     """Tell whether our own server has verified that a mail comes from its address.
 
     Args:
-        address: As `author` returns it.
+        address: The id that `author` returns.
         headers: The names in lower case and the values of all headers, topmost first.
         authserv_id: Our own server's name in them, or `*.` and the domain of such servers; if empty,
             nobody is vouched for.

@@ -302,7 +302,7 @@ class Account:
                 fetched = await mailbox.fetch(uid, most=MOST_HEADER_BYTES)
                 mail = parse_mail(fetched.raw if fetched else b"")
                 wrote = author(mail.headers.get("from", ()), self._settings.plus_tags)
-                is_theirs = wrote is not None and wrote.address == to.chat
+                is_theirs = wrote is not None and wrote.id == to.chat
                 # Otherwise a forged mail could set the subject and the thread of our answer.
                 if is_theirs and is_vouched_for(to.chat, mail.items, self._settings.authserv_id):
                     return decode.parent_of(mail)

@@ -29,7 +29,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from channels._remote import cards
-from channels._remote.cards import receipt_line
 from channels.email import EmailSettings
 from channels.email.decode import MOST_REASON_CHARS, Me, Parent, press_code
 from zeroclaw import (
@@ -44,8 +43,6 @@ from zeroclaw import (
     without_mark_signs,
 )
 
-MOST_CHARS = 50_000
-"""Limit of one mail; Gmail shows 102 KiB of HTML and hides the rest (read 2026-11)."""
 MOST_REFERENCES = 20
 _ENCODING = "quoted-printable"  # a server need not take more than ASCII
 # The newer policies of `email` parse each header and line that they write, which takes four times as
@@ -111,10 +108,10 @@ def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Words:
     """
     rendered, receipts = outgoing.rendered, outgoing.receipts
     said = _unmarked(rendered.plain if outgoing.plain else rendered.body)
-    text = "\n\n-- \n".join(filter(None, (said, "\n".join(map(receipt_line, receipts)))))
+    text = "\n\n-- \n".join(filter(None, (said, "\n".join(map(cards.receipt_line, receipts)))))
     if outgoing.plain:
         return Words(text=text)
-    lines = [html.escape(receipt_line(one), quote=False) for one in receipts]
+    lines = [html.escape(cards.receipt_line(one), quote=False) for one in receipts]
     box, first = "div", ""
     if lines and is_folded:
         tools = Counter(one.tool for one in receipts)

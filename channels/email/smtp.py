@@ -63,7 +63,7 @@ class Sender:
     """Sends for one account.
 
     Attributes:
-        is_closed: `aclose` was called.
+        closed: Set by `aclose`; no connection is kept after that.
     """
 
     def __init__(self, logins: Logins) -> None:
@@ -71,7 +71,7 @@ class Sender:
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self._sending = asyncio.Semaphore(MOST_AT_ONCE)
         self._waiting: list[_Client] = []
-        self.is_closed = False
+        self.closed = asyncio.Event()
 
     async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person.
@@ -91,7 +91,7 @@ class Sender:
                     raise
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
-            if not self.is_closed:
+            if not self.closed.is_set():
                 client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
                 self._waiting.append(client)
 
@@ -102,7 +102,7 @@ class Sender:
 
     async def aclose(self) -> None:
         """Close idle connections, and keep none from now on; may be called twice."""
-        self.is_closed = True
+        self.closed.set()
         while self._waiting:
             client = self._waiting.pop()
             client.end.cancel()

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, objects, text, whole
-from channels._remote.intake import ShortAnswers, admitted
+from channels._remote.intake import ShortAnswers, admitted, until
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
 from channels._remote.settings import check_lookup
@@ -131,7 +131,7 @@ class SlackChannel:
         self._me = replace(self._me, account=me.account, user=me.user, bot=me.bot)
         is_told = False
         log, clock = self._context.log, self._context.clock
-        with self._calls.http.until_closed():
+        with until(self._calls.http.closed):
             async with asyncio.TaskGroup() as group:
 
                 async def take(event: Event) -> bool:

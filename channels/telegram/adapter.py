@@ -8,7 +8,7 @@ from zlib import crc32
 
 from channels._remote.cards import unmarked
 from channels._remote.fields import text
-from channels._remote.intake import ShortAnswers
+from channels._remote.intake import ShortAnswers, until
 from channels._remote.limits import check_size, unknown
 from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
@@ -74,7 +74,7 @@ class TelegramChannel:
         """Receive by polling or webhook until cancelled or closed; see `Channel.receive`."""
         await self._meet()
         account, context = self._account, self._context
-        with account.http.until_closed():
+        with until(account.http.closed):
             async with asyncio.TaskGroup() as group:
                 # In the background: everything else works without the menu.
                 group.create_task(menus.offer(account, context.menu, context.log))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.identity import Author, author, is_vouched_for, normalised
+from channels.email.identity import author, is_vouched_for, normalised
+from zeroclaw import Sender
 
 MX = "mx.zero.test"
 ANN = "ann@a.example"
@@ -46,7 +47,7 @@ def test_an_author_is_one_plain_address_whatever_stands_around_it(
     value: str, address: str | None
 ) -> None:
     found = author((value,))
-    assert (found and found.address) == address
+    assert (found and found.id) == address
 
 
 def test_two_from_headers_are_nobodys() -> None:
@@ -56,8 +57,8 @@ def test_two_from_headers_are_nobodys() -> None:
 
 
 def test_a_display_name_is_only_shown() -> None:
-    assert author(('"The Operator" Inc <ann@a.example>',)) == Author(
-        address=ANN, display="The Operator Inc"
+    assert author(('"The Operator" Inc <ann@a.example>',)) == Sender(
+        id=ANN, verified=False, display="The Operator Inc"
     )
 
 
@@ -237,7 +238,7 @@ SIGNS = st.text('ab@.<>(),:;"\\= \té', max_size=60)
 @given(SIGNS, SIGNS)
 def test_whatever_stands_there_is_read(value: str, other: str) -> None:
     found = author((value,))
-    assert found is None or normalised(found.address) == found.address
+    assert found is None or normalised(found.id) == found.id
     assert not vouches(ANN, (f"{value}{MX}{other}",), "other.name")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email import render
+from channels.email import CAPABILITIES, render
 from channels.email.decode import Parent
 from channels.email.render import Words
 from tests.fakes.loop_steps import calls_made
@@ -143,7 +143,7 @@ def test_what_would_take_long_to_read_stands_as_it_is() -> None:
         "[a](",
         "#",
     ):
-        text = piece * (render.MOST_CHARS // len(piece))
+        text = piece * (CAPABILITIES.max_length // len(piece))
         assert rich(text)
 
 
