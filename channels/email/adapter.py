@@ -223,8 +223,7 @@ class EmailChannel:
         that replies to the result would send the same code again, which counts.
         """
         body = event.envelope.body
-        is_press = isinstance(body, Pressed)
-        return not is_press or carried(body.approval, body.choice) in self._pressed
+        return not isinstance(body, Pressed) or carried(body.approval, body.choice) in self._pressed
 
     async def _tell_of_cap(self, sender: str) -> None:
         """Tell operators that a sender is capped, once until the sender is answered again."""

@@ -216,8 +216,7 @@ def _thread(parent: Parent, me: Me) -> str | None:
     """Return the thread of a mail, None if it belongs to the chat itself."""
     root = next(iter(parent.references), parent.id)
     for one in (root, *parent.references[-1:]):
-        ours = own_thread(one, me.domain)
-        if ours is not None:
+        if (ours := own_thread(one, me.domain)) is not None:
             return ours or None
     if me.settings.threads == "subject" and (title := _REPLY.sub("", parent.subject, count=1)):
         return f"#{_hash('subject', title.casefold())}"
@@ -287,7 +286,7 @@ def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
         own = ""  # it is unknown where the forwarded mail begins
     if command := command_of(own):
         return command
-    if is_first and (title := _REPLY.sub("", subject, count=1) if subject else ""):
+    if is_first and (title := _REPLY.sub("", subject, count=1)):
         if not text and is_theirs and (command := command_of(title)):
             return command
         text = f"{title}\n\n{text}".strip()

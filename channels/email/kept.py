@@ -24,15 +24,14 @@ class Kept:
     def __init__(self, directory: Path | None, name: str) -> None:
         """Remember the file."""
         self._file = None if directory is None else directory / name
-        self._text: str | None = None
+        self._text = ""
 
     async def read(self) -> str:
-        """Return the text, empty if there is none that can be read."""
-        if self._file is not None:
-            with suppress(OSError, UnicodeDecodeError):
+        """Return the text as it is on the disk, else as it was last; empty if there never was one."""
+        with suppress(OSError, UnicodeDecodeError):
+            if self._file is not None:
                 self._text = await asyncio.to_thread(self._file.read_text, "utf-8")
-                return self._text
-        return ""
+        return self._text
 
     async def keep(self, text: str) -> None:
         """Replace the text.
