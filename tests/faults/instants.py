@@ -60,7 +60,7 @@ class Progress:
         running: Calls that run, by conversation.
         finals: Answers on their way.
         sends: Sends and cards that were begun and are not recorded, by chat.
-        chats: Where the conversations have had a turn.
+        chats: Where the conversations are, by their messages.
     """
 
     streams: int = 0
@@ -83,6 +83,10 @@ class Progress:
 
     def take(self, instant: Instant, rows: tuple[Put, ...]) -> None:
         """Follow what a commit made durable, or what a call began."""
+        # Before the commit too: the daemon may be killed before it tells that this one is durable.
+        for row in rows:
+            if row.kind == "inbox" and row.place:
+                self.chats[instant.where] = row.place
         match instant.what, instant.when:
             case "call", "before" if instant.name in SENDS:
                 self.sends[instant.where] += 1
@@ -100,8 +104,6 @@ class Progress:
                 self.asked = self.asked | {row.key} if waits else self.asked - {row.key}
             if row.kind == "outbox" and row.state in ("delivered", "refused"):
                 self.finals.discard(row.key)
-            if row.kind == "inbox" and row.state == "taken":
-                self.chats[instant.where] = row.place
             if row.kind in ("outbox", "turn") and instant.name in RECORDS:
                 place = row.place if row.kind == "outbox" else self.chats[instant.where]
                 chat = place.split("/")[2]
