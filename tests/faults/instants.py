@@ -18,7 +18,6 @@ from zeroclaw.value import Value
 
 Phase = Literal["streaming", "confirming", "executing", "delivering"]
 SENDS = ("send", "ask")
-RECORDS = ("ref_known", "delivered", "asked", "refused")
 PHASES: tuple[Phase, ...] = ("streaming", "confirming", "executing", "delivering")
 
 
@@ -59,7 +58,8 @@ class Progress:
         asked: Questions that wait.
         running: Calls that run, by conversation.
         finals: Answers on their way.
-        sends: Sends and cards that were begun and are not recorded, by chat.
+        begun: Sends and cards that the platform has not answered, by chat.
+        answered: Those that it has, and that are not recorded, by chat.
         chats: Where the conversations are, by their messages.
     """
 
@@ -67,7 +67,8 @@ class Progress:
     asked: set[str] = field(default_factory=set[str])
     running: Counter[str] = field(default_factory=Counter[str])
     finals: set[str] = field(default_factory=set[str])
-    sends: Counter[str] = field(default_factory=Counter[str])
+    begun: Counter[str] = field(default_factory=Counter[str])
+    answered: Counter[str] = field(default_factory=Counter[str])
     chats: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -81,6 +82,11 @@ class Progress:
         }
         return frozenset(phase for phase, holds in found.items() if holds)
 
+    @property
+    def unrecorded(self) -> int:
+        """How many sends and cards nothing tells of yet."""
+        return self.begun.total() + self.answered.total()
+
     def take(self, instant: Instant, rows: tuple[Put, ...]) -> None:
         """Follow what a commit made durable, or what a call began."""
         # Before the commit too: the daemon may be killed before it tells that this one is durable.
@@ -89,9 +95,12 @@ class Progress:
                 self.chats[instant.where] = row.place
         match instant.what, instant.when:
             case "call", "before" if instant.name in SENDS:
-                self.sends[instant.where] += 1
+                self.begun[instant.where] += 1
+            case "call", "after" if instant.name in SENDS:
+                self.begun[instant.where] -= 1
+                self.answered[instant.where] += 1
             case "call", "failed" if instant.name in SENDS:
-                self.sends[instant.where] -= 1
+                self.begun[instant.where] -= 1
             case "commit", "after":
                 self._committed(instant, rows)
             case _:
@@ -102,12 +111,14 @@ class Progress:
             if row.kind == "approval":
                 waits = row.state == "pending"
                 self.asked = self.asked | {row.key} if waits else self.asked - {row.key}
-            if row.kind == "outbox" and row.state in ("delivered", "refused"):
+            ended = row.kind == "outbox" and row.state in ("delivered", "refused")
+            if ended:
                 self.finals.discard(row.key)
-            if row.kind in ("outbox", "turn") and instant.name in RECORDS:
+            # A card's first commit puts its send, which waits; another records it.
+            if ended or (row.kind in ("outbox", "turn") and instant.name == "ref_known"):
                 place = row.place if row.kind == "outbox" else self.chats[instant.where]
                 chat = place.split("/")[2]
-                self.sends[chat] = max(0, self.sends[chat] - 1)
+                self.answered[chat] = max(0, self.answered[chat] - 1)
         match instant.name:
             case "call_started":
                 self.running[instant.where] += 1
@@ -187,7 +198,7 @@ class Instants:
         self.progress.take(instant, rows)
         if self.ends_at is not None and self.ends_at(instant):
             self.last, self.phases = instant, self.progress.phases
-            self.unrecorded += self.progress.sends.total()
+            self.unrecorded += self.progress.unrecorded
             assert self.kill is not None
             await self.kill()
             self._changed()
