@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.message import EmailMessage
 from pathlib import Path
 from typing import TypeVar
@@ -76,29 +76,21 @@ def _card(mail: EmailMessage, below: Sequence[EmailMessage]) -> Card:
 class _Chat:
     name: str
     address: str
-    mails: list[EmailMessage] = field(default_factory=list[EmailMessage])
+    mails: Sequence[EmailMessage] = ()
+    shown: Sequence[Shown] = ()
+    cards: Sequence[Card] = ()
 
-    @property
-    def _asked(self) -> Mapping[str, EmailMessage]:
-        return {str(one["message-id"]): one for one in self.mails if links(one)}
-
-    @property
-    def shown(self) -> Sequence[Shown]:
-        asked = self._asked
-        said = [
-            one
-            for one in self.mails
-            if not links(one) and str(one["in-reply-to"] or "") not in asked
-        ]
-        return [Shown(text=body(one).partition("\n\n-- \n")[0]) for one in said]
-
-    @property
-    def cards(self) -> Sequence[Card]:
-        found = [one for one in self.mails if links(one)]
-        return [
-            _card(one, [it for it in self.mails if it["in-reply-to"] == one["message-id"]])
-            for one in found
-        ]
+    def read(self, mails: Sequence[EmailMessage]) -> None:
+        """Read all that has come, once: what stands here is looked at in every instant."""
+        asked = [one for one in mails if links(one)]
+        ids = {str(one["message-id"]) for one in asked}
+        below: dict[str, list[EmailMessage]] = {each: [] for each in ids}
+        for one in mails:
+            below.get(str(one["in-reply-to"]), []).append(one)
+        said = [one for one in mails if not ids & {str(one["message-id"]), str(one["in-reply-to"])}]
+        self.mails = mails
+        self.shown = [Shown(text=body(one).partition("\n\n-- \n")[0]) for one in said]
+        self.cards = [_card(one, below[str(one["message-id"])]) for one in asked]
 
     @property
     def ever(self) -> str:
@@ -197,7 +189,7 @@ class OnEmail(WithDirectChats[_Chat]):
         mail = self._here.mail
         for chat in self._chats.values():
             if await mail.count(chat.address) > len(chat.mails):
-                chat.mails = await mail.mails(chat.address)
+                chat.read(await mail.mails(chat.address))
         return holds()
 
     async def _next(self) -> None:
