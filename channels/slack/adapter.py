@@ -567,7 +567,8 @@ class SlackChannel:
         return MessageRef(address=to, message=ts)
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
-        await self._of_message("chat.update", ref, {**body, **_AS_IT_IS})
+        shown = {**body, "text": render.short(str(body.get("text", "")))}
+        await self._of_message("chat.update", ref, {**shown, **_AS_IT_IS})
 
     async def _of_message(self, method: str, ref: MessageRef, body: Mapping[str, object]) -> None:
         if not is_ts(ref.message):

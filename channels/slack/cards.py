@@ -12,8 +12,9 @@ from channels._remote.cards import listed as calls
 from channels.slack import decode, render
 from zeroclaw import ApprovalId, Card, CardCall, CardWords, Choice, Ending, MessageRef, Outcome
 
-MOST_CHARS = 11_000
-"""Limit on the text of all blocks of a card; a little below Slack's own limits."""
+MOST_CHARS = 9_000
+"""Limit on the text of a card without its endings. Slack refused 45 blocks with 11,341 characters and
+accepted 50 with 9,597 (github.com/slackapi/bolt-js/issues/2867, read 2026-11)."""
 MOST_CALLS = 12
 """A message may have 50 blocks, and a call takes up to four."""
 MOST_ROWS = 40
@@ -31,9 +32,9 @@ def is_file(card: Card) -> bool:
 def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
     """Return a card's blocks with the endings so far; `link` leads to its file."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
-    words = CardWords(card.language)
     if is_file(card):
-        lines = [*_lines(card), *(_ended(words, endings, call) for call in card.calls)]
+        ends = [(call.number, _ended(card, endings, call)) for call in card.calls]
+        lines = [*_lines(card), *(f"{number}. {end}" for number, end in ends if end)]
         open_calls = [call for call in card.calls if call.approval not in endings]
         rows = [_buttons(card, call) for call in open_calls[:MOST_ROWS]]
         said = "\n".join(filter(None, lines))
@@ -43,10 +44,9 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
         called, arguments, *below = parts(call)
         shown.append(render.text_block(called))
         shown.append(render.text_block(arguments, code=True))
-        if (ending := endings.get(call.approval)) is not None:
-            below.append(ended(words, ending, MOST_REASON))
-        shown.append(render.text_block("\n".join(below)))
-        if ending is None:
+        end = _ended(card, endings, call)
+        shown.append(render.text_block("\n".join(filter(None, (*below, end)))))
+        if not end:
             shown.append(_buttons(card, call))
     return shown
 
@@ -103,9 +103,10 @@ def _lines(card: Card) -> list[str]:
     return lines
 
 
-def _ended(words: CardWords, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
-    ending = endings.get(call.approval)
-    return "" if ending is None else f"{call.number}. {ended(words, ending, MOST_REASON)}"
+def _ended(card: Card, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
+    """Return how a call ended, empty if it has not; the calls of a card share the room for reasons."""
+    ending, share = endings.get(call.approval), MOST_REASON // len(card.calls)
+    return "" if ending is None else ended(CardWords(card.language), ending, share)
 
 
 def _buttons(card: Card, call: CardCall) -> dict[str, object]:

@@ -197,14 +197,12 @@ def message(
             return Passed(why="not by a person")
         case _:
             pass
-    ts, thread = text(event, "ts"), text(event, "thread_ts")
+    ts, thread = text(event, "ts"), _thread_of(event, chat)
     if not is_ts(ts) or not _is_person(event, me):
         return Passed(why="not by a person")
-    thread = thread if is_ts(thread) and thread != ts else ""
-    if not chat.startswith(DIRECT):
-        if not is_meant(event, me) and not (is_begun and me.channels == "mentioned"):
-            return Passed(why="not meant for the bot")
-        thread = thread or ts
+    is_asked = is_meant(event, me) or (is_begun and me.channels == "mentioned")
+    if not chat.startswith(DIRECT) and not is_asked:
+        return Passed(why="not meant for the bot")
     said, files = _said(event, me), _files(event)
     if not said.text and not files:
         return Passed(why="empty")
@@ -253,11 +251,9 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
     now, before = inner(event, "message"), inner(event, "previous_message")
     if text(now, "subtype") == "tombstone":  # it began a thread, which stays
         return _deleted(event, me)
-    edited = text(inner(now, "edited"), "ts")
-    if not _is_person(now, me) or not is_ts(edited) or text(now, "text") == text(before, "text"):
-        return Passed(why="no edit of a person's")
-    ts = text(now, "ts")
-    if not is_ts(ts):
+    ts, edited = text(now, "ts"), text(inner(now, "edited"), "ts")
+    is_edit = is_ts(ts) and is_ts(edited) and text(now, "text") != text(before, "text")
+    if not is_edit or not _is_person(now, me):
         return Passed(why="no edit of a person's")
     said = _said(now, me)
     body = Edited(message=ts, text=said.text, own=said.own)
@@ -273,20 +269,24 @@ def _deleted(event: Json, me: Me) -> Taken | Passed:
 
 
 def _revised(event: Json, me: Me, whose: Json, body: Body, *, key: str) -> Taken:
-    chat, thread, ts = chat_of(event), text(whose, "thread_ts"), text(whose, "ts")
-    if chat.startswith(DIRECT):
-        place = thread if is_ts(thread) and thread != ts else ""
-    else:
-        place = thread if is_ts(thread) else ts
+    chat = chat_of(event)
     return Taken(
         envelope=Envelope(
-            address=_address(me, chat, place),
+            address=_address(me, chat, _thread_of(whose, chat)),
             sender=Sender(id=text(whose, "user"), verified=True),
             dedup=(f"{key}/{text(event, 'channel')}",),
             body=body,
             sent_at=_instant(text(inner(whose, "edited"), "ts")),
         )
     )
+
+
+def _thread_of(said: Json, chat: str) -> str:
+    """Return the thread of a message, empty for none; in a channel each message is in one or begins one."""
+    ts, thread = text(said, "ts"), text(said, "thread_ts")
+    if is_ts(thread) and thread != ts:
+        return thread
+    return "" if chat.startswith(DIRECT) else ts
 
 
 def _address(me: Me, chat: str, thread: str) -> Address:

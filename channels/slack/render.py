@@ -17,6 +17,9 @@ from zeroclaw import CheckedReceipt, Rendered, without_markup
 MOST_RECEIPTS = 10
 """Limit on elements of a context block ("Context block", docs.slack.dev, read 2026-11)."""
 MOST_RECEIPT_CHARS = 200
+MOST_EDIT_BYTES = 4_000
+"""Limit on the text of an edit besides its blocks, which a new message does not have; undocumented
+(measured in github.com/pymc-labs/daimon/pull/106, read 2026-11)."""
 FILE_BLOCK = "zc-file"
 _SHOWN = re.compile(r"<(https?://[^\s<>|]{1,1000})\|")
 
@@ -44,6 +47,11 @@ def measure(rendered: Rendered) -> int:
 def escaped(said: str) -> str:
     """Escape a text so that Slack finds no markup in it."""
     return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def short(said: str) -> str:
+    """Cut the text of an edit to what Slack accepts; it is shown in notifications only."""
+    return said.encode("utf-8", "replace")[:MOST_EDIT_BYTES].decode("utf-8", "ignore")
 
 
 def blocks(

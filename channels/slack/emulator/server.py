@@ -36,6 +36,8 @@ EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
 MOST_PEOPLE = 3_000
 """People who are seeded for one process. A person is used once, so that a test finds no messages of another one."""
 MOST_UNITS = 12_000
+MOST_EDIT_BYTES = 4_000
+"""Of the text of an edit, however long its blocks are (github.com/pymc-labs/daimon/pull/106)."""
 MOST_BLOCKS, MOST_TEXT, MOST_ELEMENTS = 50, 3_000, 25
 MOST_LABEL, MOST_ACTION, MOST_VALUE = 75, 255, 2_000
 MOST_TITLE, MOST_PRIVATE, MOST_PROMPTS, MOST_CONTEXT = 24, 3_000, 4, 10
@@ -743,6 +745,8 @@ class SlackServer:
             return "channel_not_found"
         if not _are_blocks(cast("list[Json]", body.get("blocks") or []), most=MOST_BLOCKS):
             return "invalid_blocks"
+        if method == "chat.update" and len(str(body["text"]).encode()) > MOST_EDIT_BYTES:
+            return "msg_too_long"
         return "msg_blocks_too_long" if _units(body) > MOST_UNITS else ""
 
     async def _of_streams(self, method: str, token: str, body: Json) -> Json:

@@ -843,6 +843,26 @@ async def test_a_name_after_an_at_is_made_no_mention() -> None:
     assert [(one["parse"], one["link_names"]) for one in calls] == [("none", False)] * 2
 
 
+async def test_a_long_answer_is_edited_whole() -> None:
+    """Slack takes less text beside the blocks of an edit than beside those of a new message (P6)."""
+    whole = "Äpfel & Birnen, " * 700
+    async with with_ann() as (slack, here, ann, to):
+        ref = await here.channel.send(to, here.message("Äpfel"))
+        await here.channel.edit(ref, here.message(whole))
+        (shown,) = await slack.from_bot(ann.direct)
+    assert standing(shown, slack).text == whole.strip()
+
+
+async def test_a_card_of_a_long_call_shows_its_end() -> None:
+    """P5."""
+    async with with_ann() as (slack, here, ann, to):
+        long = replace(CARD, calls=(replace(call(1), arguments="x" * 5_000),))
+        ref = await here.channel.ask(to, long)
+        await here.channel.settle(ref, Outcome(card=long, endings=(APPROVED,)))
+        (ended,) = await slack.from_bot(ann.direct)
+    assert long.calls[0].approval not in str(ended)
+
+
 async def test_what_slack_can_not_do_is_said() -> None:
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
         place = Address(channel="slack", account="T-U", chat="../x", direct=True)

@@ -155,6 +155,18 @@ def test_a_call_that_has_ended_says_so_on_a_card_with_a_file() -> None:
     assert render.linked(blocks) == ""
 
 
+def test_a_card_with_all_its_ends_is_no_longer_than_a_message() -> None:
+    """However long the reasons are: a card that can't be edited would keep its buttons (P5)."""
+    numbers = range(1, cards.MOST_CALLS + 1)
+    calls = tuple(replace(call(one), arguments="x" * 650) for one in numbers)
+    ends = tuple(
+        replace(DENIED, approval=one.approval, reason="y" * cards.MOST_REASON) for one in calls
+    )
+    card = replace(CARD, calls=calls)
+    assert not cards.is_file(card)
+    assert len(texts(cards.view(Outcome(card=card, endings=ends)))) < 11_000
+
+
 def test_a_form_carries_what_it_is_about() -> None:
     address = Address(channel="slack", account="T-U", chat="@UANN", direct=True)
     card = MessageRef(address=address, message="1700000000.000100")
