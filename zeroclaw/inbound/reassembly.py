@@ -30,6 +30,10 @@ AFTER_START_S = 10.0
 """Seconds after a start to wait for a rest at least: the platform must be reached first."""
 
 
+Where = tuple[str, str, str]
+"""An address's key, the sender there, and the group of the message; each has one incomplete message."""
+
+
 class Continuation(Value):
     """The message that an event continues.
 
@@ -47,10 +51,7 @@ class Reassembly(Struct, eq=False):
     """Knows the incomplete messages; one for the whole daemon. None is known before `remember`."""
 
     context: InboundContext
-    _runs: dict[ItemId, Run] = field(default_factory=dict[ItemId, Run])
-    _newest: dict[tuple[str, str, str], ItemId] = field(
-        default_factory=dict[tuple[str, str, str], ItemId]
-    )
+    _runs: dict[Where, Run] = field(default_factory=dict[Where, Run])
     _coming: dict[tuple[str, ...], Piece] = field(default_factory=dict[tuple[str, ...], Piece])
 
     async def remember(self) -> None:
@@ -62,7 +63,7 @@ class Reassembly(Struct, eq=False):
 
     def left_s(self, run: str) -> float:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""
-        found = self._runs.get(ItemId(run))
+        found = self._find(run)
         left_s = 0.0 if found is None else found.until - self.context.clock.monotonic()
         return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
 
@@ -90,11 +91,11 @@ class Reassembly(Struct, eq=False):
 
     def expects(self, envelope: Envelope) -> bool:
         """Whether the event's sender has an incomplete message there that it could continue."""
-        return _where(envelope) in self._newest
+        return _where(envelope) in self._runs
 
     async def continuation(self, envelope: Envelope) -> Continuation | None:
         """Return the message that an event continues, None for an event on its own."""
-        run = self._runs.get(self._newest.get(_where(envelope), ItemId("")))
+        run = self._runs.get(_where(envelope))
         if run is None or not takes(run, envelope, now=self.context.clock.monotonic()):
             return None
         row = await self.context.store.get(RowKind.INBOX, run.last)
@@ -117,31 +118,25 @@ class Reassembly(Struct, eq=False):
         piece = ask.piece
         if piece.more_s:
             piece = replace(piece, more_s=max(piece.more_s, rest_s))
-        before = self._runs.pop(piece.run, None)
+        before = self._find(piece.run)
         if before is None:
             self._ends_text(item.address.key(), item.principal.sender)
         run = extended(before, item, ask, piece, now=now)
-        self._let_go(now)
-        if run is not None:
-            self._runs[run.id] = run
-            self._newest[_key(run)] = run.id
+        # Those whose rest is too late are forgotten, too.
+        kept = (one for one in self._runs.values() if one is not before and one.until > now)
+        opened = () if run is None else (run,)
+        self._runs = {(one.place, one.sender, one.group): one for one in (*kept, *opened)}
+
+    def _find(self, run: str) -> Run | None:
+        return next((one for one in self._runs.values() if one.id == run), None)
 
     def _ends_text(self, place: str, sender: str) -> None:
-        self._runs.pop(self._newest.pop((place, sender, ""), ItemId("")), None)
-
-    def _let_go(self, now: float) -> None:
-        """Forget messages whose rest is too late."""
-        self._runs = {one.id: one for one in self._runs.values() if one.until > now}
-        self._newest = {key: run for key, run in self._newest.items() if run in self._runs}
+        self._runs.pop((place, sender, ""), None)
 
 
-def _where(envelope: Envelope) -> tuple[str, str, str]:
+def _where(envelope: Envelope) -> Where:
     group = "" if envelope.continues is None else envelope.continues.group
     return envelope.address.key(), envelope.sender.id, group
-
-
-def _key(run: Run) -> tuple[str, str, str]:
-    return run.place, run.sender, run.group
 
 
 MAX_COLLECTED = 50
