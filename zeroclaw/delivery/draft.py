@@ -29,9 +29,9 @@ from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import MessageRef
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
-CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # placeholder, shown in the reader's language
 # How often a draft sends a message again after a person deleted it.
 MOST_RESENT = 1
 
@@ -177,6 +177,7 @@ class Draft(Value):
     Attributes:
         turn: The turn that writes the text; frames of another turn are dropped.
         fence: The fence of the newest frame.
+        language: The reader's language.
         number: The number of the newest frame within the fence.
         wanted: The parts of the newest text.
         is_last: The final shows these parts, and follows at once.
@@ -218,6 +219,7 @@ class Draft(Value):
     unsure: bool = False
     closed: bool = False
     ended: bool = False
+    language: Language = "en"
 
 
 def opened(
@@ -228,6 +230,7 @@ def opened(
     *,
     resumed: bool = False,
     lost: bool = False,
+    language: Language = "en",
 ) -> Draft:
     """Return a draft before its first text.
 
@@ -239,6 +242,7 @@ def opened(
         resumed: The turn was begun before a restart, though it may have left no message.
         lost: One more message may exist, unrecorded. The final looks it up, and until then nothing
             is shown, as after a send that was lost in this process.
+        language: The reader's language.
     """
     parts = tuple(
         Part(message=message, text=None, key=message_key(turn, number))
@@ -256,6 +260,7 @@ def opened(
         muted=lost,
         uncertain=lost,
         unsure=unsure,
+        language=language,
     )
 
 
@@ -361,12 +366,12 @@ def _next_call(draft: Draft) -> Call | None:
         if part.message is not None and part.text != text:
             return _edit(draft, number, part.message, text)
     for number in range(len(draft.parts) - 1, len(wanted) - 1, -1):
-        message = draft.parts[number].message
-        if message is None or draft.parts[number].text == CONTINUED_ABOVE:
+        message, above = draft.parts[number].message, catalogue.CONTINUED_ABOVE.to(draft.language)
+        if message is None or draft.parts[number].text == above:
             continue
         if draft.traits.can_delete:
             return Delete(call=draft.calls, part=number, message=message)
-        return _edit(draft, number, message, CONTINUED_ABOVE)
+        return _edit(draft, number, message, above)
     next_part = len(draft.parts)
     if next_part >= len(wanted):
         return None

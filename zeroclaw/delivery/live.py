@@ -12,19 +12,6 @@ from typing import assert_never
 from zeroclaw.channel import Capabilities, ToolProgress
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery.account import Account, Markdown
-from zeroclaw.delivery.draft import (
-    Closed,
-    Delete,
-    Demanded,
-    Draft,
-    Edit,
-    Faded,
-    Granted,
-    Landed,
-    Preview,
-    Send,
-    Showed,
-)
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
@@ -32,7 +19,6 @@ from zeroclaw.delivery.split import Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.host.clock import begin_in
-from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -51,13 +37,6 @@ per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 
 NOTHING = Capabilities(max_length=0, can_edit=False, can_delete=False)
 """The capabilities of a channel that is not there."""
-
-OnRef = Callable[[MessageRef], Awaitable[None]]
-OnSending = Callable[[str], Awaitable[None]]
-
-
-async def nothing_kept(_mark: str) -> None:
-    """Record nothing about a send, for a draft whose messages can't be looked up."""
 
 
 class NewDraft(Value):
@@ -83,13 +62,13 @@ class NewDraft(Value):
     turn: TurnId
     fence: int
     address: Address
-    on_ref: OnRef
+    on_ref: Callable[[MessageRef], Awaitable[None]]
+    on_sending: Callable[[str], Awaitable[None]]
     refs: tuple[MessageRef, ...] = ()
     resumed: bool = False
     language: Language = "en"
     reply_to: str = ""
     lost: str = ""
-    on_sending: OnSending = nothing_kept
 
 
 class OpenDraft(Value):
@@ -129,18 +108,19 @@ class DraftHandle:
         self._group = group
         self._on_end = on_end
         self._refs = {ref.message: ref for ref in new.refs}
-        self._draft: Draft = machine.opened(
+        self._draft: machine.Draft = machine.opened(
             new.turn,
             new.fence,
             NOTHING if account is None else account.traits(new.address),
             tuple(self._refs),
             resumed=new.resumed,
             lost=bool(new.lost),
+            language=new.language,
         )
         self._name = f"draft {new.turn} {new.fence}"
         self._uncertainty = Uncertainty(mark=new.lost)
         self._number, self._text = -1, ""
-        self._news: Showed | None = None
+        self._news: machine.Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._outline = Outline()
         self._is_cutting = False
@@ -197,7 +177,7 @@ class DraftHandle:
         if number <= self._number or self._draft.closed:
             return
         self._number, self._text = number, text
-        self._news = Showed(
+        self._news = machine.Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
         self._stop_typing()
@@ -226,7 +206,7 @@ class DraftHandle:
     def begin_close(self) -> DraftRemainder | None:
         """Show nothing more; return what the final starts from, None while a call is under way."""
         if not self._ended.is_set():
-            self._feed(Closed())
+            self._feed(machine.Closed())
         return self._left if self._ended.is_set() else None
 
     async def close(self) -> DraftRemainder:
@@ -270,7 +250,7 @@ class DraftHandle:
             self._go_on(replace(news, parts=self._parts(self._text)))
 
     async def _cut_apart(self) -> None:
-        event: machine.Event = Closed()  # if cancelled, the group is shutting down
+        event: machine.Event = machine.Closed()  # if cancelled, the group is shutting down
         try:
             while self._news is not None:
                 news, self._news = self._news, None
@@ -288,7 +268,7 @@ class DraftHandle:
         self._show_if_free()
 
     def _demand(self) -> None:
-        self._feed(Demanded(soon=self._is_read_now))
+        self._feed(machine.Demanded(soon=self._is_read_now))
 
     def _go_on(self, event: machine.Event) -> None:
         """Feed an event, then run the callbacks that waited for the cut."""
@@ -306,7 +286,7 @@ class DraftHandle:
         def fly() -> None:
             # If the newest text changes another message, that request has replaced this one.
             if self._draft.asked == asked:
-                self._feed(Granted())
+                self._feed(machine.Granted())
             if self._draft.flight is None and self._account is not None:
                 self._account.done(self._address)
 
@@ -320,7 +300,7 @@ class DraftHandle:
                     self._ask(effect)
                 case machine.Withdraw():
                     self._withdraw()
-                case Send() | Edit() | Delete() | Preview():
+                case machine.Send() | machine.Edit() | machine.Delete() | machine.Preview():
                     self._start(effect)
                 case machine.DraftEnded():
                     self._left = self._leaves(effect.messages)
@@ -440,7 +420,7 @@ class DraftHandle:
                 async with asyncio.timeout(LOOK_S):
                     await self._ended.wait()
             if previewed == self._previewed:
-                self._feed(Faded())
+                self._feed(machine.Faded())
 
     def _start(self, call: machine.Call) -> None:
         if self._account is None:
@@ -454,8 +434,8 @@ class DraftHandle:
     def _never_began(self, call: machine.Call) -> None:
         """End a draft whose call was cancelled before its first step, so that no `finally` ran."""
         if self._draft.flight == call:
-            self._feed(Closed())
-            self._feed(Landed(call=call.call, outcome=Unreachable(why="cancelled")))
+            self._feed(machine.Closed())
+            self._feed(machine.Landed(call=call.call, outcome=Unreachable(why="cancelled")))
 
     async def _perform(self, account: Account, call: machine.Call) -> None:
         """Make one call; it ends in exactly one event, even if cancelled."""
@@ -464,43 +444,39 @@ class DraftHandle:
             outcome = await self._outcome(account, call)
         except asyncio.CancelledError:
             # The group is shutting down, so nothing more will be shown.
-            self._feed(Closed())
+            self._feed(machine.Closed())
             raise
         finally:
             account.done(self._address)
-            self._feed(Landed(call=call.call, outcome=outcome))
+            self._feed(machine.Landed(call=call.call, outcome=outcome))
             self._show_if_free()
 
     async def _outcome(
         self, account: Account, call: machine.Call
     ) -> CallOutcome[MessageRef] | CallOutcome[None]:
         match call:
-            case Send():
+            case machine.Send():
                 return await self._post(account, call)
-            case Edit():
-                ref = self._refs[call.message]
-                text = call.text
-                if text == machine.CONTINUED_ABOVE:
-                    text = catalogue.CONTINUED_ABOVE.to(self._new.language)
-                return await account.edit(ref, _content(call, text))
-            case Delete():
+            case machine.Edit():
+                return await account.edit(self._refs[call.message], _content(call))
+            case machine.Delete():
                 return await account.delete(self._refs[call.message])
-            case Preview():
+            case machine.Preview():
                 self._previewed += 1
                 if self._previewed == 1:
                     self._group.create_task(self._refresh(), name=f"preview {self._turn}")
-                return await account.preview(self._address, _content(call, call.text))
+                return await account.preview(self._address, _content(call))
             case _:
                 assert_never(call)
 
-    async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
+    async def _post(self, account: Account, call: machine.Send) -> CallOutcome[MessageRef]:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
         mark = "" if keyed else account.lookup_mark(self._address)
         if mark and not await self._is_kept(self._new.on_sending(mark)):
             return Unreachable(why="it is not on record")
         reply_to = "" if self._refs else self._new.reply_to
-        content = replace(_content(call, call.text), reply_to=reply_to)
+        content = replace(_content(call), reply_to=reply_to)
         outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
@@ -518,7 +494,7 @@ class DraftHandle:
             await record
         except StoreRefused:
             # A newer holder has the conversation; this draft is no longer wanted.
-            self._feed(Closed())
+            self._feed(machine.Closed())
             return False
         return True
 
@@ -562,5 +538,5 @@ def _cut_short(one: ToolProgress) -> ToolProgress:
     return replace(one, state="failed") if _runs(one) else one
 
 
-def _content(call: Send | Edit | Preview, text: str) -> Markdown:
-    return Markdown(text=text, key=call.key, draft=True, plain=call.plain)
+def _content(call: machine.Send | machine.Edit | machine.Preview) -> Markdown:
+    return Markdown(text=call.text, key=call.key, draft=True, plain=call.plain)

@@ -20,16 +20,6 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
 from zeroclaw.delivery.posting import Posting
 from zeroclaw.delivery.reconcile import LaterError, Reconciler
-from zeroclaw.delivery.rows import (
-    CERTAIN,
-    OUTBOX,
-    ApprovalCard,
-    DraftRemainder,
-    Item,
-    Settle,
-    State,
-    Text,
-)
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced, RecordUnreadable
 from zeroclaw.host.clock import wait_at_most
@@ -63,15 +53,15 @@ class Hooks(Protocol):
     after the commit.
     """
 
-    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, item: rows.ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
-    async def pressed(self, item: ApprovalCard) -> MessageRef | None:
+    async def pressed(self, item: rows.ApprovalCard) -> MessageRef | None:
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
-    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+    async def refused(self, row: Row, item: rows.Item, why: str) -> tuple[Write, ...]:
         """Return what to write when the platform refused for good, such as a note to operators.
 
         Not called for quiet notes, so a note to the operator may be one.
@@ -88,7 +78,7 @@ class _Waiting(Struct, kw_only=True):
         is_begun: The row is in state `sending`, but nothing of it was sent yet.
     """
 
-    left: DraftRemainder = DraftRemainder()
+    left: rows.DraftRemainder = rows.DraftRemainder()
     was_found: bool = False
     is_begun: bool = False
 
@@ -131,7 +121,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         """
         found: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            open_rows = OUTBOX.where(state=state)
+            open_rows = rows.OUTBOX.where(state=state)
             for key, place, answers in await readable(self.store, open_rows, _resumed):
                 if key in self._waiting:
                     continue
@@ -150,7 +140,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             await self.ended(key)
         self._unsaid.pop(conversation, None)
 
-    def announce(self, put: Put, left: DraftRemainder | None = None) -> None:
+    def announce(self, put: Put, left: rows.DraftRemainder | None = None) -> None:
         """Hand over a committed row; never waits. Announcing twice does no harm.
 
         Args:
@@ -202,7 +192,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     async def silent(self, conversation: ConversationId) -> None:
         """Wait until everything committed so far for a conversation is delivered or refused."""
         for state in rows.OPEN_STATES:
-            unsaid = scan(self.store, OUTBOX.where(conversation=conversation, state=state))
+            unsaid = scan(self.store, rows.OUTBOX.where(conversation=conversation, state=state))
             async for row in unsaid:
                 await self.ended(row.key)
 
@@ -249,42 +239,42 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return False
         return True
 
-    def _item(self, row: Row) -> Item:
+    def _item(self, row: Row) -> rows.Item:
         """Return the item of a row; if its send was begun by another try, mark it as uncertain."""
-        item, waiting = OUTBOX.of(row), self._waiting[row.key]
+        item, waiting = rows.OUTBOX.of(row), self._waiting[row.key]
         if waiting.is_begun:
             # Only for the first try: after a conflict it may be on its way.
             waiting.is_begun = False
-        elif row.state == "sending" and not isinstance(item, Settle):
+        elif row.state == "sending" and not isinstance(item, rows.Settle):
             return replace(item, uncertainty=replace(item.uncertainty, may_stand=True))
         return item
 
     async def _post(self, row: Row) -> Row:
         """Deliver the item of a row; return the row in its final state."""
 
-        async def save(item: Item, state: State, point: DurablePoint, why: str) -> None:
+        async def save(item: rows.Item, state: rows.State, point: DurablePoint, why: str) -> None:
             nonlocal row
             row = await self._save(row, rows.changed(row, item, state), item, point, why)
 
         item = self._item(row)
         waiting, is_sending = self._waiting[row.key], row.state == "sending"
-        if isinstance(item, Text) and waiting.left.is_begun:
+        if isinstance(item, rows.Text) and waiting.left.is_begun:
             more = rows.with_draft(item, waiting.left)
             if more != item:
                 item = more
-                state: State = "sending" if is_sending else "pending"
+                state: rows.State = "sending" if is_sending else "pending"
                 await save(item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
-        if isinstance(item, ApprovalCard) and item.uncertainty.second is None and is_sending:
+        if isinstance(item, rows.ApprovalCard) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(item)
             if stands is not None:
-                shown = replace(item, ref=stands, uncertainty=CERTAIN)
+                shown = replace(item, ref=stands, uncertainty=rows.CERTAIN)
                 await save(shown, "delivered", DurablePoint.ASKED, "")
                 return row
         account = await self._account(rows.address_of(item))
         sends = Reconciler(
             account=account,
-            uncertainty=CERTAIN if isinstance(item, Settle) else item.uncertainty,
+            uncertainty=rows.CERTAIN if isinstance(item, rows.Settle) else item.uncertainty,
             is_sending=is_sending,
             keep=lambda state: posting.put(state, DurablePoint.HOUSEKEEPING),
             others=self._others,
@@ -318,14 +308,14 @@ class Outbox(Struct, eq=False, kw_only=True):
         """
         found = [
             *await self.store.select(
-                OUTBOX.where(place=to.key(), newest_first=True, limit=NEIGHBOURS)
+                rows.OUTBOX.where(place=to.key(), newest_first=True, limit=NEIGHBOURS)
             ),
-            *await self.store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
+            *await self.store.select(rows.OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
         refs = list(await self.drafts())
         for row in found:
             with suppress(RecordUnreadable):  # one damaged row is of one message
-                refs += rows.messages(OUTBOX.of(row))
+                refs += rows.messages(rows.OUTBOX.of(row))
         here = (to.channel, to.account, to.chat)
         return frozenset(
             ref.message
@@ -359,7 +349,9 @@ class Outbox(Struct, eq=False, kw_only=True):
 
     # --- commits ---------------------------------------------------------------------------------
 
-    async def _save(self, row: Row, put: Put, item: Item, point: DurablePoint, why: str) -> Row:
+    async def _save(
+        self, row: Row, put: Put, item: rows.Item, point: DurablePoint, why: str
+    ) -> Row:
         """Commit a change of a row and what belongs to it; return the changed row.
 
         Raises:
@@ -385,11 +377,13 @@ class Outbox(Struct, eq=False, kw_only=True):
                 self.announce_written(more)
                 return rows.stored(put, row.version + 1)
 
-    async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
+    async def _more(
+        self, row: Row, item: rows.Item, point: DurablePoint, why: str
+    ) -> tuple[Write, ...]:
         match item, point:
-            case ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
+            case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
                 return await self.hooks.asked(item, ref)
-            case Text(quiet=True), DurablePoint.REFUSED:
+            case rows.Text(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
                 return await self.hooks.refused(row, item, why)

@@ -11,7 +11,6 @@ from tests.unit.delivery.pacing_play import limited
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.draft import (
-    CONTINUED_ABOVE,
     Call,
     Closed,
     Delete,
@@ -34,11 +33,13 @@ from zeroclaw.delivery.draft import (
 )
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.text import catalogue
 
 LIMITS = limited(chat=Budget(per_s=4, burst=6), edit_interval_s=1.0)
 TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
 HERE = Address(channel="chat", account="a", chat="c", direct=True)
+ABOVE = catalogue.CONTINUED_ABOVE.en
 Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
 Paced = Callable[[pacing.Pacing, pacing.Event], tuple[pacing.Pacing, tuple[pacing.Effect, ...]]]
 
@@ -166,7 +167,7 @@ class World(RuleBasedStateMachine):
             assert not self.waited_for(), "what is waited for is sent"
             assert self.preview != call.text or self.preview_lost, "no idle preview"
         elif isinstance(call, Edit):
-            assert call.text in {*self.wanted[call.part : call.part + 1], CONTINUED_ABOVE}, "newest"
+            assert call.text in {*self.wanted[call.part : call.part + 1], ABOVE}, "newest"
             assert self.chat.get(call.message) != call.text or self.unsure(call), "no idle edit"
         if not isinstance(call, Send):
             touched = [at for at, one in self.calls if about(one) == about(call)]
@@ -201,7 +202,7 @@ class World(RuleBasedStateMachine):
         if self.previews and len(parts) == len(wanted) - 1 and not self.waited_for():
             parts.append(self.preview)
         gone = any(part.message is None for part in draft.parts)
-        rest = {CONTINUED_ABOVE} if len(parts) > len(wanted) else set[str]()
+        rest = {ABOVE} if len(parts) > len(wanted) else set[str]()
         stands = tuple(parts[: len(wanted)]) == wanted and set(parts[len(wanted) :]) <= rest
         under_way = self.flight is not None or bool(self.paced.drafts)
         assert stands or under_way or gone or self.unseen(), "the newest text is on its way"

@@ -204,10 +204,15 @@ def draft(
             fence=1,
             address=address or rig.channel.address(),
             on_ref=on_ref or recorded,
+            on_sending=unmarked,
             refs=refs,
             reply_to=reply_to,
         )
     )
+
+
+async def unmarked(_mark: str) -> None:
+    """Of a draft whose messages nobody looks up."""
 
 
 async def never_recorded(ref: MessageRef) -> None:

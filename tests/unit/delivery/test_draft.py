@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
+from tests.unit.delivery.draft_world import ABOVE, done, failed, lost, refused, sent
 from zeroclaw.channel import Capabilities
 from zeroclaw.delivery.draft import (
-    CONTINUED_ABOVE,
     Closed,
     Delete,
     Demanded,
@@ -174,7 +173,7 @@ def test_where_nothing_can_be_deleted_a_message_says_that_it_is_over() -> None:
     kept, _ = play(TWO, show(2, "x"), Granted(), done(2), Granted(), refused(3))
     for before in (play(lasting, show(2, "x"), Granted(), done(2))[0], kept):
         draft, effects = play(before, Granted())
-        assert effects == [edit(draft.calls - 1, CONTINUED_ABOVE, part=1)]
+        assert effects == [edit(draft.calls - 1, ABOVE, part=1)]
         assert play(draft, done(draft.calls - 1))[1] == []
 
 

@@ -4,7 +4,7 @@ from tests.fakes.scripted_channel import Lost
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, posted, running, seen
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import ConversationId, MessageRef, TurnId
+from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.value import replace
 
@@ -13,7 +13,7 @@ KEEPS = replace(CAPABILITIES, can_delete=False)
 TURN = TurnId("turn")
 
 
-async def nothing(_ref: MessageRef) -> None:
+async def nothing(_: object) -> None:
     """Nobody has to know where a message stands."""
 
 
@@ -22,7 +22,14 @@ async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
     async with running(platform(KEEPS)) as rig:
         address = rig.channel.address()
         handle = rig.live.open(
-            NewDraft(turn=TURN, fence=1, address=address, on_ref=nothing, language="de")
+            NewDraft(
+                turn=TURN,
+                fence=1,
+                address=address,
+                on_ref=nothing,
+                on_sending=nothing,
+                language="de",
+            )
         )
         handle.show(0, "one " * 20)
         await rig.clock.sleep(1)

@@ -21,6 +21,7 @@ from tests.unit.delivery.rig import (
     refused_late,
     running,
     seen,
+    unmarked,
     unnoted,
 )
 from zeroclaw.channel import Budget, ToolProgress
@@ -345,7 +346,13 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
         )
         live = Live(account_of={"chat": account}.get, group=group)
         handle = live.open(
-            NewDraft(turn=TURN, fence=1, address=channel.address(), on_ref=unrecorded)
+            NewDraft(
+                turn=TURN,
+                fence=1,
+                address=channel.address(),
+                on_ref=unrecorded,
+                on_sending=unmarked,
+            )
         )
         try:
             await asyncio.Event().wait()

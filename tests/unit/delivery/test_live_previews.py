@@ -443,6 +443,7 @@ async def answered(died: Died) -> list[str]:
                 resumed=True,
                 lost=died.mark,
                 on_ref=nothing,
+                on_sending=nothing,
             )
         )
         handle.show(1, "dra")

@@ -28,11 +28,12 @@ from tests.unit.delivery.rig import (
     running,
     seen,
     turn_of,
+    unmarked,
 )
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
-from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
+from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.reconcile import MOST_BARRED, MOST_LOST
 from zeroclaw.delivery.rows import (
@@ -78,7 +79,7 @@ async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
         rig.channel.will("edit", None, ChannelUnavailable("no route"))
         rig.channel.will("delete", ChannelUnavailable("no route"), ChannelRejected("too old"))
         await rig.deliver(final(rig, "x", refs=refs))
-        assert seen(rig.channel)[:2] == ["x", CONTINUED_ABOVE]
+        assert seen(rig.channel)[:2] == ["x", catalogue.CONTINUED_ABOVE.en]
 
 
 async def test_a_message_that_can_not_be_changed_just_now_says_so_later() -> None:
@@ -88,7 +89,7 @@ async def test_a_message_that_can_not_be_changed_just_now_says_so_later() -> Non
         rig.channel.will("delete", *(ChannelRejected("too old"),) * 2)
         rig.channel.will("edit", None, ChannelUnavailable("no route"))
         await rig.deliver(final(rig, "x", refs=refs))
-        assert seen(rig.channel) == ["x", CONTINUED_ABOVE]
+        assert seen(rig.channel) == ["x", catalogue.CONTINUED_ABOVE.en]
 
 
 async def test_what_the_draft_learned_late_is_used() -> None:
@@ -623,7 +624,14 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
             raise AssertionError(ref)
 
         handle = rig.live.open(
-            NewDraft(turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref)
+            NewDraft(
+                turn=turn,
+                fence=1,
+                address=channel.address(),
+                resumed=True,
+                on_ref=on_ref,
+                on_sending=unmarked,
+            )
         )
         await commit(store, put)
         left = await handle.close()
