@@ -5,7 +5,7 @@ from collections.abc import Callable
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, Text
-from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
     Commit,
@@ -73,17 +73,10 @@ TURNS = Table(
 )
 
 
-def turn_put(
-    row: TurnRow, conversation: ConversationId, *, closed: bool = False, expect: int | None = None
-) -> Put:
-    """Return the write that records a turn's row; `expect` as in `Put`."""
-    return TURNS.put(
-        row.turn,
-        row,
-        conversation=conversation,
-        state="closed" if closed else "open",
-        expect=expect,
-    )
+def turn_put(row: TurnRow, *, expect: int | None = None) -> Put:
+    """Return the write that records a turn's row, closed once it has an answer; see `Put`."""
+    here, state = row.item.conversation, "closed" if row.final else "open"
+    return TURNS.put(row.turn, row, conversation=here, state=state, expect=expect)
 
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
@@ -92,17 +85,17 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for row in found for ref in TURNS.of(row).refs])
 
 
-async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
-    """Return a turn's row, its version and its state.
+async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int]:
+    """Return a turn's row and its version.
 
     Raises:
         LookupError: There is no row, which is a bug.
     """
-    stored = await store.get(RowKind.TURN, turn)
-    if stored is None:
+    row, version = await TURNS.read(store, turn)
+    if row is None:
         message = f"the turn `{turn}` has no row"
         raise LookupError(message)
-    return TURNS.of(stored), stored.version, stored.state
+    return row, version
 
 
 async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
@@ -141,10 +134,9 @@ async def _change(
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
-        row, version, state = await read_turn(reads, turn)
+        row, version = await read_turn(reads, turn)
         changed, whose = change(row), fence.conversation
-        put = turn_put(changed, whose, closed=state == "closed", expect=version)
-        writes: tuple[Write, ...] = (put, *await _final(reads, changed))
+        writes = (turn_put(changed, expect=version), *await _final(reads, changed))
         return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
 
     await transact(store, plan)

@@ -9,14 +9,6 @@ from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import read_turn, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import (
-    DraftRemainder,
-    Text,
-    Uncertainty,
-    lost_from,
-    notice_row,
-    outbox_row,
-)
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -38,162 +30,155 @@ from zeroclaw.value import replace
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
 
 
-class Finalizer:
-    """Ends one turn."""
+async def finish(
+    turn: TurnContext, controls: ControlLane, ended: Ended, draft: DraftHandle
+) -> None:
+    """Record the end, and return once its text is delivered or refused."""
+    services, done, opened = turn.services, ended.done, turn.opened
+    fills, audited = await _fills(turn, done)
+    noted, joined = controls.note_held()
+    finished = TurnFinished(
+        reason=done.reason,
+        usage=done.usage,
+        at=services.clock.now(),
+        message=done.message,
+        fills=fills,
+        note=done.note,
+    )
+    state = _ITEM_STATES.get(done.reason, "failed")
+    # Operators are told once that a budget is used up, not with each message.
+    is_told = done.reason == "budget_exceeded" and bool(
+        await services.budget.exceeded(opened.principal, turn.conversation)
+    )
+    told = _told(turn, done) if state == "failed" and not is_told else ()
+    end = Transition(
+        point=DurablePoint.FINISHED,
+        journal=(finished, *noted),
+        audited=audited,
+        writes=(item_put(turn.row.item, state), *joined, *ended.writes, *told),
+    )
+    final, text = await _end(turn, ended, end, draft)
+    services.budget.close(opened.turn)
+    services.outbox.announce(final, await draft.close())
+    turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
+    services.log("turn_finished", turn=opened.turn, reason=done.reason)
+    await services.outbox.ended(final.key)
 
-    def __init__(self, turn: TurnContext) -> None:
-        """End this one."""
-        self._turn = turn
-        self._services, self._session, self._opened = turn.services, turn.session, turn.opened
 
-    async def finish(self, controls: ControlLane, ended: Ended, draft: DraftHandle) -> None:
-        """Record the end, and return once its text is delivered or refused."""
-        services, done, opened = self._services, ended.done, self._opened
-        fills, audited = await self._fills(done)
-        noted, joined = controls.note_held()
-        finished = TurnFinished(
-            reason=done.reason,
-            usage=done.usage,
-            at=services.clock.now(),
-            message=done.message,
-            fills=fills,
-            note=done.note,
+async def _end(
+    turn: TurnContext, ended: Ended, end: Transition, draft: DraftHandle
+) -> tuple[Put, str]:
+    """Commit the end; return the outbox row of the final answer, and its text.
+
+    An approver's answer that came first is respected, and so are a draft message recorded
+    meanwhile and a budget notice given meanwhile. If the draft has shown nothing, the turn's
+    row is unchanged, and its text may be sent at once.
+    """
+    services, session, usage = turn.services, turn.session, ended.done.usage
+    text, receipts = await _text(turn, ended.done)
+    left = draft.begin_close()
+    asks = ApprovalRequests(services, session.conversation)
+    key = services.ids.ulid()
+    # Result of the plan that was committed; the final is announced once its draft is closed.
+    made: list[tuple[Put, str]] = []
+    is_fresh = left is not None and not left.is_begun and not left.inherited
+    known = [(turn.row, turn.version)] if is_fresh else []
+
+    async def planned() -> Transition:
+        stopped = await asks.stopped(ended.approvals, ended.by)
+        stored = known or [await read_turn(services.store, turn.opened.turn)]
+        row, version = stored.pop()
+        is_certain = is_fresh and not row.refs and not row.sending
+        mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
+        notes, marks = await turn.of_budgets()
+        # A turn that ended because of a budget has already said so.
+        below = notes if ended.done.reason != "budget_exceeded" else ()
+        item = rows.Text(
+            turn=row.turn,
+            address=row.address,
+            text="\n\n".join((text, *below)),
+            receipts=receipts,
+            refs=row.refs,
+            reply_to=row.reply_to,
+            language=row.item.principal.language,
+            uncertainty=rows.Uncertainty(mark=mark) if mark else rows.lost_from(row.sending),
         )
-        text, receipts = await self._text(done)
-        state = _ITEM_STATES.get(done.reason, "failed")
-        # Operators are told once that a budget is used up, not with each message.
-        is_told = done.reason == "budget_exceeded" and bool(
-            await services.budget.exceeded(opened.principal, self._turn.conversation)
+        begun: rows.State = "sending" if mark else "pending"
+        final = rows.outbox_row(key, item, session.conversation, state=begun)
+        closed = replace(row, final=key, usage=usage)
+        if usage.total_tokens:
+            facts = services.sources.model.provider.facts
+            closed = replace(closed, model=facts.model, micros=services.budget.cost(usage))
+        put = turn_put(closed, expect=version)
+        made[:] = [(final, item.text)]
+        return replace(end, writes=(final, put, *end.writes, *stopped, *marks), again=planned)
+
+    committed = await session.transact(await planned())
+    services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
+    return made[0]
+
+
+def _told(turn: TurnContext, done: Done) -> tuple[Put, ...]:
+    """Return the notices to operators about a failed turn, and about what it may have done."""
+    services, whose, address = turn.services, turn.opened.principal, turn.address
+    who, where = whose.label, address.channel
+    says = catalogue.ANSWER_FAILED.about(
+        who=who, where=where, why=turn.why or done.why or done.note
+    )
+    failure = Failure(
+        id=turn.opened.turn, why=done.why or done.note, says=says, place=address.key()
+    )
+    line = services.failed(failure)
+    # After a crash loop, operators would not otherwise learn which calls had started.
+    started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
+    lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
+    return (*line, *(rows.notice_row(services.ids.ulid(), one) for one in lost))
+
+
+async def _fills(
+    turn: TurnContext, done: Done
+) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
+    """Sign and audit the results of calls that the end cut short."""
+    fills: list[batch.Fill] = []
+    audited: list[audit.Entry] = []
+    for fill in done.fills:
+        if fill.action is None:
+            fills.append(fill)
+            continue
+        settled = refusal_result(
+            turn.services,
+            await turn.frozen(fill.action),
+            fill.result.content,
+            outcome=fill.outcome,
+            by="turn",
         )
-        told = self._told(done) if state == "failed" and not is_told else ()
-        end = Transition(
-            point=DurablePoint.FINISHED,
-            journal=(finished, *noted),
-            audited=audited,
-            writes=(item_put(self._turn.row.item, state), *joined, *ended.writes, *told),
-        )
-        final, text = await self._end(ended, end, text, receipts, draft.begin_close())
-        services.budget.close(opened.turn)
-        services.outbox.announce(final, await draft.close())
-        self._turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
-        services.log("turn_finished", turn=opened.turn, reason=done.reason)
-        await services.outbox.ended(final.key)
+        cut = settled.finished
+        result = replace(cut.result, tool_call_id=fill.result.tool_call_id)
+        fills.append(replace(fill, result=result, receipt=cut.receipt))
+        audited.append(settled.audited)
+    return tuple(fills), tuple(audited)
 
-    async def _end(
-        self,
-        ended: Ended,
-        end: Transition,
-        text: str,
-        receipts: tuple[CheckedReceipt, ...],
-        left: DraftRemainder | None,
-    ) -> tuple[Put, str]:
-        """Commit the end; return the outbox row of the final answer, and its text.
 
-        An approver's answer that came first is respected, and so are a draft message recorded
-        meanwhile and a budget notice given meanwhile. If the draft has shown nothing, the turn's
-        row is unchanged, and its text may be sent at once.
-        """
-        services, session, usage = self._services, self._session, ended.done.usage
-        asks = ApprovalRequests(services, session.conversation)
-        key = services.ids.ulid()
-        # Result of the plan that was committed; the final is announced once its draft is closed.
-        made: list[tuple[Put, str]] = []
-        is_fresh = left is not None and not left.is_begun and not left.inherited
-        known = [(self._turn.row, self._turn.version)] if is_fresh else []
+async def _text(turn: TurnContext, done: Done) -> tuple[str, tuple[CheckedReceipt, ...]]:
+    """Return the whole final text for people, and its receipts.
 
-        async def planned() -> Transition:
-            stopped = await asks.stopped(ended.approvals, ended.by)
-            stored = known or [(await read_turn(services.store, self._opened.turn))[:2]]
-            row, version = stored.pop()
-            is_certain = is_fresh and not row.refs and not row.sending
-            mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
-            notes, marks = await self._turn.of_budgets()
-            # A turn that ended because of a budget has already said so.
-            below = notes if ended.done.reason != "budget_exceeded" else ()
-            item = Text(
-                turn=row.turn,
-                address=row.address,
-                text="\n\n".join((text, *below)),
-                receipts=receipts,
-                refs=row.refs,
-                reply_to=row.reply_to,
-                language=row.item.principal.language,
-                uncertainty=Uncertainty(mark=mark) if mark else lost_from(row.sending),
-            )
-            begun: rows.State = "sending" if mark else "pending"
-            final = outbox_row(key, item, session.conversation, state=begun)
-            closed = replace(row, final=key, usage=usage)
-            if usage.total_tokens:
-                model, micros = (
-                    services.sources.model.provider.facts.model,
-                    services.budget.cost(usage),
-                )
-                closed = replace(closed, model=model, micros=micros)
-            put = turn_put(closed, session.conversation, closed=True, expect=version)
-            made[:] = [(final, item.text)]
-            return replace(end, writes=(final, put, *end.writes, *stopped, *marks), again=planned)
-
-        committed = await session.transact(await planned())
-        services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
-        return made[0]
-
-    def _told(self, done: Done) -> tuple[Put, ...]:
-        """Return the notices to operators about a failed turn, and about what it may have done."""
-        services, whose, address = self._services, self._opened.principal, self._turn.address
-        who, where = whose.label, address.channel
-        says = catalogue.ANSWER_FAILED.about(
-            who=who, where=where, why=self._turn.why or done.why or done.note
-        )
-        failure = Failure(
-            id=self._opened.turn, why=done.why or done.note, says=says, place=address.key()
-        )
-        line = services.failed(failure)
-        # After a crash loop, operators would not otherwise learn which calls had started.
-        started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
-        lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
-        return (*line, *(notice_row(services.ids.ulid(), one) for one in lost))
-
-    async def _fills(self, done: Done) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
-        """Sign and audit the results of calls that the end cut short."""
-        fills: list[batch.Fill] = []
-        audited: list[audit.Entry] = []
-        for fill in done.fills:
-            if fill.action is None:
-                fills.append(fill)
-                continue
-            settled = refusal_result(
-                self._services,
-                await self._turn.frozen(fill.action),
-                fill.result.content,
-                outcome=fill.outcome,
-                by="turn",
-            )
-            cut = settled.finished
-            result = replace(cut.result, tool_call_id=fill.result.tool_call_id)
-            fills.append(replace(fill, result=result, receipt=cut.receipt))
-            audited.append(settled.audited)
-        return tuple(fills), tuple(audited)
-
-    async def _text(self, done: Done) -> tuple[str, tuple[CheckedReceipt, ...]]:
-        """Return the whole final text for people, and its receipts.
-
-        The result of a person's own call is screened as well.
-        """
-        opened, language = self._opened, self._turn.language
-        text, verdicts = done.text, ReceiptLookup(self._turn)
-        if opened.call is not None and text:
-            await verdicts.refresh()
-            text = receipt_screen.screen(text, verdicts.lookup)
-        text, receipts = await verdicts.take_out(text, language)
-        note = as_note(done.note) if done.note else ""
-        whole = "\n\n".join(filter(_is_seen, (text, note)))
-        whole = whole or catalogue.NOTHING_TO_SAY.to(language)
-        unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
-        below = (
-            "" if opened.kind == "unheard" else unheard,
-            message_text.late_for_people(opened.late_s, language),
-        )
-        return "\n\n".join(part for part in (whole, *below) if part), receipts
+    The result of a person's own call is screened as well.
+    """
+    opened, language = turn.opened, turn.language
+    text, verdicts = done.text, ReceiptLookup(turn)
+    if opened.call is not None and text:
+        await verdicts.refresh()
+        text = receipt_screen.screen(text, verdicts.lookup)
+    text, receipts = await verdicts.take_out(text)
+    note = as_note(done.note) if done.note else ""
+    whole = "\n\n".join(filter(_is_seen, (text, note)))
+    whole = whole or catalogue.NOTHING_TO_SAY.to(language)
+    unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
+    below = (
+        "" if opened.kind == "unheard" else unheard,
+        message_text.late_for_people(opened.late_s, language),
+    )
+    return "\n\n".join(part for part in (whole, *below) if part), receipts
 
 
 def _is_seen(text: str) -> bool:

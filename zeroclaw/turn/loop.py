@@ -207,7 +207,7 @@ class TurnLoop:
                 self._start(group, tasks.ask(request))
             case signals.ShowText(text=text, is_last=is_last):
                 self._frames += 1
-                self._shown = tasks.receipts.without_receipts(text, self._turn.language)
+                self._shown = tasks.receipts.without_receipts(text)
                 self.draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # The text is read while a person or a tool is waited for; a card may come below it.

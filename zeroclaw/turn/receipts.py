@@ -25,7 +25,7 @@ from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, Rows, read_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.text.language import ENGLISH, Language
+from zeroclaw.text.language import ENGLISH
 from zeroclaw.tool import line_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.journal import History, Issued
@@ -48,6 +48,7 @@ class ReceiptLookup:
         """Start with the verdicts of the session's earlier turns."""
         self._services, self._session, self._gated = turn.services, turn.session, turn.gated
         self._known = turn.session.verdicts
+        self._instead = catalogue.RECEIPT_BELOW.to(turn.language)
 
     def lookup(self, token: str) -> CheckedReceipt | None:
         """Return what a token proves, None if it was never issued here."""
@@ -108,18 +109,16 @@ class ReceiptLookup:
             for one in receipts
         }
 
-    async def take_out(
-        self, text: str, language: Language
-    ) -> tuple[str, tuple[CheckedReceipt, ...]]:
+    async def take_out(self, text: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
         """Return a text as people read it, and the receipts that it contained."""
         if PREFIX_PLAIN in text:
             await self.refresh()
             await self._verify(receipt.find_tokens(text))
-        return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))
+        return receipt_screen.take_out(text, self.lookup, self._instead)
 
-    def without_receipts(self, text: str, language: Language) -> str:
+    def without_receipts(self, text: str) -> str:
         """Return a text as people read it while it is being written: a draft proves nothing yet."""
-        return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))[0]
+        return receipt_screen.take_out(text, self.lookup, self._instead)[0]
 
     def _summary(self, action: Action) -> str:
         """Return the tool's own line about a call, as on its card."""

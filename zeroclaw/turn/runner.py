@@ -40,7 +40,7 @@ from zeroclaw.turn import batch
 from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import RequestLost, TurnOpened, TurnResumed
-from zeroclaw.turn.finalize import Finalizer
+from zeroclaw.turn.finalize import finish
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import paid, resume
@@ -101,7 +101,7 @@ class TurnRunner:
                 Transition(
                     point=DurablePoint.TURN_STARTED,
                     journal=(turn.opened,),
-                    writes=(*taken, turn_put(row, session.conversation, expect=0)),
+                    writes=(*taken, turn_put(row, expect=0)),
                 )
             )
         except Conflict:
@@ -115,7 +115,7 @@ class TurnRunner:
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        row, version, _ = await read_turn(self._services.store, opened.turn)
+        row, version = await read_turn(self._services.store, opened.turn)
         context = self._turn(session, opened, row, news, version=version)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
@@ -350,7 +350,7 @@ class TurnRunner:
             first = first or AbortRequested(cause="revoked", by=revoked)
         try:
             ended = await running.drive(state, effects, first=first)
-            await Finalizer(turn).finish(controls, ended, draft)
+            await finish(turn, controls, ended, draft)
         finally:
             del self._running[opened.turn]
             if draft.begin_close() is None:  # a call of it is under way

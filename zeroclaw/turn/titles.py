@@ -113,7 +113,7 @@ class Titles:
                 return None, False  # it was erased meanwhile
             whole = row.usage + usage
             more = replace(row, usage=whole, micros=budget.cost(whole))
-            put = turn_put(more, here, closed=True, expect=version)
+            put = turn_put(more, expect=version)
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=(*titled, put)), True
 
         if await transact(store, named):

@@ -58,7 +58,7 @@ async def said_much(world: World) -> None:
             body, head = audit.link(head, one)
             written.append(Append(log=LogKind.AUDIT, stream=here, body=body))
         closed = replace(TURNS.of(row), turn=turn, usage=Usage(input_tokens=5))
-        written.append(turn_put(closed, here, closed=True))
+        written.append(turn_put(closed))
     commit = Commit(
         point=DurablePoint.HOUSEKEEPING,
         conversation=here,
