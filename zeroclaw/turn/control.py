@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Container
 from datetime import datetime
-from typing import TypeVar
 
 from zeroclaw.conversation.inbox import (
     INBOX,
@@ -34,8 +33,6 @@ from zeroclaw.turn.entries import Noted, Steered, TurnOpened
 from zeroclaw.turn.session import ConversationSession, Tell, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
-
-Said = TypeVar("Said", Noted, Steered)
 
 
 class ControlLane:
@@ -89,12 +86,18 @@ class ControlLane:
                 self._held.append(item)
         now = self._services.clock.now()
 
-        def steered(item: Item) -> Steered:
-            user = UserMessage(content=_told(item), note="edited")
-            return Steered(user=user, item=item.id, at=now, untrusted=_origins(item))
-
         theirs = [item for item in self._held if item.principal.id == owner.id]
-        return self._let_go(theirs, steered)
+        self._held = [item for item in self._held if item not in theirs]
+        steered = (
+            Steered(
+                user=UserMessage(content=_told(item), note="edited"),
+                item=item.id,
+                at=now,
+                untrusted=_origins(item),
+            )
+            for item in theirs
+        )
+        return tuple(steered), tuple(item_put(item, "joined") for item in theirs)
 
     async def steering(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return messages that the turn's own person wrote to steer it, as messages of the turn.
@@ -128,15 +131,9 @@ class ControlLane:
 
     def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
         """Return edits that joined no batch as notes for the history, at the turn's end."""
-        now = self._services.clock.now()
-        return self._let_go(self._held, lambda item: _noted(item, now))
-
-    def _let_go(
-        self, items: list[Item], entry: Callable[[Item], Said]
-    ) -> tuple[tuple[Said, ...], tuple[Write, ...]]:
-        """Release these edits; return an entry for each, and the writes that end them."""
-        self._held = [item for item in self._held if item not in items]
-        return tuple(map(entry, items)), tuple(item_put(item, "joined") for item in items)
+        now, held, self._held = self._services.clock.now(), self._held, []
+        noted = tuple(_noted(item, now) for item in held)
+        return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
         where = self._session.conversation

@@ -20,7 +20,7 @@ from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, PutBlob, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
-from zeroclaw.turn import batch, entries, loop_detection
+from zeroclaw.turn import batch, entries, loop_detection, signals
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext, as_note
@@ -31,14 +31,6 @@ from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import Settled
 from zeroclaw.turn.session import NOTHING, Tell, Transition
-from zeroclaw.turn.signals import (
-    BudgetReached,
-    ContextOverflowed,
-    RequestEvent,
-    RequestFailed,
-    ResponseReceived,
-    StreamCut,
-)
 from zeroclaw.turn.states import Calling, CompactionCause, Progress
 from zeroclaw.turn.tool_calls import ToolCalls, refusal_result
 from zeroclaw.value import replace
@@ -85,7 +77,7 @@ class EffectExecutor:
         whose, here = self._opened.principal, self._session.conversation
         spent = await self._services.budget.exceeded(whose, here)
         if spent is not None:
-            reached = BudgetReached(text=spent.to(self._turn.language))
+            reached = signals.BudgetReached(text=spent.to(self._turn.language))
             await self._tell(Transition(events=(reached,)))
         return spent is not None
 
@@ -100,11 +92,11 @@ class EffectExecutor:
             await self._tell(Transition(point=DurablePoint.HOUSEKEEPING, writes=(note,)))
         return request
 
-    async def _answered(self, event: RequestEvent) -> None:
+    async def _answered(self, event: signals.RequestEvent) -> None:
         composer, now = self._composer, self._services.clock.now()
         happened = Transition(events=(event,))
         match event:
-            case ResponseReceived(message=message, usage=usage):
+            case signals.ResponseReceived(message=message, usage=usage):
                 composer.learn_from_answer(usage)
                 sent = composer.take_uncharged_usage()
                 # The request costs something even if the endpoint reports no usage.
@@ -119,7 +111,7 @@ class EffectExecutor:
                     )
                     # The calls are recorded before the gate decides, so before anything is done.
                     happened = replace(happened, journal=(received,))
-            case StreamCut(usage=usage) | RequestFailed(usage=usage):
+            case signals.StreamCut(usage=usage) | signals.RequestFailed(usage=usage):
                 sent = composer.take_uncharged_usage()
                 if usage.total_tokens:
                     usage = usage if usage.input_tokens else usage + sent
@@ -128,7 +120,7 @@ class EffectExecutor:
                         point=DurablePoint.HOUSEKEEPING,
                         journal=(entries.RequestLost(usage=usage, at=now),),
                     )
-            case ContextOverflowed(window=window):
+            case signals.ContextOverflowed(window=window):
                 composer.learn_from_overflow(window)
                 composer.take_uncharged_usage()  # an endpoint that refuses a request charges nothing for it
             case _:

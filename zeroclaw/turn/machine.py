@@ -420,19 +420,15 @@ def finish(
 
     There are no effects: the loop stops whatever still runs for a turn that is done.
     """
-    usage, before = state.progress.usage, state.progress.said
-    if isinstance(state, Asking):
-        message = None
-        if state.shown:
-            message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
-        text = join_texts(before, state.shown)
-        done = Done(reason=reason, usage=usage, text=text, note=note, why=why, message=message)
-        return done, ()
-    results, fills = slots.closed(state.batch)
-    ended = Done(
-        reason=reason, usage=usage, text=before, note=note, why=why, results=results, fills=fills
-    )
-    return ended, ()
+    usage, said = state.progress.usage, state.progress.said
+    done = Done(reason=reason, usage=usage, text=said, note=note, why=why)
+    if not isinstance(state, Asking):
+        results, fills = slots.closed(state.batch)
+        done = replace(done, results=results, fills=fills)
+    elif state.shown:
+        message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
+        done = replace(done, text=join_texts(said, state.shown), message=message)
+    return done, ()
 
 
 def abort_note(event: signals.AbortRequested, language: Language) -> str:
