@@ -117,7 +117,7 @@ MUTANTS = {
     "an id may be a role": ('("role:", "channel:")', '("nothing:",)'),
     "roles mean nothing": ("for role in principal.roles", "for role in ()"),
     "channels mean nothing": ('f"channel:{principal.channel}"', '"channel:"'),
-    "everybody is named": ("if not compiled.anyone and", "if False and"),
+    "everybody is named": ("if compiled.named.isdisjoint(names):", "if False:"),
     "every action is named": ("return any(matches(action) for matches in compiled.actions)", "return True"),
 }  # fmt: skip
 

@@ -59,6 +59,8 @@ class Kind(StrEnum):
 
 FINAL = frozenset({Kind.EXECUTED, Kind.FAILED, Kind.DENIED, Kind.CANCELLED, Kind.UNKNOWN})
 _OF_AN_ACTION = FINAL | {Kind.PROPOSED, Kind.EVALUATED, Kind.ANSWERED}
+_BEFORE = {Kind.PROPOSED: None, Kind.EVALUATED: Kind.PROPOSED}
+"""The entry of an action that each follows; all final ones follow `EVALUATED`."""
 
 
 class Entry(Value):
@@ -345,14 +347,9 @@ def _out_of_order(walk: Walk, entry: Entry) -> str:
     if entry.kind is Kind.ANSWERED:
         return "" if last not in (None, Kind.PROPOSED) else "an answer before the question"
     walk.steps[entry.action] = entry.kind
-    if entry.kind is Kind.PROPOSED:
-        expected = last is None
-    elif entry.kind is Kind.EVALUATED:
-        expected = last is Kind.PROPOSED
-    else:
-        expected = last is Kind.EVALUATED
     before = "nothing" if last is None else f"`{last}`"
-    return "" if expected else f"`{entry.kind}` after {before}"
+    is_next = last is _BEFORE.get(entry.kind, Kind.EVALUATED)
+    return "" if is_next else f"`{entry.kind}` after {before}"
 
 
 def marks_of(bodies: Iterable[bytes], conversation: ConversationId) -> list[Anchor | Cut]:

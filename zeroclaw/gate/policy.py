@@ -169,7 +169,6 @@ class _Compiled(Value):
 
     statement: Statement
     lenient: bool
-    anyone: bool
     named: frozenset[str]
     actions: tuple[Matcher, ...]
     resources: tuple[Matcher, ...]
@@ -301,8 +300,8 @@ def _names(principal: Principal) -> frozenset[str]:
     An id counts only if it can't be mistaken for a role or a channel: if an operator names a
     channel `role`, its sender `operator` must not become one.
     """
-    names = {f"role:{role}" for role in principal.roles}
-    names.add(f"channel:{principal.channel}")
+    names = {"anyone", f"channel:{principal.channel}"}
+    names.update(f"role:{role}" for role in principal.roles)
     if not principal.id.startswith(("role:", "channel:")):
         names.add(principal.id)
     return frozenset(names)
@@ -315,7 +314,7 @@ def _mismatch(
 
     What had to be assumed is appended.
     """
-    if not compiled.anyone and compiled.named.isdisjoint(names):
+    if compiled.named.isdisjoint(names):
         return "it does not name the principal"
     return _resource_mismatch(compiled, query, assumed) or _condition_mismatch(
         compiled, query, assumed
@@ -396,7 +395,6 @@ def _compile(statement: Statement, conditions: Mapping[str, Condition]) -> _Comp
     return _Compiled(
         statement=statement,
         lenient=lenient,
-        anyone="anyone" in statement.principals,
         named=frozenset(statement.principals),
         actions=tuple(wildcard(pattern) for pattern in statement.actions),
         resources=tuple(

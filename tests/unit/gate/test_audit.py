@@ -276,8 +276,8 @@ def test_the_daemon_remembers_heads_in_a_chain_of_its_own() -> None:
 MUTANTS = {
     "hashes are not checked": ("linked.hash != _hash(linked.previous, plain)", "False"),
     "links are not checked": ("linked.previous != walk.head", "False"),
-    "an end counts twice": ("expected = last is Kind.EVALUATED", "expected = last is not None"),
-    "proposals repeat": ("expected = last is None", "expected = True"),
+    "an end counts twice": ("is_next = ", "is_next = entry.kind in FINAL and last is not None or "),
+    "proposals repeat": ("is_next = ", "is_next = entry.kind is Kind.PROPOSED or "),
     "anchors are ignored": ("if walk.known and not walk.broken:", "if False:"),
     "anchored heads are ignored": ("any(head != walk.head", "any(False"),
 }
