@@ -12,7 +12,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import places, plugins
 from zeroclaw.store import Rows
-from zeroclaw.turn.tool_calls import files_of
+from zeroclaw.turn.tool_calls import state_of_files
 
 
 def own_context(
@@ -28,7 +28,7 @@ def own_context(
     context = settings.config.context
 
     async def is_untrusted(conversation: ConversationId, workspace: Path) -> bool:
-        return await files_of(rows, conversation, workspace) != "theirs"
+        return await state_of_files(rows, conversation, workspace) != "theirs"
 
     directory = places.expand(context.directory).absolute() if context.directory else workspaces
     files = WorkspaceFiles(

@@ -60,7 +60,7 @@ def mark_restored(ulid: str) -> Put:
     return WORKSPACES.put(_RESTORED, None, place=ulid)
 
 
-async def files_of(rows: Rows, conversation: ConversationId, workspace: Path) -> Files:
+async def state_of_files(rows: Rows, conversation: ConversationId, workspace: Path) -> Files:
     """Return the worst state that the files of a conversation's workspace may be in.
 
     Args:
@@ -164,7 +164,7 @@ class ToolCalls:
             place = services.workspaces / self._session.conversation
             # The real path, for the whole turn; tools check again what they open below it.
             self._workspace = workspace = run_inline(lambda: make_workspace(place))
-        files = await files_of(services.store, self._session.conversation, workspace)
+        files = await state_of_files(services.store, self._session.conversation, workspace)
         account = services.outbox.accounts.get(self._turn.address.channel)
         context = ToolContext(
             conversation=self._session.conversation,
