@@ -101,7 +101,7 @@ class Reassembly(Struct, eq=False):
         row = await self.context.store.get(RowKind.INBOX, run.last)
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
-        still = Expect(kind=row.kind, key=row.key, version=row.version)
+        still = INBOX.expect(row.key, row.version)
         return Continuation(run=run, last=INBOX.of(row), still=still)
 
     def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:

@@ -55,6 +55,10 @@ CLOSE_S = 5.0
 """Seconds that an adapter gets to close."""
 TOLD_AFTER = 3
 """Failures in a row before the operator is told; one lost connection is not news."""
+TRIES = 20
+"""Tries of an event before it is dropped; channels wait about a second in between."""
+REMEMBERED = 256
+"""Events whose tries are counted at the same time; beyond that the oldest count starts again."""
 
 Condition = Literal["starting", "up", "waiting", "down"]
 
@@ -269,9 +273,3 @@ def _place(error: Exception) -> str:
         return ""
     frame, line = frames[-1]
     return f" at {PurePath(frame.f_code.co_filename).name}:{line}"
-
-
-TRIES = 20
-"""Tries of an event before it is dropped; channels wait about a second in between."""
-REMEMBERED = 256
-"""Events whose tries are counted at the same time; beyond that the oldest count starts again."""

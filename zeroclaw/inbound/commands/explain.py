@@ -85,31 +85,23 @@ class Explainer(Value):
                 form.
         """
         asker, policy = asker_of(self.settings.config, self.people, who), self.policy()
-        if action.startswith((_COMMAND, _APPROVE)):
-            query = Query(
-                principal=asker.principal,
-                action=action,
-                now=self.clock.now(),
-                direct=True,
-                own=True,
-            )
-            approvers = self.settings.config.approvals.approvers
-            ruling = (
-                rule(query, policy=policy, protected=self.protected, out=asker.out)
-                if action.startswith(_COMMAND)
-                else rule_answer(query, policy=policy, approvers=approvers, out=asker.out)
-            )
+        query = Query(principal=asker.principal, action=action, now=self.clock.now(), direct=True)
+        if action.startswith(_COMMAND):
+            query = replace(query, own=True)
+            ruling = rule(query, policy=policy, protected=self.protected, out=asker.out)
+            return self._explained(query, ruling)
+        if action.startswith(_APPROVE):
+            query, approvers = replace(query, own=True), self.settings.config.approvals.approvers
+            ruling = rule_answer(query, policy=policy, approvers=approvers, out=asker.out)
             return self._explained(query, ruling)
         name = action.removeprefix(_TOOL)
         tool = self.tools.get(name)
-        query = Query(
-            principal=asker.principal,
+        query = replace(
+            query,
             action=f"{_TOOL}{name}",
-            now=self.clock.now(),
             resources=_normal(resources),
             facts=_UNDECLARED if tool is None else facts_of(tool.spec),
             arguments={},
-            direct=True,
             untrusted=False,
             in_message=False,
         )

@@ -1,5 +1,8 @@
 """`/usage`: the tokens that a person used; for an operator in private, also everyone's."""
 
+from collections.abc import Sequence
+
+from zeroclaw.host.answers import Used
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
@@ -7,6 +10,7 @@ from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import amount, grouped, total
 from zeroclaw.limits.usage import first_day, person_of, used_since
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Sentence
 
 DAYS = 30
 MOST_PEOPLE = 20
@@ -17,13 +21,12 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
     whose, language, now = given.principal, given.language, context.clock.now()
     used = await used_since(context.store, first_day(now, DAYS))
     own, today = [one for one in used if one.person == person_of(whose)], str(now.date())
-    mine = catalogue.USED_BY_YOU.to(
-        language,
-        today=amount(total(one for one in own if one.day == today)),
-        days=DAYS,
-        lately=amount(total(own)),
-    )
-    lines = [mine]
+
+    def told(says: Sentence, some: Sequence[Used]) -> str:
+        lately, of_today = total(some), total(one for one in some if one.day == today)
+        return says.to(language, today=amount(of_today), days=DAYS, lately=amount(lately))
+
+    lines = [told(catalogue.USED_BY_YOU, own)]
     levels = await budget.levels(whose)
     lines += [
         f"- {said.to(language)}"
@@ -32,19 +35,13 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
     ]
     # In a group others read along.
     if OPERATOR in whose.roles and given.address.direct:
-        everybodys = catalogue.USED_BY_ALL.to(
-            language,
-            today=amount(total(one for one in used if one.day == today)),
-            days=DAYS,
-            lately=amount(total(used)),
-        )
         people = sorted(
             grouped(used, "person").items(),
             key=lambda one: one[1].input_tokens + one[1].output_tokens,
             reverse=True,
         )
         lines += [
-            everybodys,
+            told(catalogue.USED_BY_ALL, used),
             *(f"  - {who}: {amount(one).to(language)}" for who, one in people[:MOST_PEOPLE]),
             *(
                 f"- {said.to(language)}"
