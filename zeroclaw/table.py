@@ -123,6 +123,16 @@ class Whose(Value):
     approvals: frozenset[str] = frozenset()
 
 
+class Columns(TypedDict, total=False):
+    """The columns of a row and its expected version; they mean the same as in `Put`."""
+
+    conversation: ConversationId | None
+    state: str
+    place: str
+    due_at: datetime | None
+    expect: int | None
+
+
 class Filters(TypedDict, total=False):
     """The filters of `Table.where`; they mean the same as in `Query`."""
 
@@ -187,28 +197,9 @@ class Table(Declaration, Generic[T]):
         """Return this table with another codec, for rows of a different shape such as a counter."""
         return cast("Table[U]", replace(self, codec=codec))
 
-    def put(
-        self,
-        key: str,
-        value: T,
-        *,
-        conversation: ConversationId | None = None,
-        state: str = "",
-        place: str = "",
-        due_at: datetime | None = None,
-        expect: int | None = None,
-    ) -> Put:
+    def put(self, key: str, value: T, **columns: Unpack[Columns]) -> Put:
         """Return the write that inserts or replaces a row; `expect` as in `Put`."""
-        return Put(
-            kind=self.kind,
-            key=key,
-            body=self.codec.encode(value),
-            conversation=conversation,
-            state=state,
-            place=place,
-            due_at=due_at,
-            expect=expect,
-        )
+        return Put(kind=self.kind, key=key, body=self.codec.encode(value), **columns)
 
     def of(self, row: Row | Put) -> T:
         """Return the value of a row, or of a write.
