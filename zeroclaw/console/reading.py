@@ -20,11 +20,9 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId, is_off_the_record
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit
-from zeroclaw.gate import grant as grants
-from zeroclaw.gate.approval import APPROVALS
-from zeroclaw.gate.grant import GRANTS
+from zeroclaw.gate.approval import APPROVALS, Approval, number_of
+from zeroclaw.gate.grant import GRANTS, Grant, describe
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
@@ -33,7 +31,7 @@ from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Part
 from zeroclaw.limits.usage import first_day, used_since
-from zeroclaw.store import LogKind, Row, RowKind
+from zeroclaw.store import LogKind, Row
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.value import replace
@@ -102,46 +100,34 @@ class ConsoleReader:
             if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
                 break
             before = page[-1].key
-        read = [await self._store.get(RowKind.APPROVAL, key) for key in keys]
-        known = [approvals.APPROVALS.of(row) for row in read if row is not None]
-        ended = sorted(
-            (
-                one
-                for one in known
-                if one.at is not None and not is_off_the_record(one.conversation)
-            ),
-            key=lambda one: (str(one.at), one.action),
-            reverse=True,
-        )
+        known = [await APPROVALS.get(self._store, key) for key in keys]
+        over = [one for one in known if one is not None and one.at is not None]
+        ended = [one for one in over if not is_off_the_record(one.conversation)]
+        ended.sort(key=lambda one: (str(one.at), one.action), reverse=True)
         return tuple([await self._asked(one) for one in ended[:ENDED]])
 
-    async def _asked(self, one: approvals.Approval) -> RequestView:
+    async def _asked(self, one: Approval) -> RequestView:
         return RequestView(
             approval=one,
             where=await self._where(one.conversation),
-            number=approvals.number_of(one, self._context.chat.key()),
+            number=number_of(one, self._context.chat.key()),
         )
 
     async def _where(self, conversation: str) -> str:
-        row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return "" if row is None else CONVERSATIONS.of(row).address.in_words()
+        found = await CONVERSATIONS.get(self._store, conversation)
+        return "" if found is None else found.address.in_words()
 
     async def grants(self) -> tuple[GrantView, ...]:
         """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
-        read = [GRANTS.of(row) for row in found]
+        read = map(GRANTS.of, found)
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
-        return tuple(
-            [
-                GrantView(
-                    grant=one,
-                    line=self._inbound.redact(grants.describe(one, "en")),
-                    where=await self._where(one.conversation),
-                )
-                for one in holding
-            ]
-        )
+        return tuple([await self._granted(one) for one in holding])
+
+    async def _granted(self, one: Grant) -> GrantView:
+        line = self._inbound.redact(describe(one, "en"))
+        return GrantView(grant=one, line=line, where=await self._where(one.conversation))
 
     async def people(self) -> PeopleView:
         """Return all known people."""
@@ -184,8 +170,8 @@ class ConsoleReader:
 
     async def summary(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation; None if there is none with this id."""
-        row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return None if row is None else await self._summary(CONVERSATIONS.of(row))
+        found = await CONVERSATIONS.get(self._store, conversation)
+        return None if found is None else await self._summary(found)
 
     async def transcript(self, conversation: ConversationId, before: str) -> Part:
         """Return a page of what was said."""
