@@ -203,30 +203,28 @@ class Listener:
         await self._take(login.without(logins, carried))
         body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
         kept_s = int(login.SESSION_KEPT.total_seconds())
-        await _say(send, 200, "text/html", body, self._logged_in(request, session, kept_s))
+        await _say(send, 200, "text/html", body, self._cookie(request, session, kept_s))
 
     async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
         """End the sessions that a request carries."""
         self._log("logged_out")
         await self._take(login.without(self._logins, guard.sessions_of(request, self.port)))
-        forgotten = self._logged_in(request, "", 0)
+        forgotten = self._cookie(request, "", 0)
         await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
 
-    def _logged_in(self, request: guard.RequestHead, session: str, kept_s: int) -> tuple[str, str]:
+    def _cookie(self, request: guard.RequestHead, session: str, kept_s: int) -> tuple[str, str]:
         path = f"{self.root}/"
-        made = guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
-        return "set-cookie", made
+        return "set-cookie", guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
 
     async def _take(self, logins: login.Logins) -> bool:
-        """Switch to these logins, end the streams of sessions that are gone, and store; see `_keep`."""
+        """Switch to these logins, end the streams of sessions that are gone, and store both.
+
+        Returns False if they last only until the daemon ends.
+        """
         self._logins = logins
         for until, request in self._streams.items():
             if not self._is_open(request):
                 until.reschedule(0)
-        return await self._keep()
-
-    async def _keep(self) -> bool:
-        """Store path and sessions; return False if they last only until the daemon ends."""
         async with self._writing:
             return await asyncio.to_thread(self._write, login.write_sessions(self._logins))
 

@@ -39,11 +39,7 @@ def load(group: str, name: str, *, key: str) -> object:
     """
     for point in _in(group):
         if point.name == name:
-            found = call_now(point.load)
-            if isinstance(found, Raised):
-                fault = f"{key}: `{name}` is installed but can't be loaded ({found.line}); is its extra installed?"
-                raise ConfigError((fault,)) from found.error
-            return found
+            return _imported(point.load, f"{key}: `{name}` is installed but")
     known = ", ".join(f"`{one}`" for one in names(group)) or "nothing"
     raise ConfigError((f"{key}: `{name}` is not installed; installed are {known}",))
 
@@ -55,9 +51,13 @@ def resolve(target: str, *, key: str) -> object:
         ConfigError: It can't be imported, for example because an extra is missing.
     """
     module, _, name = target.partition(":")
-    found = call_now(lambda: getattr(import_module(module), name))
+    return _imported(lambda: getattr(import_module(module), name), f"{key}: `{target}`")
+
+
+def _imported(load: Callable[[], object], what: str) -> object:
+    found = call_now(load)
     if isinstance(found, Raised):
-        fault = f"{key}: `{target}` can't be loaded ({found.line}); is its extra installed?"
+        fault = f"{what} can't be loaded ({found.line}); is its extra installed?"
         raise ConfigError((fault,)) from found.error
     return found
 

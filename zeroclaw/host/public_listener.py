@@ -10,13 +10,12 @@ import asyncio
 import ssl
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import h11
 
 from zeroclaw.channel import ChannelLog, Refusals
 from zeroclaw.config.model import PublicSettings
-from zeroclaw.errors import ConfigError, ZeroclawError, system_words
+from zeroclaw.errors import ConfigError, ZeroclawError, refused_as
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.http_server import HttpConnection, HttpServer
@@ -171,10 +170,12 @@ class PublicListener:
 
 def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    cert, key = expand(cert_file), expand(key_file)
+    for name, path in (("cert_file", cert), ("key_file", key)):
+        what = f"public.{name}: `{path}` can't be read"
+        with refused_as(lambda line: ConfigError((line,)), what):
+            path.read_bytes()
     try:
-        cert, key = expand(cert_file), expand(key_file)
-        for name, path in (("cert_file", cert), ("key_file", key)):
-            _check_readable(name, path)
         # With a password argument, OpenSSL never prompts on the terminal.
         context.load_cert_chain(cert, key, password="")
     except ssl.SSLError as error:
@@ -184,11 +185,3 @@ def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
         )
         raise ConfigError((fault,)) from error
     return context
-
-
-def _check_readable(name: str, path: Path) -> None:
-    try:
-        path.read_bytes()
-    except OSError as error:
-        fault = f"public.{name}: `{path}` can't be read: {system_words(error)}"
-        raise ConfigError((fault,)) from error

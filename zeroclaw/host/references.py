@@ -12,6 +12,7 @@ from pathlib import Path
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.foreign import Raised, call_now
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.places import expand
 from zeroclaw.redact import secret_environment
 from zeroclaw.value import Hidden, Struct, Value
@@ -101,13 +102,10 @@ def _from_environment(name: str, environment: Mapping[str, str]) -> str | _Fault
 def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
     try:
         # Non-blocking, so that a pipe in place of the file can't hang the start.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        try:
+        with closing_descriptor(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as descriptor:
             fault = _unfit(path, os.fstat(descriptor), environment)
             # Some editors write a byte order mark.
             value = "" if fault else os.read(descriptor, _LARGEST_BYTES).decode("utf-8-sig")
-        finally:
-            os.close(descriptor)
     except UnicodeDecodeError:
         return _Fault(f"`{path}` is not UTF-8 text; it must hold the secret alone")
     except (OSError, ValueError) as error:  # a ValueError means a NUL in the path

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from zeroclaw.errors import Refused, system_words
+from zeroclaw.errors import Refused, refused_as
 from zeroclaw.foreign import Raised, call_now
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -55,12 +55,8 @@ class FileTokenizer:
         except ImportError as error:
             message = "the package `tokenizers` is missing: install the extra `tokenizer`"
             raise TokenizerUnusable(message) from error
-        try:
-            with path.open("rb") as file:
-                body = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            message = f"`{path}` can't be read: {system_words(error)}"
-            raise TokenizerUnusable(message) from error
+        with refused_as(TokenizerUnusable, f"`{path}` can't be read"), path.open("rb") as file:
+            body = file.read(MOST_BYTES + 1)
         if len(body) > MOST_BYTES:
             message = f"`{path}` has more than {MOST_BYTES:,} bytes; name a `tokenizer.json`"
             raise TokenizerUnusable(message)

@@ -11,8 +11,9 @@ Everything blocks: call it in a thread.
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
@@ -184,14 +185,8 @@ def memory_bytes(pids: tuple[int, ...]) -> int:
     Anonymous shared pages (`MAP_SHARED | MAP_ANONYMOUS`) outlive their writer and are charged to no
     process that does not touch them. So such a mapping counts as a whole.
     """
-    own = 0
-    shared: dict[int, int] = {}
-    for pid in pids:
-        own += _own_bytes(pid)
-        for one in _mapped(pid):
-            if one.is_shared_memory:
-                shared[one.inode] = max(one.size, shared.get(one.inode, 0))
-    return own + sum(shared.values())
+    shared = _mapped_bytes(pids, lambda one: one.is_shared_memory)
+    return sum(map(_own_bytes, pids)) + sum(shared.values())
 
 
 def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
@@ -204,11 +199,7 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
     except OSError:
         return 0  # measuring the workspace reports that it is gone
     named = f"{os.major(device):02x}:{os.minor(device):02x}"
-    found: dict[int, int] = {}
-    for pid in pids:
-        for one in _mapped(pid):
-            if one.device == named:
-                found[one.inode] = max(one.size, found.get(one.inode, 0))
+    found = _mapped_bytes(pids, lambda one: one.device == named)
     for pid in pids:
         for seen in _opened_by(pid):
             if seen.st_nlink == 0 and seen.st_dev == device and stat.S_ISREG(seen.st_mode):
@@ -365,6 +356,14 @@ def _own_bytes(pid: int) -> int:
     lines = _read(pid, "status")
     found = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
     return sum(int(told.split()[0]) * _KB for told in found.values())
+
+
+def _mapped_bytes(pids: tuple[int, ...], counts: Callable[[_Mapped], bool]) -> dict[int, int]:
+    """Return the largest mapped size of each deleted file that counts, by inode."""
+    found: dict[int, int] = {}
+    for one in filter(counts, chain.from_iterable(map(_mapped, pids))):
+        found[one.inode] = max(one.size, found.get(one.inode, 0))
+    return found
 
 
 def _mapped(pid: int) -> Iterator[_Mapped]:
