@@ -42,10 +42,15 @@ class Ids(Protocol):
 
 def made_at(ulid: str) -> datetime:
     """Return when a ULID was made, to the millisecond; raise `ValueError` for a malformed one."""
-    milliseconds = 0
-    for character in ulid[:ULID_TIME_CHARS]:
-        milliseconds = milliseconds * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
-    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+    return datetime.fromtimestamp(ulid_number(ulid[:ULID_TIME_CHARS]) / 1000, tz=UTC)
+
+
+def ulid_number(ulid: str) -> int:
+    """Return the number that a ULID, or a part of one, writes; raise `ValueError` for other text."""
+    number = 0
+    for character in ulid:
+        number = number * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
+    return number
 
 
 def ulid_time(instant: datetime) -> str:

@@ -4,7 +4,7 @@ import secrets
 from datetime import timedelta
 from threading import Lock
 
-from zeroclaw.clock import ULID_ALPHABET, Clock, made_at
+from zeroclaw.clock import ULID_ALPHABET, Clock, made_at, ulid_number
 
 _PAIRS = tuple(one + two for one in ULID_ALPHABET for two in ULID_ALPHABET)
 _PAIR_BITS = 10
@@ -47,7 +47,7 @@ class SystemIds:
         """
         try:
             is_near = made_at(ulid) <= self._clock.now() + MOST_AHEAD
-            number = _decoded(ulid)
+            number = ulid_number(ulid)
         except (ValueError, OverflowError):
             return
         with self._lock:
@@ -62,10 +62,3 @@ def _encoded(number: int) -> str:
     # The standard base32 has another alphabet, and takes three times as long.
     parts = map(_PAIR_MASK.__and__, map(number.__rshift__, _SHIFTS))
     return "".join(map(_PAIRS.__getitem__, parts))
-
-
-def _decoded(ulid: str) -> int:
-    number = 0
-    for character in ulid:
-        number = number * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
-    return number
