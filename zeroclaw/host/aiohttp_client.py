@@ -116,7 +116,7 @@ class AiohttpClient:
         except NoWayOut as error:
             raise HttpConnectFailed(str(error)) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise self._ours(error, before_answer=True) from error
+            raise self._ours(error) from error
 
     async def _chunks(self, body: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives."""
@@ -124,9 +124,9 @@ class AiohttpClient:
             async for chunk in body.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._ours(error, before_answer=False) from error
+            raise self._ours(error) from error
 
-    def _ours(self, error: Exception, *, before_answer: bool) -> HttpFailed:
+    def _ours(self, error: Exception) -> HttpFailed:
         """Translate an error of the library, without its text, which may contain anything."""
         match error:
             case aiohttp.ConnectionTimeoutError():
@@ -146,7 +146,7 @@ class AiohttpClient:
                 | aiohttp.ClientPayloadError()
                 | aiohttp.ClientResponseError()
             ):
-                return HttpCut("the connection was closed too early", before_answer=before_answer)
+                return HttpCut("the connection was closed too early")
             case _:
                 return HttpFailed(f"the request failed ({type(error).__name__})")
 

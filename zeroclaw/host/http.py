@@ -54,15 +54,9 @@ class HttpPoolExhausted(HttpTimedOut):
 class HttpCut(HttpFailed):
     """Raised when a connection ended too early.
 
-    Attributes:
-        before_answer: Whether not even a status line had arrived. On a kept-alive connection the
-            peer has mostly just closed it (seen with llama.cpp's server, 2026-11), so a request
-            without side effects should be retried once, at once.
+    If no answer had begun, the peer has mostly just closed a kept-alive connection (seen with
+    llama.cpp's server, 2026-11), so a request without side effects should be retried once, at once.
     """
-
-    def __init__(self, message: str, *, before_answer: bool) -> None:
-        super().__init__(message)
-        self.before_answer = before_answer
 
 
 class HttpRequest(Value):

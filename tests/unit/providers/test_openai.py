@@ -47,7 +47,7 @@ PING = b": ping\n\n"
 GOOD = Played(parts=(TEXT, STOP, DONE))
 ANSWER: list[StreamEvent] = [TextDelta(text="x"), Finished(reason="stop")]
 BUSY = Played(status=503)
-CUT = HttpCut("cut", before_answer=True)
+CUT = HttpCut("cut")
 REQUEST = ModelRequest(messages=(UserMessage(content="hi"),))
 
 
@@ -227,8 +227,8 @@ async def test_an_error_in_the_stream_is_repeated_only_before_anything_was_said(
 @pytest.mark.parametrize(
     "parts",
     [
-        (TEXT, HttpCut("cut", before_answer=False)),
-        (HttpCut("cut", before_answer=False),),
+        (TEXT, HttpCut("cut")),
+        (HttpCut("cut"),),
         (TEXT, HttpTimedOut("late")),
         (TEXT, 11.0),
         (11.0,),
@@ -314,9 +314,7 @@ async def test_pings_between_two_readings_do_not_make_an_answer_wait_for_ever() 
         await ask(FakeHttp(Played(parts=(TEXT, *[b": ping\n\n"] * 1000, STOP, DONE))))
 
 
-@pytest.mark.parametrize(
-    "rest", [(100.0,), (HttpCut("cut", before_answer=False),)], ids=["silence", "a cut"]
-)
+@pytest.mark.parametrize("rest", [(100.0,), (HttpCut("cut"),)], ids=["silence", "a cut"])
 async def test_after_the_finish_nothing_can_break_the_answer(rest: tuple[Part, ...]) -> None:
     """Only the usage is lost when a server forgets to end its stream."""
     assert await ask(FakeHttp(Played(parts=(TEXT, STOP, *rest)))) == ANSWER
@@ -330,7 +328,7 @@ async def test_the_end_of_the_body_is_read_so_that_the_connection_is_kept() -> N
 
 @pytest.mark.parametrize(
     "rest",
-    [(5.0, b"x"), (0.15, b"x", 0.15, b"x"), (HttpCut("cut", before_answer=False),)],
+    [(5.0, b"x"), (0.15, b"x", 0.15, b"x"), (HttpCut("cut"),)],
     ids=["slow", "dripping", "cut"],
 )
 async def test_a_body_that_goes_on_after_done_is_left(rest: tuple[Part, ...]) -> None:
@@ -360,7 +358,7 @@ async def test_a_refusal_never_shows_a_secret() -> None:
 
 @pytest.mark.parametrize(
     "parts",
-    [(b"half", 60.0), (b"half", HttpCut("cut", before_answer=False)), (b"half" * 100_000,)],
+    [(b"half", 60.0), (b"half", HttpCut("cut")), (b"half" * 100_000,)],
     ids=["slow", "cut", "huge"],
 )
 async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
