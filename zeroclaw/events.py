@@ -117,14 +117,9 @@ class Bus:
         self._subscribers: tuple[Publish, ...] = ()
         self._failed = failed
 
-    def subscribe(self, subscriber: Publish) -> Callable[[], None]:
-        """Deliver every event from now on; call the returned function to stop."""
+    def subscribe(self, subscriber: Publish) -> None:
+        """Deliver every event from now on."""
         self._subscribers = (*self._subscribers, subscriber)
-
-        def unsubscribe() -> None:
-            self._subscribers = tuple(one for one in self._subscribers if one is not subscriber)
-
-        return unsubscribe
 
     def publish(self, event: Event) -> None:
         """Call every subscriber; one that raises does not stop the others."""
