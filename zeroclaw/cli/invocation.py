@@ -17,10 +17,11 @@ import click
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
-_WITHOUT = frozenset({"demo", "init"})
-"""Commands that use neither of them to select a daemon."""
-_SCHEMA = "config schema"  # the same for every file
-_CONFIG_ALONE = frozenset({"config", "models", "policy", "try"})
+_TAKES = {
+    **dict.fromkeys(("demo", "init", "config schema"), ()),
+    **dict.fromkeys(("config", "models", "policy", "try"), OPTIONS[:1]),
+}
+"""Commands that select a daemon by fewer of them, or by none."""
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
 
 
@@ -43,13 +44,7 @@ def command(words: str) -> str:
         words: The command with its own arguments, such as `config set KEY VALUE`.
     """
     first, *_ = words.split()
-    names = (
-        ()
-        if first in _WITHOUT or words == _SCHEMA
-        else OPTIONS[:1]
-        if first in _CONFIG_ALONE
-        else OPTIONS
-    )
+    names = _TAKES.get(words, _TAKES.get(first, OPTIONS))
     return " ".join((program(), words, *map(shlex.quote, handed_on(names))))
 
 
