@@ -255,10 +255,8 @@ class Sweep(Struct, kw_only=True, eq=False):
             if audit.read(last.body).at >= before:
                 return 0
             await self.anchors.cut(here, last, _gone(row))
-        except StoreUnusable:
-            return 0  # reported with the audits
-        except Conflict:
-            return 0  # an erasure came first
+        except (StoreUnusable, Conflict):  # reported with the audits; or an erasure came first
+            return 0
         await self.clock.sleep(PAUSE_S)
         return 1
 
@@ -270,20 +268,13 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def _counters(self) -> None:
         """Delete the counters of deleted conversations, except the highest of each chat."""
-        highest: dict[str, tuple[int, Row]] = {}
-        going: list[Row] = []
-        for one in await readable(
-            self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row)
-        ):
-            place = one[1].place
-            if not one[1].key.startswith(f"{place}#"):
-                continue  # counts something else
-            best = highest.get(place)
-            lower = one if best is not None and one[0] <= best[0] else best
-            if lower is not one:
-                highest[place] = one
-            if lower is not None and await self._is_gone(lower[1]):
-                going.append(lower[1])
+        read = await readable(self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row))
+        read.sort(key=lambda one: one[0])
+        # Others count something else.
+        counters = [row for _, row in read if row.key.startswith(f"{row.place}#")]
+        highest = {row.place: row.key for row in counters}
+        lower = (row for row in counters if row.key != highest[row.place])
+        going = [row for row in lower if await self._is_gone(row)]
         for start in range(0, len(going), BATCH):
             await self._delete(going[start : start + BATCH])
 
