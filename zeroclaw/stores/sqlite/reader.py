@@ -114,9 +114,7 @@ class ReaderThread:
             else:
                 self._tell(lambda: _succeed(done, found))
 
-        def give_up(error: ZeroclawError) -> None:
-            _fail(done, error)
-
+        give_up = partial(_fail, done)
         self._waiting.add(give_up)
         try:
             self._queries.put(run)
