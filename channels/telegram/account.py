@@ -139,19 +139,16 @@ class Account:
         with suppress(AsWanted):
             await self.call(method, parameters)
 
-    async def read(
-        self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
-    ) -> object:
+    async def read(self, method: str, parameters: Json = _NOTHING) -> object:
         """Make an idempotent call; a lost one raises `ChannelUnavailable`."""
         with repeatable():
-            return await self.call(method, parameters, more_s=more_s)
+            return await self.call(method, parameters)
 
-    async def _about_the_token(
-        self, method: str, parameters: Json = _NOTHING, *, more_s: float = 0.0
-    ) -> object:
-        """Call a method that every server has, so that a refusal means an invalid token."""
+    async def _read_by_token(self, method: str, *, more_s: float = 0.0) -> object:
+        """Read by a method that every server has, so that a refusal means an invalid token."""
         try:
-            return await self.read(method, parameters, more_s=more_s)
+            with repeatable():
+                return await self.call(method, _NOTHING, more_s=more_s)
         except (TokenRefused, MethodUnknown) as error:
             message = f"`{self.name}`: Telegram does not accept the token; get a valid one from @BotFather"
             raise ChannelUnauthorized(message) from error
@@ -169,7 +166,7 @@ class Account:
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = self._object(await self._about_the_token("getMe"))
+        found = self._object(await self._read_by_token("getMe"))
         if str(whole(found, "id")) != self.id:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
@@ -211,7 +208,7 @@ class Account:
         """Wait for updates from `offset` on, and confirm those before it."""
         since = "" if offset is None else f"&offset={offset}"
         more_s = POLL_S + _POLL_SLACK_S - READ_S
-        found = await self._about_the_token("getUpdates" + _POLLED + since, more_s=more_s)
+        found = await self._read_by_token("getUpdates" + _POLLED + since, more_s=more_s)
         if not isinstance(found, list):
             raise ChannelUnavailable(self.http.unreadable)
         return cast("list[object]", found)

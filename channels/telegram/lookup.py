@@ -135,8 +135,7 @@ class Lookup:
         """See `Channel.lookup`."""
         mark = read(since)
         if mark is None:
-            why = "it is not known where to look"
-            raise _unknown(to, why)
+            raise _unknown(to, "it is not known where to look")
         mark = self._told(mark, to.chat)
         last = int(before) - 1 if before.isdecimal() else mark.taken + LOOK_AHEAD
         numbers = self._free(to, mark.at, last, apart)
@@ -144,8 +143,7 @@ class Lookup:
             return self._seen_nothing(replace(mark, at=last), to.chat, is_last=bool(before))
         # With `before` only probing all the ids gives an answer, so don't begin if they are too many.
         if mark.looks + (len(numbers) if before else 1) > MOST_LOOKS:
-            why = "it may stand further on than can be looked"
-            raise _unknown(to, why)
+            raise _unknown(to, "it may stand further on than can be looked")
         number = numbers[0]
         ref = MessageRef(address=to, message=str(number))
         whose = await self._whose(ref, content)
@@ -205,8 +203,7 @@ class Lookup:
         except NotOurs:
             return "another's"
         except ChannelRejected as refused:
-            why = f"it can't be looked for: {refused}"
-            raise _unknown(ref.address, why) from refused
+            raise _unknown(ref.address, f"it can't be looked for: {refused}") from refused
         return "ours"
 
 
