@@ -25,10 +25,10 @@ import zeroclaw
 from zeroclaw.config.model import AttachmentToolSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
-from zeroclaw.host import processes, sandbox
+from zeroclaw.host import sandbox
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
-from zeroclaw.host.sandbox import Box, Broken, Limits, System
+from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, parse_reply, request_line
 from zeroclaw.recent import Recent
@@ -57,8 +57,7 @@ _CAPS = OutputCaps(head_bytes=8_388_608, tail_bytes=1, flood_bytes=8_388_608)
 _BOXED = ("pdf", "image")
 _CHILD = ("-P", "-m", "zeroclaw.readers.child")
 _TMP_BYTES = 1_048_576  # readers write nothing
-# The child needs none of our secrets, so it gets only these variables.
-_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
+_PASSED_ON = ("LD_LIBRARY_PATH",)  # a Python outside the system may need it to start
 
 
 class File(Value):
@@ -220,33 +219,25 @@ class _Files(Struct, eq=False):
     async def _read(self, asked: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Have a child process read the file; fail with the reason if it gives no reply."""
         settings = self.settings
-        cpu_s = int(settings.timeout_s) + 1  # it may compute all the time
-        line = request_line(asked) + content
-        if isinstance(self._tested, System):
-            limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=cpu_s)
-            ended = await _run_boxed(
-                self._tested, line, limits, timeout_s=settings.timeout_s, spawned=context.spawned
-            )
-        else:
-            ended = await processes.run(
-                (sys.executable, *_CHILD, str(settings.memory_bytes), str(cpu_s)),
-                directory=Path("/"),
-                environment={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-                timeout_s=settings.timeout_s,
-                caps=_CAPS,
-                spawned=context.spawned,
-                given=line,
-            )
+        # It may compute all the time.
+        limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=int(settings.timeout_s) + 1)
+        ended = await _run_reader(
+            self._tested if isinstance(self._tested, System) else Bare(),
+            request_line(asked) + content,
+            limits,
+            timeout_s=settings.timeout_s,
+            spawned=context.spawned,
+        )
         reply = parse_reply(ended.output.head) if ended.ending == "exited" else None
         if reply is None:
             raise ToolFailed(_broken(ended, settings.timeout_s))
         return reply
 
 
-async def _run_boxed(
-    found: System, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
+async def _run_reader(
+    found: System | Bare, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
 ) -> Ended:
-    """Run a reader in the sandbox, within the memory and CPU time of `limits`."""
+    """Run a reader, in the sandbox if there is one, within the memory and CPU time of `limits`."""
     box, argv = await asyncio.to_thread(_reader, limits)
     return await sandbox.run(
         found, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
@@ -267,6 +258,7 @@ def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
     return Box(workspace=None, programs=tuple(programs), limits=limits), (
         # Passed as a list, because packages can be installed in many ways.
         *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(ours.parent), *sys.path])}"),
+        *(f"{name}={os.environ[name]}" for name in _PASSED_ON if name in os.environ),
         *(str(Path(sys.executable).resolve()), *_CHILD),
         *(str(limits.memory_bytes), str(limits.cpu_s)),
     )
@@ -278,7 +270,7 @@ async def try_reader(found: System | Broken) -> System | Broken:
         return found
     line = request_line(ReadRequest(reader="text")) + b"word"
     try:
-        ended = await _run_boxed(
+        ended = await _run_reader(
             found, line, Limits(), timeout_s=_AROUND_S, spawned=sandbox.unrecorded
         )
     except ToolFailed as error:
