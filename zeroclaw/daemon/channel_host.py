@@ -140,9 +140,7 @@ class ChannelHost:
     def login_url(self) -> str:
         """Return a fresh address that opens the web chat and logs in once; empty without a web chat."""
         listener = self._foundation.listener
-        if listener is None or not self.web_name:
-            return ""
-        return listener.fresh_login_url(f"/{self.web_name}/")
+        return "" if listener is None else listener.fresh_login_url(f"/{self.web_name}/")
 
     async def log_out(self) -> int:
         """Log every browser out; return how many there were."""

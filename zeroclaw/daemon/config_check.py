@@ -14,7 +14,7 @@ from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
 from zeroclaw.daemon.model_choice import AUTO
-from zeroclaw.daemon.tools import OURS, tools_of
+from zeroclaw.daemon.tools import other_packages, tools_of
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements
@@ -248,7 +248,7 @@ def _key_path(channel: str) -> str:
 
 # --- names in the policy -------------------------------------------------------------------------
 
-_OURS = (
+_OUR_TOOLS = (
     ("read_file", "file", "path first_line max_lines"),
     ("list_files", "file", "path depth"),
     ("search_files", "file", "pattern path names regex ignore_case max_results"),
@@ -265,18 +265,17 @@ _OURS = (
     ("load_tools", "tools", "groups"),
     ("load_skills", "skill", "name file"),
 )
-SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OURS}
+SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OUR_TOOLS}
 """Our own tools, enabled or not, each with the kinds of resources that it names."""
-ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OURS}
+ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OUR_TOOLS}
 """The arguments of each of them; a test compares this with their declarations."""
 
 
 def vocabulary_of(config: Config) -> Vocabulary:
     """Return all names that a statement may use; blocks on imports of other packages."""
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
-    for name in plugins.names(plugins.TOOLS):
-        if name not in OURS:
-            tools |= dict.fromkeys(_tool_names(name))
+    for name in other_packages():
+        tools |= dict.fromkeys(_tool_names(name))
     return Vocabulary(
         tools=tools,
         commands=tuple(COMMANDS),

@@ -62,7 +62,7 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
             lambda made=made: [(one.spec.name, one) for one in made()], package, key=key
         )
         for name, one in opened:
-            if name in found or name in OURS:
+            if name in found or name in RESERVED:
                 raise ConfigError(
                     (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
                 )
@@ -70,7 +70,7 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
     return tuple(found.values())
 
 
-OURS = frozenset(
+RESERVED = frozenset(
     {"identity", "files", "setting", "rules", "sensitive", "operator", "skills", "notes"}
 )
 """Names that providers of other packages must not have."""

@@ -1,4 +1,4 @@
-"""The operator's web page, mounted if there is a local listener and a web chat.
+"""The operator's web page, mounted if there is a local listener.
 
 The first request loads the page and its libraries, in a thread. A daemon whose operator never looks
 pays nothing for it, neither at its start nor in memory.
@@ -37,9 +37,8 @@ class OperatorPage(Struct, eq=False):
     _application: ASGIApp | None = None
 
     def start(self) -> None:
-        """Mount the page if there is a listener and a web chat."""
-        listener = self.services.foundation.listener
-        if listener is not None and self.services.channels.web_name:
+        """Mount the page if there is a listener, which means that there is a web chat."""
+        if (listener := self.services.foundation.listener) is not None:
             listener.beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:

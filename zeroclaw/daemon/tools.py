@@ -17,7 +17,7 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.turn.kept_results import find_result
 
-OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
+_OUR_PACKAGES = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of the tools that are opened here, with settings of their own."""
 
 NO_SANDBOX: sandbox.System | sandbox.Broken = sandbox.Broken(reason="nobody has looked for one")
@@ -61,9 +61,7 @@ async def open_tools(
     if wanted.shell.enabled:
         found["shell"] = shell.tools(wanted.shell, tested, limits, hidden=hidden, subtree=subtree)
     found |= stored_tools(settings, store, redact, boxed=tested)
-    for name in plugins.names(plugins.TOOLS):
-        if name not in OURS:
-            found[name] = tools_of(name)
+    found |= {name: tools_of(name) for name in other_packages()}
     why = tested.reason if isinstance(tested, sandbox.Broken) else ""
     return found, why if wanted.shell.enabled else ""
 
@@ -71,6 +69,11 @@ async def open_tools(
 def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
     """Return the tools of all groups, by name."""
     return {tool.spec.name: tool for every in groups.values() for tool in every}
+
+
+def other_packages() -> tuple[str, ...]:
+    """Return the packages of other authors that bring tools, by the names of their entry points."""
+    return tuple(name for name in plugins.names(plugins.TOOLS) if name not in _OUR_PACKAGES)
 
 
 def tools_of(package: str) -> tuple[Tool, ...]:

@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.config.model import Config, ContextSettings, RuntimeSettings
 from zeroclaw.context.prompt import FixedText, fixed
-from zeroclaw.daemon.context import OURS, open_context_providers, own_context
+from zeroclaw.daemon.context import RESERVED, open_context_providers, own_context
 from zeroclaw.errors import ConfigError
 from zeroclaw.inbound.live_config import LiveConfig
 
@@ -80,7 +80,7 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     (text,) = await found[-1].texts(context_request())
     assert text.text == "Be brief."
     more = own_context(settings, tmp_path, store)
-    assert OURS.issuperset(one.spec.name for one in more)
+    assert RESERVED.issuperset(one.spec.name for one in more)
     assert more[1].spec.name == "files"
     (tmp_path / "SOUL.md").write_text("kind", encoding="utf-8")
     assert [one.text for one in await more[1].texts(context_request())] == ["kind"]
