@@ -199,9 +199,7 @@ class DraftHandle:
         """Wait for what `demand_messages` requested; gives up soon if the platform is slow."""
         if self._stands.is_set():
             return  # the usual case; a time-out costs more than the check
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_STAND_S):
-                await self._stands.wait()
+        await _wait(self._stands, LONGEST_STAND_S)
 
     def begin_close(self) -> DraftRemainder | None:
         """Show nothing more; return what the final starts from, None while a call is under way."""
@@ -388,9 +386,7 @@ class DraftHandle:
         while not self._typing_is_over.is_set():
             if not self._is_telling:
                 await account.typing(self._address)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TYPING_S):
-                    await self._typing_is_over.wait()
+            await _wait(self._typing_is_over, TYPING_S)
 
     async def _tell(self, account: Account) -> None:
         """Show what the tools do until all have ended, repeatedly, because an indicator fades.
@@ -407,18 +403,14 @@ class DraftHandle:
             is_done = await account.typing(self._address, told) or is_over
             is_shown = is_done and told == self._doing and not any(map(_runs, told))
             if not is_shown:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TYPING_S):
-                        await self._news_of_tools.wait()
+                await _wait(self._news_of_tools, TYPING_S)
         self._is_telling = False
 
     async def _refresh(self) -> None:
         """Show a preview again that has not changed for long; it would vanish."""
         while not self._ended.is_set():
             previewed = self._previewed
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._ended.wait()
+            await _wait(self._ended, LOOK_S)
             if previewed == self._previewed:
                 self._feed(machine.Faded())
 
@@ -528,6 +520,13 @@ class Live(Struct, eq=False, kw_only=True):
         place = address.key()
         seen = (one.seen() for one in self._open.values() if one.place == place)
         return tuple(one for one in seen if one.text)
+
+
+async def _wait(event: asyncio.Event, most_s: float) -> None:
+    """Wait for an event, but no longer than this."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(most_s):
+            await event.wait()
 
 
 def _runs(one: ToolProgress) -> bool:

@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
@@ -106,8 +107,9 @@ class Outbox(Struct, eq=False, kw_only=True):
     # The waiting keys of each address, as a heap; their rows are in the store.
     _lanes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _waiting: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
-    _waiters: dict[str, list[asyncio.Future[None]]] = field(
-        default_factory=dict[str, list[asyncio.Future[None]]]
+    # Set when the row of a key is over; each is gone with the last who waits for it.
+    _ends: WeakValueDictionary[str, asyncio.Event] = field(
+        default_factory=WeakValueDictionary[str, asyncio.Event]
     )
     _unsaid: dict[ConversationId, list[str]] = field(
         default_factory=dict[ConversationId, list[str]]
@@ -173,17 +175,10 @@ class Outbox(Struct, eq=False, kw_only=True):
 
         The row must be announced, now or later.
         """
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiters = self._waiters.setdefault(key, [])
-        waiters.append(over)
-        try:
-            # A row in a lane needs no read of the store: the worker reports its end.
-            if key in self._waiting or await self._is_open(key):
-                await over
-        finally:
-            waiters.remove(over)
-            if not waiters:
-                self._waiters.pop(key, None)
+        over = self._ends.setdefault(key, asyncio.Event())
+        # A row in a lane needs no read of the store: the worker reports its end.
+        if key in self._waiting or await self._is_open(key):
+            await over.wait()
 
     async def _is_open(self, key: str) -> bool:
         row = await self._row(key)
@@ -219,9 +214,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             made = None
             is_over = row is None or await self._deliver(row)
             del self._waiting[key]
-            for over in self._waiters.get(key, ()) if is_over else ():
-                if not over.done():
-                    over.set_result(None)
+            if is_over and (over := self._ends.get(key)) is not None:
+                over.set()
         del self._lanes[place]
 
     async def _row(self, key: str) -> Row | None:
