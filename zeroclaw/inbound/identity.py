@@ -122,7 +122,7 @@ class People:
         self.local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
-        self._revoked: tuple[int, Mapping[str, Known]] = (0, {})
+        self._revoked: Mapping[str, Known] = {}
         self.version = 0
         self.apply_config(config)
 
@@ -149,15 +149,23 @@ class People:
 
     async def remember(self, rows: Rows) -> None:
         """Load what is stored; once, before anybody is identified."""
-        async for known in PEOPLE.all(rows):
-            self.learn(known)
+        self.learn(*[known async for known in PEOPLE.all(rows)])
         for chosen in await readable(rows, LANGUAGE_CHOICES.where(), LANGUAGE_CHOICES.of):
             self._chosen[chosen.person] = chosen.language
 
-    def learn(self, known: Known) -> None:
-        """Add what is stored about a person."""
-        self._stored[known.id] = known
+    def learn(self, *stored: Known) -> None:
+        """Add what is stored about people."""
+        self._stored.update({known.id: known for known in stored})
+        self._index()
+
+    def _index(self) -> None:
+        """Index the revocations by each id that a person has or had; the oldest of several.
+
+        The index is replaced as a whole: a thread of the gate may look somebody up meanwhile.
+        """
         self.version += 1
+        revoked = [one for one in self._stored.values() if one.state == "revoked"]
+        self._revoked = {id_: one for one in reversed(revoked) for id_ in (one.id, *one.ids)}
 
     def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
         """Return a person's language: what they chose, else the configured one, else the default."""
@@ -181,7 +189,7 @@ class People:
                     changed = True
                 case Delete(kind=RowKind.PERSON):
                     self._stored.pop(write.key, None)
-                    self.version += 1
+                    self._index()
                     changed = True
                 case _:
                     pass
@@ -195,28 +203,17 @@ class People:
     @property
     def revoked(self) -> frozenset[str]:
         """The ids of all revoked people."""
-        return frozenset(self._decisions())
+        return frozenset(self._revoked)
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the name of who revoked this person; empty if they are not revoked."""
-        found = self._decisions().get(id)
+        found = self._revoked.get(id)
         return "" if found is None else found.by
 
     def revoked_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return the id that a person was revoked under; empty if they are not revoked."""
-        found = self._decisions().get(id)
+        found = self._revoked.get(id)
         return "" if found is None else found.id
-
-    def _decisions(self) -> Mapping[str, Known]:
-        """Return the revocations by each id that a person has or had; the oldest of several."""
-        version, found = self._revoked
-        if version != self.version:
-            # Read before the people: this may be a thread of the gate, and one is revoked meanwhile.
-            version = self.version
-            out = [one for one in list(self._stored.values()) if one.state == "revoked"]
-            found = {id_: one for one in reversed(out) for id_ in (one.id, *one.ids)}
-            self._revoked = version, found
-        return found
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
         """Return the ids that the configuration gives to one of its people, else none."""
@@ -261,7 +258,7 @@ class People:
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was revoked, by their own id or as a person with several."""
         identity = f"{channel}:{sender}"
-        return not self._decisions().keys().isdisjoint((identity, self._principal_id(identity)))
+        return not self._revoked.keys().isdisjoint((identity, self._principal_id(identity)))
 
     def named(self, text: str) -> str:
         """Return the id of the person that an operator means, empty for none.

@@ -275,19 +275,22 @@ def test_another_configuration_leaves_what_is_stored() -> None:
     assert made.by_now(principal("ben", name="ben")).id == "person:ben"
 
 
-def test_who_is_revoked_while_others_are_looked_up_is_out() -> None:
-    """The gate looks up approvers of long calls in a thread; what that read before is not kept (P4)."""
-    made = people()
+def test_a_look_up_reads_who_is_revoked_and_finds_out_nothing_itself() -> None:
+    """The gate looks up approvers of long calls in a thread, while others are revoked (P4)."""
+    read: list[str] = []
 
-    class Meanwhile(tuple[str, ...]):
-        """Ids that are being read when Cleo is revoked."""
+    class Ids(tuple[str, ...]):
+        """Ids that tell when they are read."""
 
         __slots__ = ()
 
         def __iter__(self) -> Iterator[str]:
-            made.learn(known("chat:cleo", "revoked"))
-            return iter(())
+            read.append("ids")
+            return super().__iter__()
 
-    made.learn(replace(known("chat:dora", "revoked"), ids=Meanwhile()))
-    assert made.is_revoked("chat", "dora")
+    made = people(replace(known("chat:dora", "revoked"), ids=Ids(("chat:eve",))))
+    known_by_then = len(read)
+    assert (made.is_revoked("chat", "eve"), admitted(made, "dora")) == (True, None)
+    made.learn(known("chat:cleo", "revoked"))
     assert admitted(made, "cleo") is None
+    assert (known_by_then, len(read)) == (1, 2)
