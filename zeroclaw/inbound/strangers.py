@@ -6,8 +6,8 @@ from reading to committing, so that concurrent events are counted.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 
 from zeroclaw.delivery.rows import Text, outbox_row
@@ -95,14 +95,10 @@ class Strangers(Struct, eq=False):
             and not self.context.people.is_revoked(address.channel, sender.id)
         )
 
-    @asynccontextmanager
-    async def passing(self, principal: Principal | None) -> AsyncGenerator[None]:
+    def passing(self, principal: Principal | None) -> AbstractAsyncContextManager[None]:
         """Wait for earlier events that may get or use a code; leave this when it is committed."""
-        if principal is not None and self.claim is None:
-            yield
-            return
-        async with self._lock:
-            yield
+        is_known = principal is not None and self.claim is None
+        return nullcontext() if is_known else self._lock
 
     async def plan(self, envelope: Envelope, *, is_known: bool) -> Plan | None:
         """Return the effects of an event, None for silence; for a known sender only the code's."""
