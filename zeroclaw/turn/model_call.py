@@ -46,8 +46,13 @@ Tell = Callable[[signals.RequestEvent], Awaitable[None]]
 
 
 class _Answer(Struct):
-    """The parts of one answer so far; lives as long as its stream."""
+    """The parts of one answer so far; lives as long as its stream.
 
+    Attributes:
+        number: The number of its request.
+    """
+
+    number: int
     redaction: Redaction = field(default_factory=Redaction)
     screening: Screening = field(default_factory=Screening)
     texts: list[str] = field(default_factory=list[str])
@@ -98,15 +103,15 @@ class ModelCall(Value):
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
         await self.tell(signals.RequestSent(request=number))
-        answer = _Answer()
-        ended = await call(lambda: self._stream(number, request, answer))
+        answer = _Answer(number)
+        ended = await call(lambda: self._stream(request, answer))
         if request.files and not answer.texts and _is_rejected(ended):
             # The model does not accept these files, whatever its facts say. An answer without them
             # is better than none until they are too old to be sent.
             why = str(self._for_record(ended).error)
             self.model.record.log("files_refused", why=why, level="warning")
             without = replace(request, files={})
-            ended = await call(lambda: self._stream(number, without, answer))
+            ended = await call(lambda: self._stream(without, answer))
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),
@@ -139,22 +144,22 @@ class ModelCall(Value):
             return Raised(error=ProviderRejected(OFF_THE_RECORD))
         return ended
 
-    async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
+    async def _stream(self, request: ModelRequest, answer: _Answer) -> None:
         # Closed at once, so that stopping a turn ends its request to the model.
         async with aclosing(self.model.provider.stream(request)) as stream:
             async for event in stream:
-                await self._take(number, answer, event)
+                await self._take(answer, event)
         rest = self.model.redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
         answer.screening, marked = receipt_screen.feed(answer.screening, rest, self.lookup)
         marked += receipt_screen.flush(answer.screening, self.lookup)
-        await self._show(number, answer, marked, is_last=True)
+        await self._show(answer, marked, is_last=True)
 
-    async def _take(self, number: int, answer: _Answer, event: StreamEvent) -> None:
+    async def _take(self, answer: _Answer, event: StreamEvent) -> None:
         match event:
             case TextDelta(text=text, is_last=is_last):
-                await self._add(number, answer, text, is_last=is_last)
+                await self._add(answer, text, is_last=is_last)
             case ReasoningDelta(text=text, details=details):
                 answer.reasoning.append(text)
                 answer.details.extend(details)
@@ -165,7 +170,7 @@ class ModelCall(Value):
             case Finished(reason=reason):
                 answer.finish = reason
 
-    async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
+    async def _add(self, answer: _Answer, text: str, *, is_last: bool) -> None:
         """Redact and show a text; a long one in steps, to keep the event loop free."""
         for start in range(0, len(text), AT_ONCE_CHARS):
             if start:
@@ -176,12 +181,12 @@ class ModelCall(Value):
                 answer.texts.append(safe)
                 answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)
                 is_end = is_last and end >= len(text)
-                await self._show(number, answer, marked, is_last=is_end)
+                await self._show(answer, marked, is_last=is_end)
 
-    async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
+    async def _show(self, answer: _Answer, text: str, *, is_last: bool) -> None:
         if text:
             answer.shown.append(text)
-            await self.tell(signals.TextArrived(request=number, text=text, is_last=is_last))
+            await self.tell(signals.TextArrived(request=answer.number, text=text, is_last=is_last))
 
 
 def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
