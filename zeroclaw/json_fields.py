@@ -36,6 +36,14 @@ def parse_bytes(body: bytes) -> object:
         return None
 
 
+def is_object_text(text: str) -> bool:
+    """Whether a text is one JSON object."""
+    try:
+        return is_object(parse(text))
+    except ValueError:
+        return False
+
+
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
     """Whether parsed JSON is an object; its keys are always strings."""
     return isinstance(value, dict)

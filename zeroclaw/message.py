@@ -46,11 +46,13 @@ class ToolCall(Value):
         id: The model's label. Opaque, may collide, never used for pairing (S1-18, K9).
         name: The tool's name; the tool may not exist.
         arguments: Raw JSON text, byte for byte as the model emitted it (S1-10).
+        extra: JSON text that the endpoint attached and wants back verbatim, empty for none.
     """
 
     id: str
     name: str
     arguments: str
+    extra: str = ""
 
 
 class SystemMessage(Value):

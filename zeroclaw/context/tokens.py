@@ -144,7 +144,7 @@ def of_message(message: Message, size: Size = of_text) -> int:
     if isinstance(message, AssistantMessage):
         # Some templates write the arguments as a text within a text, with all their quotes escaped.
         whole += sum(
-            _CALL + size(f"{call.name}{call.id}{encode(call.arguments).decode()}")
+            _CALL + size(f"{call.name}{call.id}{encode(call.arguments).decode()}{call.extra}")
             for call in message.tool_calls
         )
         # Only one of the two is sent, see `providers/openai/request.py`.

@@ -1,6 +1,7 @@
 """How an endpoint is asked: retries, patience and cleaning up, in virtual time."""
 
 import asyncio
+import json
 from contextlib import aclosing
 
 import pytest
@@ -27,7 +28,7 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpTimedOut,
 )
-from zeroclaw.message import FileKind, UserMessage
+from zeroclaw.message import AssistantMessage, FileKind, Message, ToolCall, ToolMessage, UserMessage
 from zeroclaw.provider import (
     Endpoint,
     Finished,
@@ -206,6 +207,116 @@ async def test_what_no_repetition_mends_is_told_at_once(
     with pytest.raises(kind):
         await ask(http)
     assert len(http.requests) == 1
+
+
+CALLED: tuple[Message, ...] = (
+    UserMessage(content="hi"),
+    AssistantMessage(
+        tool_calls=(
+            ToolCall(id="call_0", name="f", arguments="{}", extra='{"google":{"s":"x"}}'),
+            ToolCall(id="D681PevKs", name="f", arguments="{}"),
+        ),
+        reasoning="hm",
+    ),
+    ToolMessage(content="1", tool_call_id="call_0"),
+    ToolMessage(content="2", tool_call_id="D681PevKs"),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "before", "after"),
+    [
+        pytest.param(
+            400,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            '"max_tokens":9',
+            '"max_completion_tokens":9',
+            id="OpenAI's reasoning models",
+        ),
+        pytest.param(
+            400,
+            "'messages.1' : for 'role:assistant' the following must be satisfied"
+            "[('messages.1' : property 'reasoning_content' is unsupported)]",
+            '"reasoning_content":"hm"',
+            '"content":"","tool_calls"',
+            id="Groq",
+        ),
+        pytest.param(
+            422,
+            [
+                {
+                    "loc": ["messages", 1, "reasoning_content"],
+                    "msg": "Extra inputs are not permitted",
+                }
+            ],
+            '"extra_content":{"google":{"s":"x"}}',
+            '"arguments":"{}"}},{',
+            id="Mistral, after Gemini",
+        ),
+        pytest.param(
+            400,
+            "Tool call id was call_0 but must be a-z, A-Z, 0-9, with a length of 9.",
+            '"tool_call_id":"call_0"',
+            '"tool_call_id":"0b0378962"',
+            id="Mistral, after another model or `/tool`",
+        ),
+        pytest.param(
+            500,
+            "Tool call IDs should be alphanumeric strings with length 9!",
+            '"id":"call_0"',
+            '"id":"0b0378962"',
+            id="llama.cpp with Mistral's template",
+        ),
+    ],
+)
+async def test_an_endpoint_is_asked_in_its_own_dialect_once_it_has_told_which(
+    status: int, said: object, before: str, after: str
+) -> None:
+    """Each of these ended every later turn of the conversation, or every summary."""
+    refused = Played(status=status, parts=(json.dumps({"message": said}).encode(),))
+    http = FakeHttp(refused, GOOD, GOOD)
+    request, asked = ModelRequest(messages=CALLED, max_output_tokens=9), provider(http)
+    for _ in range(2):
+        assert [event async for event in asked.stream(request)] == ANSWER
+    first, *others = (one.body.decode() for one in http.requests)
+    assert (before in first, after in first) == (True, False)
+    assert [(before in one, after in one) for one in others] == [(False, True)] * 2
+    assert all('"id":"D681PevKs"' in one for one in (first, *others))
+
+
+async def test_a_refusal_that_names_the_same_dialect_again_is_told() -> None:
+    said = b'{"error":"property \'reasoning_content\' is unsupported"}'
+    http = FakeHttp(*(Played(status=400, parts=(said,)) for _ in range(2)))
+    with pytest.raises(ProviderRejected, match="is unsupported"):
+        await ask(http)
+    assert len(http.requests) == 2
+
+
+async def test_words_that_are_no_dialect_are_told_at_once() -> None:
+    """VLLM's limit."""
+    said = b"{\"message\":\"'max_tokens' or 'max_completion_tokens' is too large: 9\"}"
+    with pytest.raises(ProviderRejected):
+        await ask(FakeHttp(Played(status=400, parts=(said,))))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"The `reasoning_content` in the thinking mode must be passed back to the API.",
+        b"Missing `reasoning_content` field in the assistant message at message index 1.",
+        b"thinking is enabled but reasoning_content is missing in assistant tool call message",
+    ],
+)
+async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(said: bytes) -> None:
+    """DeepSeek and Moonshot, after `/tool` or another model."""
+    http = FakeHttp(Played(status=400, parts=(said,)), GOOD)
+    bare = AssistantMessage(tool_calls=(ToolCall(id="a", name="f", arguments="{}"),))
+    request = ModelRequest(messages=(*CALLED, bare))
+    assert [event async for event in provider(http).stream(request)] == ANSWER
+    first, second = (json.loads(one.body)["messages"] for one in http.requests)
+    assert [one.get("reasoning_content") for one in first] == [None, "hm", None, None, None]
+    assert [one.get("reasoning_content") for one in second] == [None, "hm", None, None, " "]
 
 
 async def test_a_full_pool_is_waited_for() -> None:

@@ -11,6 +11,7 @@ from zeroclaw.errors import (
     ProviderRejected,
     ProviderUnauthorized,
     ProviderUnusable,
+    StreamBroken,
     ZeroclawError,
 )
 from zeroclaw.json_fields import int_at, parse
@@ -37,6 +38,24 @@ OVERFLOWS: list[tuple[int, object]] = [
     (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens."}),
     (400, {"detail": "prompt is too long: 210000 tokens > 200000 maximum"}),
     (422, {"error": {"message": "Please reduce the length of the messages or completion."}}),
+    # Anthropic, LM Studio (two), xAI, Moonshot, Together, DashScope
+    (400, {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 2 > 10"}}),
+    (
+        0,
+        "Trying to keep the first 9 tokens when context the overflows. However, the model is loaded"
+        " with context length of only 8 tokens, which is not enough.",
+    ),
+    (0, "The number of tokens to keep is greater than the context length."),
+    (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    (
+        400,
+        {"error": {"message": "Your request exceeded model token limit: 8192 (requested: 9000)"}},
+    ),
+    (
+        422,
+        {"error": {"message": "`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000"}},
+    ),
+    (400, {"error": {"message": "Range of input length should be [1, 30720]"}}),
 ]
 UNAUTHORIZED: list[tuple[int, object]] = [
     (401, {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}),
@@ -72,6 +91,11 @@ REJECTED: list[tuple[int, object]] = [
         *((ProviderRejected, *case) for case in REJECTED),
         (ProviderUnusable, 404, {"error": {"message": "no such model", "code": "model_not_found"}}),
         (ProviderUnusable, 404, "404 page not found"),
+        (
+            StreamBroken,
+            400,
+            {"error": {"message": "Failed to call a function", "code": "tool_use_failed"}},
+        ),
         (ProviderUnusable, 400, {"error": {"message": "m", "type": "not_found_error"}}),
     ],
 )
@@ -91,6 +115,13 @@ def test_the_endpoints_words_are_told_in_one_line() -> None:
     assert str(told("<html>", 307)) == moved
     assert str(told("<html>", 502)) == "`host` is busy (502): a web page"
     assert str(told('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
+
+
+def test_a_message_that_is_not_a_text_is_told_too() -> None:
+    """Mistral's and FastAPI's lists of faulty fields."""
+    said = {"detail": [{"loc": ["body", "n"], "msg": "Extra inputs are not permitted"}]}
+    for body in ({"object": "error", "message": said}, said):
+        assert '"msg": "Extra inputs are not permitted"' in str(told(json.dumps(body), 422))
 
 
 def test_a_long_message_is_cut() -> None:
@@ -158,6 +189,9 @@ def test_a_truth_is_no_number() -> None:
             32768,
         ),
         ("maximum context length of 131,072 tokens", 131_072),
+        ("the model is loaded with context length of only 4096 tokens", 4096),
+        ("This model's maximum prompt length is 131072 but the request contains 537812", 131_072),
+        ("Your request exceeded model token limit: 8192 (requested: 9000)", 8192),
         ("Please reduce the length of the messages or completion.", None),
     ],
 )
@@ -166,6 +200,18 @@ def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:
     error = told(json.dumps({"error": {"message": text}}), 400)
     assert isinstance(error, ContextOverflow)
     assert error.context_tokens == window
+
+
+@pytest.mark.parametrize("status", [429, 413])
+def test_more_tokens_than_an_account_may_send_in_a_minute_are_too_many(status: int) -> None:
+    """OpenAI's 429 and Groq's 413: no waiting makes the request fit."""
+    said = "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000."
+    body = {"error": {"message": said, "type": "tokens", "code": "rate_limit_exceeded"}}
+    error = told(json.dumps(body), status)
+    assert isinstance(error, ContextOverflow)
+    assert error.context_tokens == 30_000
+    body["error"]["message"] = "Rate limit reached (TPM): Limit 30000, Used 29000, Requested 2000."
+    assert isinstance(told(json.dumps(body), 429), ProviderOverloaded)
 
 
 @pytest.mark.parametrize("name", ["message", "type"])

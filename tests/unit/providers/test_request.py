@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
@@ -99,6 +100,12 @@ def test_the_reference_transcript_goes_out_exactly_as_the_document_has_it() -> N
     assert sent(*TRANSCRIPT) == compact(DOCUMENT)
 
 
+def test_what_an_endpoint_attached_to_a_call_goes_back_byte_for_byte() -> None:
+    extra = '{"google": {"thought_signature":"c2ln\\/w=="}}'
+    message = AssistantMessage(tool_calls=(replace(CALLS[0], extra=extra),))
+    assert f',"extra_content":{extra}}}' in sent(message)
+
+
 def test_an_answer_of_words_alone_goes_out_as_its_words() -> None:
     """Role and content, and no field that is empty. S1-09."""
     found = sent(AssistantMessage(content="Sunny.", finish_reason="stop"))
@@ -123,12 +130,31 @@ def test_structured_reasoning_goes_back_verbatim_and_instead_of_the_flat_text() 
     )
 
 
-def test_arguments_cross_byte_for_byte_even_when_they_are_no_json() -> None:
-    """The model's raw text is never parsed or mended (S1-10)."""
-    for raw in ('{ "a" :1.0,"a":2}', "", "{broken", "\u2028 é 😀"):
-        message = AssistantMessage(tool_calls=(ToolCall(id="i", name="n", arguments=raw),))
-        found = json.loads(sent(message))
-        assert found[0]["tool_calls"][0]["function"]["arguments"] == raw
+@pytest.mark.parametrize(
+    ("raw", "arguments"),
+    [
+        ('{ "a" :1.0,"a":2}', '{ "a" :1.0,"a":2}'),
+        ("", "{}"),
+        ("{broken \u2028 é 😀", '{"unreadable": "{broken \\u2028 \\u00e9 \\ud83d\\ude00"}'),
+        ('{"a":NaN}', '{"unreadable": "{\\"a\\":NaN}"}'),
+        ("[1]", '{"unreadable": "[1]"}'),
+        ('{"a":"\ud800', '{"unreadable": "{\\"a\\":\\"\\ud800"}'),
+    ],
+)
+def test_arguments_cross_byte_for_byte_unless_no_endpoint_could_read_them(
+    raw: str, arguments: str
+) -> None:
+    """VLLM, llama.cpp and Ollama refuse each later request that holds such a call (S1-10, S1-12)."""
+    message = AssistantMessage(tool_calls=(ToolCall(id="i", name="n", arguments=raw),))
+    found = json.loads(sent(message))
+    assert found[0]["tool_calls"][0]["function"]["arguments"] == arguments
+
+
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_an_answer_without_words_goes_out_with_some(content: str) -> None:
+    """Mistral and Moonshot refuse each later request with an empty answer, as one of reasoning is."""
+    said = json.loads(sent(AssistantMessage(content=content)))
+    assert said == [{"role": "assistant", "content": "(no text)"}]
 
 
 def test_a_request_asks_for_a_stream_with_usage() -> None:

@@ -12,6 +12,7 @@ of deltas (endpoints that don't stream).
 """
 
 import json
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec.json import Decoder
@@ -21,9 +22,9 @@ from zeroclaw.json_fields import (
     int_at,
     is_array,
     is_object,
+    is_object_text,
     object_at,
     objects_at,
-    parse,
     text_at,
     whole,
 )
@@ -40,16 +41,20 @@ from zeroclaw.providers.openai.refusal import SHOWN_CHARS, one_line
 from zeroclaw.providers.openai.windows import MAX_TOKENS
 from zeroclaw.value import Struct, field
 
-# Endpoints' names for the four reasons; anything unknown counts as `stop`.
-REASONS: dict[str, FinishReason] = {
+# Endpoints' names for the reasons; anything else counts as `stop`, or as `tool_calls` if there are
+# calls. Gemini's compatible endpoint adds its own name to some, as in `content_filter: SPII`.
+# None: the server gave up (OpenRouter; vLLM and SGLang; DeepSeek; Gemini, whose model wrote a call
+# that nobody can read), by documents and reports read 2026-11.
+REASONS: dict[str, FinishReason | None] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
     "content_filter": "content_filter",
     "safety": "content_filter",
-    "tool_calls": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
+    "error": None,
+    "abort": None,
+    "insufficient_system_resource": None,
+    "function_call_filter": None,
 }
 # Fields of a reasoning block that arrive in pieces; of any other, the last value counts.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
@@ -67,6 +72,7 @@ class _CallDraft(Struct, kw_only=True):
     index: int
     id: str = ""
     name: str = ""
+    extra: str = ""
     pieces: list[str] = field(default_factory=list[str])
 
     @property
@@ -77,10 +83,7 @@ class _CallDraft(Struct, kw_only=True):
     def is_whole(self) -> bool:
         """Return whether the arguments are one complete JSON object; joins their pieces."""
         self.pieces = [self.arguments]  # read again after each further piece
-        try:
-            return is_object(parse(self.pieces[0]))
-        except ValueError:
-            return False
+        return is_object_text(self.pieces[0])
 
 
 class _Block(Struct, kw_only=True):
@@ -226,8 +229,8 @@ class Assembly(Struct, eq=False):
         self._finish = text_at(choice, "finish_reason") or self._finish
         return events
 
-    def end(self, *, is_stream: bool = True) -> tuple[StreamEvent, ...]:
-        """Return the remaining events, `Finished` last.
+    def end(self, *, is_stream: bool = True) -> Iterator[StreamEvent]:
+        """Yield the remaining events, `Finished` last.
 
         Args:
             is_stream: False for an answer that was not streamed, whose finish reason may be
@@ -240,10 +243,11 @@ class Assembly(Struct, eq=False):
         if is_stream and not self._finish:
             message = "the stream ended without a finish"
             raise StreamBroken(message)
-        if self._finish == "error":
+        reason = REASONS.get(self._finish.lower().partition(":")[0], "stop")
+        if reason is None:
             message = "the endpoint ended the stream with an error"
             raise StreamBroken(message)
-        said, reason = self.take_text(), REASONS.get(self._finish.lower(), "stop")
+        yield from self.take_text()
         calls = self._whole_calls(reason)
         text = self._text.end()
         if self.is_blank and not text and not calls:
@@ -251,24 +255,21 @@ class Assembly(Struct, eq=False):
             message = f"the model answered with nothing (finish reason `{finish}`)"
             raise ProviderRejected(message)
         # Several servers send `stop` after calls, and some send `tool_calls` without any.
-        if reason in ("stop", "tool_calls"):
-            reason = "tool_calls" if calls else "stop"
-        events: list[StreamEvent] = [
-            *said,
-            *_reasoning(self._reasoning.end()),
-            *([TextDelta(text=text)] if text else []),
-        ]
+        if reason == "stop" and calls:
+            reason = "tool_calls"
+        yield from _reasoning(self._reasoning.end())
+        if text:
+            yield TextDelta(text=text)
         if self._blocks:
             # ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included.
             details = tuple(
                 json.dumps(block.whole, separators=(",", ":")) for block in self._blocks
             )
-            events.append(ReasoningDelta(details=details))
-        events.extend(ToolCallReady(call=call) for call in calls)
+            yield ReasoningDelta(details=details)
+        yield from (ToolCallReady(call=call) for call in calls)
         if self._usage is not None:
-            events.append(UsageReported(usage=self._usage))
-        events.append(Finished(reason=reason))
-        return tuple(events)
+            yield UsageReported(usage=self._usage)
+        yield Finished(reason=reason)
 
     def _say(self, delta: dict[str, object]) -> None:
         """Take text; a refusal in its own field counts as text, since people should read it too."""
@@ -314,6 +315,8 @@ class Assembly(Struct, eq=False):
             draft = self._draft(int_at(fragment, "index"), id_, name, is_stream=is_stream)
             draft.id = draft.id or id_
             draft.name = draft.name or name
+            if extra := object_at(fragment, "extra_content"):  # Gemini's signature of the call
+                draft.extra = json.dumps(extra, separators=(",", ":"))
             self._labelled[draft.index, draft.id] = draft
             if is_object(arguments) or is_array(arguments):  # some servers send parsed arguments
                 arguments = json.dumps(arguments, ensure_ascii=False)
@@ -379,6 +382,7 @@ class Assembly(Struct, eq=False):
                 id=draft.id or f"call_{number}",
                 name=draft.name,
                 arguments=whole(draft.arguments),
+                extra=draft.extra,
             )
             for number, draft in enumerate(drafts)
         ]

@@ -48,8 +48,8 @@ from zeroclaw.provider import (
     bounded_window,
 )
 from zeroclaw.providers.openai.body import Body
-from zeroclaw.providers.openai.refusal import error_for, read_body, retry_after
-from zeroclaw.providers.openai.request import encode_request, encode_tools
+from zeroclaw.providers.openai.refusal import adapted, error_for, read_body, retry_after
+from zeroclaw.providers.openai.request import Dialect, encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
@@ -95,6 +95,10 @@ class _Silent(ProviderUnreachable):
     """Raised when an endpoint was silent for too long; retrying would double the wait."""
 
 
+class _Misunderstood(ProviderRejected):
+    """Raised when an endpoint wants to be asked in another dialect, which is known now."""
+
+
 class OpenAIProvider(Struct, eq=False, kw_only=True):
     """A `Provider` for one endpoint; see `Provider` for what `stream` guarantees.
 
@@ -111,6 +115,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     _tokenize_url: str = ""
     _tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
     _name: str = ""
+    _dialect: Dialect = Dialect()
 
     def __post_init__(self) -> None:
         """Check the endpoint."""
@@ -173,14 +178,15 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the endpoint, with retries until something is yielded; see `Provider.stream`."""
-        posted, has_yielded = self._post(request), False
-        attempt, may_repeat_freely = 1, True
+        has_yielded, attempt, may_repeat_freely = False, 1, True
         while True:
             try:
-                async with aclosing(self._ask(posted)) as events:
+                async with aclosing(self._ask(request)) as events:
                     async for event in events:
                         has_yielded = True
                         yield event
+            except _Misunderstood:
+                self.context.log("dialect_learned", endpoint=self._name)
             except (HttpFailed, ProviderOverloaded) as error:
                 if has_yielded:
                     raise StreamBroken(str(error)) from error
@@ -208,6 +214,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 request,
                 model=request.model or self.endpoint.model,
                 options=self.settings.options,
+                dialect=self._dialect,
                 max_output_tokens=self.settings.max_output_tokens,
                 tools=self._tools[1],
             ),
@@ -253,7 +260,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             case _:
                 return ProviderRejected(f"`{self._name}` can't be asked: {error}")
 
-    async def _ask(self, posted: HttpRequest) -> AsyncGenerator[StreamEvent, None]:
+    async def _ask(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Post once and turn the body of a 200 into events, watching for stalls.
 
         Raises:
@@ -261,10 +268,10 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             ZeroclawError: As `Provider.stream` says.
         """
         body = Body(endpoint=self._name, redact=self._redact)
-        left_s, is_fast = self.settings.stall_s, False
-        async with self.http.open(posted) as answer:
+        left_s, is_fast, dialect = self.settings.stall_s, False, self._dialect
+        async with self.http.open(self._post(request)) as answer:
             if answer.status != OK:
-                raise await self._refusal(answer)
+                raise await self._refusal(answer, dialect)
             while not body.is_done:
                 held_s = READ_EVERY_S if is_fast and body.is_under_way else 0.0
                 try:
@@ -292,8 +299,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             return events
         return await asyncio.to_thread(_read_ahead, events)
 
-    async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
-        """Return the error for a response that is not 200."""
+    async def _refusal(self, answer: HttpAnswer, dialect: Dialect) -> ZeroclawError:
+        """Return the error for a response that is not 200 to a request in a dialect."""
         body = b""
         try:
             async with asyncio.timeout(REFUSAL_S):
@@ -304,6 +311,9 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         except (TimeoutError, HttpFailed):
             self.context.log("refusal_incomplete", endpoint=self._name, status=answer.status)
         refusal = read_body(body.decode(errors="replace"), status=answer.status)
+        if adapted(dialect, refusal) != dialect:
+            self._dialect = adapted(self._dialect, refusal)  # another request may have learned more
+            return _Misunderstood()
         return error_for(
             refusal,
             endpoint=self._name,

@@ -4,6 +4,7 @@ Pure. The same code interprets an HTTP status, an error object in a stream that 
 a 200 with an error in its body.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,11 +17,13 @@ from zeroclaw.errors import (
     ProviderRejected,
     ProviderUnauthorized,
     ProviderUnusable,
+    StreamBroken,
     ZeroclawError,
 )
 from zeroclaw.json_fields import is_array, is_object, object_at, parse, text_at
+from zeroclaw.providers.openai.request import Dialect
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 SHOWN_CHARS = 200
 LOOKED_AT_CHARS = 16_384
@@ -35,69 +38,39 @@ NOT_FOUND_STATUS = 404  # for the model (Ollama, vLLM, OpenAI), or for the whole
 SERVER_STATUSES = range(500, 600)
 STATUSES = range(400, 600)  # a `code` outside is the endpoint's own numbering
 
-# `type` and `code` values of OpenAI, Anthropic, llama.cpp, vLLM, OpenRouter (documents and sources
-# read 2026-11). Compared in lower case and whole.
-OVERFLOW_WORDS = frozenset(
-    {
-        "context_length_exceeded",
-        "exceed_context_size_error",
-        "request_too_large",
-        "string_above_max_length",
-    }
-)
-UNAUTHORIZED_WORDS = frozenset(
-    {
-        "invalid_api_key",
-        "authentication_error",
-        "permission_error",
-        "permission_denied",
-        "unauthorized",
-    }
-)
-NOT_FOUND_WORDS = frozenset({"model_not_found", "not_found_error"})
-BUSY_WORDS = frozenset(
-    {
-        "rate_limit_error",
-        "rate_limit_exceeded",
-        "too_many_requests",
-        "overloaded_error",
-        "overloaded",
-        "server_error",
-        "internal_server_error",
-        "internal_error",
-        "api_error",
-        "service_unavailable",
-        "unavailable_error",
-        "timeout_error",
-        "timeout",
-    }
+# In `type` and `code` of OpenAI, Anthropic, llama.cpp, vLLM and OpenRouter (documents and sources
+# read 2026-11).
+_UNAUTHORIZED = re.compile("invalid_api_key|authentication_error|permission_|unauthorized")
+_NOT_FOUND = re.compile("model_not_found|not_found_error")
+_BUSY = re.compile(
+    "rate_limit|too_many_requests|overloaded|server_error|internal_error|api_error|unavailable"
+    "|timeout"
 )
 # A 429 where waiting does not help: the account has no credit.
-EMPTY_ACCOUNT_WORDS = frozenset(
-    {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
+_EMPTY_ACCOUNT = re.compile("insufficient_quota|billing_")
+# The same, and the texts of endpoints that send no code for it: vLLM, SGLang, Mistral and LM Studio
+# ("context length"), Gemini's compatible endpoint ("maximum number of tokens"), Anthropic ("prompt is
+# too long", "context limit"), Groq ("reduce the length"), xAI ("prompt length"), Moonshot ("model
+# token limit"), Together ("max_new_tokens"), DashScope ("input length").
+_OVERFLOW = re.compile(
+    r"context.(?:length|limit|size|window)|(?:input|prompt) (?:length|is too long)|model token limit"
+    r"|max_new_tokens|too many tokens|reduce the length of the messages|request_too_large"
+    r"|exceeds the maximum number of tokens|string_above_max_length"
 )
-
-# Texts of endpoints that send no code for it: vLLM and SGLang ("maximum context length is"),
-# Gemini's compatible endpoint, Mistral ("too large for model with"), Anthropic ("prompt is too
-# long"), Groq ("reduce the length of the messages").
-OVERFLOW_TEXTS = (
-    "maximum context length",
-    "context length exceeded",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-    "reduce the length of the messages",
-    "exceeds the maximum number of tokens",
-    "too large for model with",
-)
+# More than the account may send in a minute, whatever it has sent: OpenAI with 429, Groq with 413.
+_FAR_TOO_LARGE = "request too large for"
 # OpenAI and vLLM state a "maximum context length", llama.cpp an "available context size"; Anthropic
-# and Mistral put the number before the word "maximum".
+# and Mistral put the number before the word "maximum". An account's limit bounds a request, too.
 _WINDOW = re.compile(
-    r"context (?:length|size|window)(?: is| of)?[^0-9]{0,3}([0-9]{3,8})|([0-9]{3,8}) maximum",
+    r"(?:context (?:length|size|window)|prompt length|token limit)(?: is| of)?(?: only)?"
+    r"[^0-9]{0,3}([0-9]{3,8})|([0-9]{3,8}) maximum|limit ([0-9]{3,8}) requested",
     re.IGNORECASE,
 )
+# DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
+_VENDOR_FIELDS = re.compile(r"reasoning_content|reasoning_details|extra_content")
+_NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.*(?:missing|must be passed)")
+_NOT_TAKEN = re.compile(r"unsupported|not supported|not permitted|not allowed|unknown")
+_SHORT_IDS = re.compile(r"tool call ids? .*length (?:of )?9")  # Mistral, and its chat templates
 
 
 class Refusal(Value):
@@ -105,12 +78,12 @@ class Refusal(Value):
 
     Attributes:
         status: The HTTP status, or the one in the error object, or 0.
-        words: Its `type` and `code`, in lower case.
+        words: Its `type` and `code`, in lower case, in one line.
         text: Its message, as sent; the beginning of a long one.
     """
 
     status: int
-    words: frozenset[str]
+    words: str
     text: str
 
 
@@ -121,15 +94,16 @@ def read_error(error: object, *, status: int) -> Refusal:
     """
     if not is_object(error):
         text = error if isinstance(error, str) else ""
-        return Refusal(status=status, words=frozenset(), text=text[:LOOKED_AT_CHARS])
+        return Refusal(status=status, words="", text=text[:LOOKED_AT_CHARS])
     named = [error.get(name) for name in ("code", "status", "status_code")]
     statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
     words = {text_at(error, name).lower() for name in ("type", "code", "status")}
-    text = text_at(error, "message") or text_at(error, "detail") or text_at(error, "error")
+    said = error.get("message") or error.get("detail") or error.get("error") or ""
+    text = said if isinstance(said, str) else json.dumps(said)  # Mistral's list of faulty fields
     inner = object_at(object_at(error, "metadata"), "raw")  # OpenRouter passes on upstream errors
     return Refusal(
         status=statuses[0] if statuses else status,
-        words=frozenset(words - {""}),
+        words=" ".join(sorted(words)).strip(),
         text=(text or text_at(inner, "message"))[:LOOKED_AT_CHARS],
     )
 
@@ -164,28 +138,26 @@ def error_for(
         retry_after_s: From the headers.
     """
     words, status = refusal.words, refusal.status
-    said = (
-        _shown_text(refusal.text, redact)
-        or _shown_text(" ".join(sorted(words)), redact)
-        or "no reason"
-    )
+    said = _shown_text(refusal.text, redact) or _shown_text(words, redact) or "no reason"
     number = f" ({status})" if status else ""
-    if status == TOO_LARGE_STATUS or words & OVERFLOW_WORDS or _overflows(refusal):
+    if status == TOO_LARGE_STATUS or _overflows(refusal):
         return ContextOverflow(
             f"the request is too large for `{endpoint}`: {said}", context_tokens=_window(refusal)
         )
-    if words & EMPTY_ACCOUNT_WORDS:
+    if "tool_use_failed" in words:  # Groq can't read a call that the model wrote
+        return StreamBroken(f"`{endpoint}` could not finish the answer{number}: {said}")
+    if _EMPTY_ACCOUNT.search(words):
         return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {said}")
-    if status in UNAUTHORIZED_STATUSES or words & UNAUTHORIZED_WORDS:
+    if status in UNAUTHORIZED_STATUSES or _UNAUTHORIZED.search(words):
         return ProviderUnauthorized(
             f"`{endpoint}` refused the key{number}: {said}; check `provider.api_key`"
         )
-    if status == NOT_FOUND_STATUS or words & NOT_FOUND_WORDS:
+    if status == NOT_FOUND_STATUS or _NOT_FOUND.search(words):
         return ProviderUnusable(
             f"`{endpoint}` has no such model{number}: {said}; check `provider.model` and "
             "`provider.base_url`"
         )
-    if status in BUSY_STATUSES or status in SERVER_STATUSES or words & BUSY_WORDS:
+    if status in BUSY_STATUSES or status in SERVER_STATUSES or _BUSY.search(words):
         return ProviderOverloaded(
             f"`{endpoint}` is busy{number}: {said}", retry_after_s=retry_after_s
         )
@@ -194,6 +166,20 @@ def error_for(
             f"`{endpoint}` redirects the request{number}; check `provider.base_url`"
         )
     return ProviderRejected(f"`{endpoint}` refused the request{number}: {said}")
+
+
+def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
+    """Return how to ask an endpoint after a refusal: the same way, unless it objects to that."""
+    text = refusal.text.lower()
+    if "use 'max_completion_tokens'" in text:  # OpenAI's reasoning models
+        return replace(dialect, limit="max_completion_tokens")
+    if _SHORT_IDS.search(text):
+        return replace(dialect, has_short_ids=True)
+    if _NEEDED.search(text):  # DeepSeek and Moonshot, of a call that another model or a person made
+        return replace(dialect, needs_reasoning=True)
+    if _VENDOR_FIELDS.search(text) and _NOT_TAKEN.search(text):
+        return replace(dialect, takes_vendor_fields=False)
+    return dialect
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -239,6 +225,7 @@ def _window(refusal: Refusal) -> int | None:
 
 
 def _overflows(refusal: Refusal) -> bool:
-    """Whether the text alone says that the request is too long; checked for some statuses only."""
-    text = refusal.text.lower()
-    return refusal.status in (0, 200, 400, 422) and any(part in text for part in OVERFLOW_TEXTS)
+    """Whether it says that the request is too long; with some statuses only."""
+    said = f"{refusal.words} {refusal.text.lower()}"
+    is_told = refusal.status in (0, 200, 400, 422) and _OVERFLOW.search(said) is not None
+    return is_told or _FAR_TOO_LARGE in said

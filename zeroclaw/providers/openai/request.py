@@ -1,7 +1,8 @@
 """Encodes a model request as the body of a chat-completions call.
 
 Pure. Local fields are left out (S1-07, S1-14, S1-16). The model's raw texts, its call arguments and
-structured reasoning, are sent back byte for byte (S1-10, S1-28).
+structured reasoning, are sent back byte for byte (S1-10, S1-28), except what endpoints refuse to
+read: one such message would end its conversation, since every later request holds it.
 
 Messages are sent in an order that every chat template accepts. Mistral's endpoint answers 400 to a
 user message right after a tool result ("unexpected role"). The chat templates of Mistral's and
@@ -9,15 +10,20 @@ Google's models, which llama.cpp and vLLM run unchanged, raise an error unless u
 alternate. Both orders occur here: an edit or a steering message follows the results of a batch, the
 next message follows a `/tool` call, and a turn that failed or was stopped leaves no answer between
 two messages.
+
+What endpoints disagree about is a `Dialect`, which the provider learns from their refusals.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import assert_never, cast
+from zlib import crc32
 
 from msgspec import Raw
 from msgspec.json import encode
 
+from zeroclaw.json_fields import is_object_text
 from zeroclaw.message import (
     AssistantMessage,
     FilePart,
@@ -28,6 +34,7 @@ from zeroclaw.message import (
     alike,
 )
 from zeroclaw.provider import ModelRequest
+from zeroclaw.value import Value, replace
 
 _KEPT = "chat completions"
 # Fields that the operator's `options` may not set, because the rest of the program relies on them.
@@ -39,8 +46,30 @@ _ODD: frozenset[tuple[type, type]] = frozenset(
     ((UserMessage, UserMessage), (ToolMessage, UserMessage))
 )
 """Neighbours that some chat templates reject."""
+NO_TEXT = "(no text)"
+"""The text of an answer that was only reasoning; Mistral and Moonshot refuse empty ones."""
 BETWEEN = "(I have the results.)"
 """The assistant message inserted between tool results and a person's message."""
+
+
+class Dialect(Value):
+    """How an endpoint wants to be asked.
+
+    Attributes:
+        limit: Its name for the limit of the answer.
+        takes_vendor_fields: It accepts the fields in which other endpoints want back what they
+            sent: reasoning, and what they attached to calls.
+        needs_reasoning: Each answer with calls holds some.
+        has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
+    """
+
+    limit: str = "max_tokens"
+    takes_vendor_fields: bool = True
+    needs_reasoning: bool = False
+    has_short_ids: bool = False
+
+
+USUAL = Dialect()
 
 
 def encode_request(
@@ -48,6 +77,7 @@ def encode_request(
     *,
     model: str,
     options: Mapping[str, object],
+    dialect: Dialect = USUAL,
     max_output_tokens: int | None = None,
     tools: Raw | None = None,
 ) -> bytes:
@@ -56,17 +86,17 @@ def encode_request(
     Args:
         request: The request; its own `max_output_tokens` overrides the argument.
         model: The endpoint's name of the model.
-        options: More fields of the body, such as `temperature` or `chat_template_kwargs`. Use it
-            for an endpoint that calls the output limit `max_completion_tokens`.
+        options: More fields of the body, such as `temperature` or `chat_template_kwargs`.
+        dialect: What the endpoint accepts.
         max_output_tokens: The operator's limit, None for the endpoint's own.
         tools: The request's tools if already encoded; see `encode_tools`.
     """
-    body: dict[str, object] = {"model": model, "messages": _encoded_messages(request)}
+    body: dict[str, object] = {"model": model, "messages": _encoded_messages(request, dialect)}
     if request.tools:
         body["tools"] = encode_tools(request.tools) if tools is None else tools
     bound = request.max_output_tokens or max_output_tokens
     if bound is not None:
-        body["max_tokens"] = bound
+        body[dialect.limit] = bound
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     body |= {name: value for name, value in options.items() if name not in RESERVED}
     return _encoded(body)
@@ -77,9 +107,11 @@ def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
     return Raw(_encoded([_tool(one) for one in tools]))
 
 
-def _encoded_messages(request: ModelRequest) -> Raw:
+def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     """Encode the messages; reuse the encoded prefix shared with the conversation's last request."""
     messages = tuple(alternating(request.messages))
+    if dialect != USUAL:
+        messages = tuple(_in_dialect(one, dialect) for one in messages)
     before, written = request.kept.get(_KEPT, ((), ()))
     same = alike(before, messages)
     fresh = messages[same:]
@@ -121,6 +153,29 @@ def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
         yield last
         last = message
     yield last
+
+
+def _in_dialect(message: Message, dialect: Dialect) -> Message:
+    """Return a message as an endpoint accepts it."""
+    if isinstance(message, ToolMessage) and dialect.has_short_ids:
+        return replace(message, tool_call_id=_short(message.tool_call_id))
+    if not isinstance(message, AssistantMessage):
+        return message
+    calls = message.tool_calls
+    if dialect.has_short_ids:
+        calls = tuple(replace(one, id=_short(one.id)) for one in calls)
+    if not dialect.takes_vendor_fields:
+        calls = tuple(replace(one, extra="") for one in calls)
+        message = replace(message, reasoning="", reasoning_details=())
+    elif dialect.needs_reasoning and calls:
+        message = replace(message, reasoning=message.reasoning or " ")
+    return replace(message, tool_calls=calls)
+
+
+def _short(id_: str) -> str:
+    """Return an id of nine letters and digits, the same one if it is one."""
+    is_short = len(id_) == 9 and id_.isascii() and id_.isalnum()  # noqa: PLR2004
+    return id_ if is_short else f"{crc32(id_.encode(errors='replace')):09x}"
 
 
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
@@ -165,7 +220,11 @@ def _part(file: FilePart, base64: bytes) -> dict[str, object]:
 
 
 def _assistant(message: AssistantMessage) -> dict[str, object]:
-    wire: dict[str, object] = {"role": "assistant", "content": message.content}
+    is_empty = not (message.tool_calls or message.content.strip())
+    wire: dict[str, object] = {
+        "role": "assistant",
+        "content": NO_TEXT if is_empty else message.content,
+    }
     if message.reasoning_details:
         # The endpoint verifies signatures over these. Decoding and encoding could change a number
         # or an escape, so the stored texts are inserted as they are (S1-28).
@@ -178,11 +237,18 @@ def _assistant(message: AssistantMessage) -> dict[str, object]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": _arguments(call.arguments)},
+                **({"extra_content": Raw(call.extra.encode())} if call.extra else {}),
             }
             for call in message.tool_calls
         ]
     return wire
+
+
+def _arguments(raw: str) -> str:
+    """Return a call's arguments as JSON: vLLM, llama.cpp and Ollama parse those of earlier calls."""
+    text = raw if raw.strip() else "{}"
+    return text if is_object_text(text) else json.dumps({"unreadable": raw})
 
 
 def _tool(tool: ToolDefinition) -> dict[str, object]:
