@@ -168,36 +168,22 @@ def _path(path: str, query: str) -> str:
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-_IPV4: tuple[tuple[IPv4Network, str], ...] = (
-    (IPv4Network("0.0.0.0/8"), "an unspecified address"),
-    (IPv4Network("10.0.0.0/8"), "a private address"),
-    (IPv4Network("100.64.0.0/10"), "an address behind a carrier's NAT"),
-    (IPv4Network("127.0.0.0/8"), "a loopback address"),
-    (IPv4Network("169.254.0.0/16"), "a link-local address"),
-    (IPv4Network("172.16.0.0/12"), "a private address"),
-    (IPv4Network("192.0.0.0/24"), "a reserved address"),
-    (IPv4Network("192.0.2.0/24"), "an address for documentation"),
-    (IPv4Network("192.88.99.0/24"), "a reserved address"),
-    (IPv4Network("192.168.0.0/16"), "a private address"),
-    (IPv4Network("198.18.0.0/15"), "an address for benchmarks"),
-    (IPv4Network("198.51.100.0/24"), "an address for documentation"),
-    (IPv4Network("203.0.113.0/24"), "an address for documentation"),
-    (IPv4Network("224.0.0.0/4"), "a multicast address"),
-    (IPv4Network("240.0.0.0/4"), "a reserved address"),
+# 64:ff9b:1::/48 is NAT64 for local use (RFC 8215), 2001::/32 Teredo (RFC 4380), 2002::/16 6to4 (RFC
+# 3056). The first range counts that holds an address.
+_RANGES: tuple[tuple[str, str], ...] = (
+    ("an unspecified address", "0.0.0.0/8 ::/128"),
+    ("a private address", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 64:ff9b:1::/48"),
+    ("an address behind a carrier's NAT", "100.64.0.0/10"),
+    ("a loopback address", "127.0.0.0/8 ::1/128"),
+    ("a link-local address", "169.254.0.0/16 fe80::/10"),
+    ("an address for documentation", "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24"),
+    ("an address for documentation", "2001:db8::/32 3fff::/20"),
+    ("an address for benchmarks", "198.18.0.0/15"),
+    ("a multicast address", "224.0.0.0/4 ff00::/8"),
+    ("a tunnel's address", "2001::/32 2002::/16"),
+    ("a reserved address", "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23"),
 )
-_IPV6: tuple[tuple[IPv6Network, str], ...] = (
-    (IPv6Network("::/128"), "an unspecified address"),
-    (IPv6Network("::1/128"), "a loopback address"),
-    (IPv6Network("64:ff9b:1::/48"), "a private address"),  # NAT64 for local use, RFC 8215
-    (IPv6Network("2001::/32"), "a tunnel's address"),  # Teredo, RFC 4380
-    (IPv6Network("2001::/23"), "a reserved address"),
-    (IPv6Network("2001:db8::/32"), "an address for documentation"),
-    (IPv6Network("2002::/16"), "a tunnel's address"),  # 6to4, RFC 3056
-    (IPv6Network("3fff::/20"), "an address for documentation"),
-    (IPv6Network("fc00::/7"), "a private address"),
-    (IPv6Network("fe80::/10"), "a link-local address"),
-    (IPv6Network("ff00::/8"), "a multicast address"),
-)
+_REFUSED = tuple((ip_network(one), what) for what, some in _RANGES for one in some.split())
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
@@ -260,12 +246,11 @@ def refusal_of(text: str, host: str, allowed: AllowedHosts) -> str:
         return "" if alone else "where a cloud hands out credentials"
     if host in allowed.names or any(address in network for network in allowed.networks):
         return ""
-    if isinstance(address, IPv4Address):
-        return next((what for network, what in _IPV4 if address in network), "")
-    if address.scope_id is not None:
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
         return "an address of one network interface"
-    found = next((what for network, what in _IPV6 if address in network), "")
-    return found or ("" if address in _GLOBAL_UNICAST else "a reserved address")
+    found = next((what for network, what in _REFUSED if address in network), "")
+    is_public = isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST
+    return found or ("" if is_public else "a reserved address")
 
 
 def embedded_address(address: Address) -> Address:
