@@ -167,10 +167,9 @@ class SlackChannel:
         if told.kind == "events_api":
             data = inner(payload, "event")
             event_id = text(payload, "event_id")[:100]
-            if text(data, "type") == "assistant_thread_started":
-                found = decode.opened(data, self._me, event_id)
-            else:
+            if text(data, "type") != "assistant_thread_started":
                 return decode.chat_of(data), Event(told=told, data=data, event_id=event_id)
+            found = decode.opened(data, self._me, event_id)
         elif told.kind == "interactive":
             found = decode.pressed(payload, self._me, self._reading)
         elif told.kind == "slash_commands":
@@ -346,9 +345,8 @@ class SlackChannel:
 
     async def _streamed(self, to: Address, outgoing: Outgoing) -> str:
         """Begin a stream for a draft in a thread and return its id; empty if it can't be streamed."""
-        person = (
-            to.chat.removeprefix(DIRECT) if to.direct else self._writers.get(_thread_of(to), "")
-        )
+        writer = self._writers.get(_thread_of(to), "")
+        person = to.chat.removeprefix(DIRECT) if to.direct else writer
         is_whole = outgoing.plain or not outgoing.draft or self._settings.drafts == "edited"
         if is_whole or self._ours(to).thread is None or not person:
             return ""

@@ -53,6 +53,8 @@ _WHO, _CONNECT = "auth.test", "apps.connections.open"
 """Calls that every app may make; only the second is made with the app-level token."""
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+# Slack makes several blocks of Markdown, and takes fifty (github.com/metabase/metabase/pull/79908).
+_MARKUP = frozenset({"invalid_blocks", "msg_blocks_too_long"})
 _STREAMED = frozenset({"streaming_state_conflict", "cant_delete_message"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
@@ -261,7 +263,8 @@ class Calls:
             )
             return ChannelUnauthorized(message)
         kind = Streaming if code in _STREAMED else ChannelRejected
-        return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
+        message = f"`{self.name}`: `{method}`: {shown}"
+        return kind(message, gone=code in _GONE, markup=code in _MARKUP)
 
 
 class Streaming(ChannelRejected):

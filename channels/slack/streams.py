@@ -183,11 +183,10 @@ class Streams:
 
     async def aclose(self) -> None:
         """End the open streams; after `CLOSE_S` leave the rest to Slack."""
-        open_ones = [(one.channel, ts) for ts, one in self._open.items()]
         with suppress(TimeoutError, ZeroclawError):
             async with asyncio.timeout(CLOSE_S):
-                for channel, ts in open_ones:
-                    await self.stop(channel, ts)
+                for ts, one in tuple(self._open.items()):
+                    await self.stop(one.channel, ts)
 
 
 def _words(said: str) -> list[Chunk]:

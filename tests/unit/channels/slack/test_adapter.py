@@ -853,6 +853,16 @@ async def test_a_long_answer_is_edited_whole() -> None:
     assert standing(shown, slack).text == whole.strip()
 
 
+@pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
+async def test_blocks_that_slack_refuses_may_do_without_markup(error: str) -> None:
+    """It makes several blocks of Markdown, one of each table, and takes fifty. P6."""
+    async with with_ann() as (slack, here, _, to):
+        slack.will("chat.postMessage", Fault(body={"ok": False, "error": error}))
+        with pytest.raises(ChannelRejected) as refused:
+            await here.channel.send(to, here.message("| a |\n|---|\n| 1 |\n\n" * 60))
+    assert refused.value.markup
+
+
 async def test_a_card_of_a_long_call_shows_its_end() -> None:
     """P5."""
     async with with_ann() as (slack, here, ann, to):
