@@ -17,12 +17,14 @@ from zeroclaw.errors import (
 from zeroclaw.json_fields import int_at, parse
 from zeroclaw.providers.openai.refusal import (
     LOOKED_AT_CHARS,
+    adapted,
     error_for,
     one_line,
     read_body,
     read_error,
     retry_after,
 )
+from zeroclaw.providers.openai.request import Dialect
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -227,6 +229,15 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
     told = str(error_for(refusal, endpoint="host", redact=redact))
     assert "pass word pass word" in told
     assert max(map(len, asked)) <= LOOKED_AT_CHARS
+
+
+@pytest.mark.parametrize(
+    ("said", "then"), [("tool call id a", "length 9"), ("reasoning_content", "missing")]
+)
+def test_words_far_apart_are_no_dialect(said: str, then: str) -> None:
+    """To look for them in all of a long text takes the square of its length (P9)."""
+    near, far = (read_error(f"{said}{' ' * gap}{then}", status=400) for gap in (9, 999))
+    assert adapted(Dialect(), near) != adapted(Dialect(), far) == Dialect()
 
 
 def test_half_a_secret_at_the_cut_is_not_shown() -> None:

@@ -68,9 +68,10 @@ _WINDOW = re.compile(
 )
 # DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
 _VENDOR_FIELDS = re.compile(r"reasoning_content|reasoning_details|extra_content")
-_NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.*(?:missing|must be passed)")
+_NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)")
 _NOT_TAKEN = re.compile(r"unsupported|not supported|not permitted|not allowed|unknown")
-_SHORT_IDS = re.compile(r"tool call ids? .*length (?:of )?9")  # Mistral, and its chat templates
+# Mistral, and its chat templates.
+_SHORT_IDS = re.compile(r"tool call ids? .{0,200}length (?:of )?9")
 
 
 class Refusal(Value):
