@@ -10,6 +10,7 @@ store or a listener ends the daemon with one line.
 import asyncio
 import os
 import signal
+import socket
 import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,6 +89,7 @@ def run(
         # Not during the start, which loads modules in a thread: more switching would slow it down.
         sys.setswitchinterval(SWITCH_S)
         on_ready(facts)
+        _tell_service_manager(os.environ.get("NOTIFY_SOCKET", ""))
         watch.start()
 
     async def main() -> None:
@@ -292,6 +294,13 @@ class Daemon:
         except TimeoutError:
             self._foundation.log("drafts_left", level="warning")
         await services.anchors.anchor()
+
+
+def _tell_service_manager(address: str) -> None:
+    """Tell systemd that the daemon is up (sd_notify(3)); empty if it does not wait for that."""
+    kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+    with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as manager:
+        manager.sendto(b"READY=1", address.replace("@", "\0", 1))
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,27 @@ def test_sigterm_ends_it(tmp_path: Path) -> None:
 
     daemon.run(start_in(tmp_path), on_ready=ready)
     assert told[0].channels == ("terminal",)
+
+
+@pytest.mark.parametrize("name", ["{directory}/manager", "@zeroclaw-{pid}"])
+def test_a_service_manager_is_told_once_it_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """So `systemctl start` waits for that, and fails if the configuration has a fault (P10)."""
+    address = name.format(directory=tmp_path, pid=os.getpid())
+    monkeypatch.setenv("NOTIFY_SOCKET", address)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address.replace("@", "\0"))
+        manager.setblocking(False)
+        daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
+        assert manager.recv(64) == b"READY=1"
+
+
+def test_a_service_manager_that_is_gone_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
+    daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) -> None:
