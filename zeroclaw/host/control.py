@@ -24,6 +24,7 @@ from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import Answer
 from zeroclaw.host.connections import close_stream
+from zeroclaw.host.places import holder_of
 from zeroclaw.json_fields import is_object
 from zeroclaw.mount import LineStream
 
@@ -44,11 +45,11 @@ Serve = Callable[[LineStream], Awaitable[None]]
 
 
 class Unreachable(NeedsOperator):
-    """Raised when the daemon can't be asked: none runs, it went away, or it serves another user."""
+    """Raised when the daemon can't be asked: none runs or listens, or it serves another user."""
 
 
 class NotRunning(Unreachable):
-    """Raised when no daemon listens on the socket."""
+    """Raised when no daemon runs."""
 
 
 class Lines:
@@ -191,7 +192,7 @@ async def connect(directory: Path) -> Lines:
 
     Raises:
         NotRunning: No daemon runs there.
-        Unreachable: It serves another user, or this one can't look.
+        Unreachable: It does not listen, or serves another user, or this one can't look.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_ANSWER)
@@ -199,6 +200,12 @@ async def connect(directory: Path) -> Lines:
         message = f"`{directory}` is another user's; try again as that user"
         raise Unreachable(message) from error
     except OSError as error:
+        if holder := await asyncio.to_thread(holder_of, directory):
+            message = (
+                f"the zeroclaw (pid {holder}) in `{directory}` does not listen: it starts or stops, "
+                f"or its `{FILE}` was removed; try again, then restart it"
+            )
+            raise Unreachable(message) from error
         message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
         raise NotRunning(message) from error
     lines = Lines(reader, writer)

@@ -7,6 +7,7 @@ load the configuration models.
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from zeroclaw.config import table_of
@@ -14,6 +15,8 @@ from zeroclaw.errors import ConfigError, refused_as, system_words
 from zeroclaw.value import Value
 
 CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
+LOCK = "lock"
+"""The file in the data directory that the running daemon keeps locked; it contains its pid."""
 
 
 class Places(Value):
@@ -161,6 +164,20 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
             raise ConfigError((f"{path}: data_dir: must be a text",))
         configured = value
     return _or_usual(configured, _usual_data())
+
+
+def holder_of(data: Path) -> str:
+    """Return the pid of the process that has locked a data directory; empty for none; blocks.
+
+    Reads /proc/locks (proc(5)): trying the lock could keep a daemon from starting at that moment.
+    """
+    with suppress(OSError):
+        lock = data / LOCK
+        pid, number = lock.read_text(encoding="ascii", errors="replace").strip(), lock.stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        if any(f" {pid} " in line and f":{number} " in line for line in locks):
+            return pid
+    return ""
 
 
 def real(path: Path) -> Path:

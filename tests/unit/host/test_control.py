@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import ConfigError, ToolFailed
+from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.control import (
     LONGEST_LINE,
     MOST_CONNECTIONS,
@@ -21,6 +22,7 @@ from zeroclaw.host.control import (
     request,
 )
 from zeroclaw.mount import LineStream
+from zeroclaw.stores.sqlite.files import lock_directory
 
 Line = Mapping[str, object]
 
@@ -235,6 +237,17 @@ async def test_a_socket_that_a_killed_daemon_left_is_replaced(tmp_path: Path) ->
 async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) -> None:
     """P10."""
     with pytest.raises(Unreachable, match="start one with `zeroclaw run`"):
+        await request(tmp_path, {"call": "status"})
+
+
+async def test_a_daemon_that_does_not_listen_is_told_as_one(tmp_path: Path) -> None:
+    """It starts or stops, or lost its socket: who is told to start one would fail (P10)."""
+    lock = await asyncio.to_thread(lock_directory, tmp_path)
+    told = rf"zeroclaw \(pid {os.getpid()}\) .* does not listen"
+    with closing_descriptor(lock), pytest.raises(Unreachable, match=told) as caught:
+        await request(tmp_path, {"call": "status"})
+    assert not isinstance(caught.value, NotRunning)
+    with pytest.raises(NotRunning):
         await request(tmp_path, {"call": "status"})
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.atomic_file import closing_descriptor
+from zeroclaw.host.places import LOCK, holder_of
 from zeroclaw.stores.sqlite.schema import Migration, migrate, number, schema_of, shipped
 from zeroclaw.value import Value
 
@@ -78,17 +79,13 @@ def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
     return StoreUnusable((known or f"`{{path}}` can't be used: {own}").format(path=path))
 
 
-LOCK_NAME = "lock"
-_PID_BYTES = 20
-
-
 def lock_directory(directory: Path) -> int:
     """Lock the directory until the returned file descriptor is closed.
 
     Raises:
         StoreUnusable: Another process has the lock, or it can't be taken.
     """
-    path = directory / LOCK_NAME
+    path = directory / LOCK
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -98,9 +95,8 @@ def lock_directory(directory: Path) -> int:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError as error:
-        holder = os.pread(descriptor, _PID_BYTES, 0).decode("ascii", "replace").strip()
         os.close(descriptor)
-        known = f" (pid {holder})" if holder.isdigit() else ""
+        known = f" (pid {holder})" if (holder := holder_of(directory)) else ""
         message = f"another zeroclaw{known} runs on `{directory}`; stop it, or name another data directory"
         raise StoreUnusable(message) from error
     except OSError as error:
