@@ -197,6 +197,8 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         version=start.version,
         stack=stack,
     )
+    if shell_note:
+        log("shell_unavailable", why=shell_note, level="warning")
     return Foundation(
         start=start,
         settings=settings,

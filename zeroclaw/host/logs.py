@@ -157,8 +157,8 @@ class _Handler(logging.Handler):
             try:
                 self._stream.write(f"{more}{line}\n")
                 self._stream.flush()
-            except (OSError, ValueError):
-                return  # stderr is gone, so there is nowhere to report it
+            except (OSError, ValueError):  # a full disk may have room later
+                self._dropped += dropped + 1
 
 
 def _json(head: Fields, fields: Fields) -> str:

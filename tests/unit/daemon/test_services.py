@@ -28,6 +28,7 @@ from zeroclaw.errors import (
     ProviderUnusable,
     StoreUnusable,
 )
+from zeroclaw.host import sandbox
 from zeroclaw.mount import HookAnswer, HookRequest, LineStream
 from zeroclaw.value import replace
 
@@ -304,6 +305,19 @@ async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
         parts = await open_foundation(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
         assert parts.listener is None
         assert parts.shell_note == ""
+
+
+async def test_a_shell_that_is_missing_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A service's greeting goes nowhere, and the journal is where its operator looks."""
+    monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
+    start = await asyncio.to_thread(start_in, tmp_path)
+    start = replace(start, config=start.config.model_copy(update={"tools": ToolsSettings()}))
+    async with AsyncExitStack() as stack:
+        parts = await open_foundation(start, Openers(), stack)
+    assert "`bwrap` is missing" in parts.shell_note
+    assert "shell_unavailable" in caplog.messages
 
 
 async def test_a_channel_that_its_platform_calls_needs_the_public_listener(tmp_path: Path) -> None:

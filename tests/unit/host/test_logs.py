@@ -1,5 +1,6 @@
 """One fact is one bounded, redacted line, and a stuck reader of stderr delays nobody (P8, P9)."""
 
+import errno
 import io
 import json
 import logging
@@ -185,6 +186,29 @@ def test_a_stderr_that_is_gone_disturbs_nobody() -> None:
     EventLog("turn")("turn_started")
     EventLog("turn")("turn_finished")
     close()
+
+
+class FullStream(io.StringIO):
+    """A stderr on a disk that is full for the first line."""
+
+    is_full = True
+
+    def write(self, text: str, /) -> int:
+        if self.is_full:
+            self.is_full = False
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_disk_that_was_full_gets_the_log_again() -> None:
+    """What is lost meanwhile is counted."""
+    stream = FullStream()
+    close = logs.set_up(redact=redact, stream=stream)
+    EventLog("turn")("turn_started")
+    EventLog("turn")("turn_finished")
+    close()
+    dropped, line = stream.getvalue().splitlines()
+    assert (dropped, "turn_finished" in line) == ("log_lines_dropped count=1", True)
 
 
 # --- the newest warnings and errors are kept for `doctor` -----------------------------------------
