@@ -7,13 +7,6 @@ from zeroclaw.config.model import Config
 from zeroclaw.daemon.foundation import ReadyFacts
 from zeroclaw.host.places import Places
 
-STRONGER = """\
-            [provider]
-            kind = "openai"                      # any OpenAI-compatible endpoint
-            base_url = "https://…/v1"
-            model = "…"
-            api_key = { env = "MODEL_API_KEY" }"""
-
 
 def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = "") -> Iterator[str]:
     """Return the lines; the first says that it is ready.
@@ -43,8 +36,7 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
         yield f"  terminal  {command('chat')}"
     if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools
-        where = places.config or "~/.config/zeroclaw/config.toml"
         yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
         yield f"            `{command('demo')}`"
-        yield f"  stronger  name a model that calls tools, in {where}:"
-        yield STRONGER
+        where = places.config or f"`{command('init')}`"
+        yield f"  stronger  name a model that calls tools, in {where}"

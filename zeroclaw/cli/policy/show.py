@@ -37,6 +37,9 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools import loading
 from zeroclaw.value import Value, replace
 
+_KINDS = {"tool": "tools", "command": "commands", "approve": "approvals"}
+"""The kinds of actions, each with what a listing calls them."""
+
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
     """Return the tools that a daemon would offer here, only to be inspected, and why no shell."""
@@ -130,17 +133,12 @@ class Today(Value):
 
     def matched(self, statement: Statement) -> dict[str, tuple[str, ...]]:
         """Return what a statement matches, by kind: tools, commands, approvals, people."""
-        found: dict[str, tuple[str, ...]] = {"tool": (), "command": (), "approve": ()}
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(_KINDS.values(), ())
         for action in actions_today(statement, self.known, self.facts):
             kind, _, name = action.partition(":")
             if kind == "command" or name in self.facts:
-                found[kind] = (*found[kind], name)
-        return {
-            "tools": found["tool"],
-            "commands": found["command"],
-            "approvals": found["approve"],
-            "people": people_today(statement, self.known),
-        }
+                found[_KINDS[kind]] += (name,)
+        return {**found, "people": people_today(statement, self.known)}
 
 
 async def today_of(config: Config) -> Today:
