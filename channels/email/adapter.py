@@ -16,11 +16,11 @@ from channels._remote.limits import check_size, unknown
 from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
 from channels.email.decode import Fetched, Me, Parent, Taken
-from channels.email.imap import Account, Mailbox
+from channels.email.imap import Account, CommandRefused, Mailbox
 from channels.email.kept import Kept, Read, read_cursor
 from channels.email.logins import Logins
 from channels.email.render import Words
-from channels.email.robots import SENDER_CAPPED, Caps
+from channels.email.robots import MAIL_NOT_GIVEN, MAIL_RETURNED, SENDER_CAPPED, Caps
 from channels.email.smtp import Sender
 from zeroclaw import (
     Accepted,
@@ -43,12 +43,15 @@ from zeroclaw import (
     Pressed,
     Recent,
     Rendered,
+    Sentence,
     ZeroclawError,
     replace,
 )
 
 AGAIN_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
+MOST_REFUSED, REFUSED_S = 5, 60.0
+"""Tries of a mail that the server does not give, and the seconds between them."""
 RENUMBERED = timedelta(days=2)
 """How far back to read again if the mailbox's UIDs have changed."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -82,7 +85,7 @@ class EmailChannel:
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
         self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
-        self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
+        self._sent: Recent[str, str] = Recent(MOST_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(directory, "answered")
@@ -136,11 +139,27 @@ class EmailChannel:
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
         """Read the new mails, one at a time; return how far it got."""
         for uid in await mailbox.newer(read.uid):
-            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
+            fetched = await self._fetched(mailbox, uid)
             while fetched is not None and not await self._take(mailbox, fetched, admit):
                 await self._context.clock.sleep(AGAIN_S)
             read = Read(validity=read.validity, uid=uid)
         return read
+
+    async def _fetched(self, mailbox: Mailbox, uid: int) -> Fetched | None:
+        """Return a mail; None if it is gone, or if the server never gives it, with operators told.
+
+        Servers have mails that they can't read themselves, and say so or pass them over
+        (github.com/jstedfast/MailKit/issues/358 and 908, read 2026-11). One would end the reading.
+        """
+        for _ in range(MOST_REFUSED):
+            with suppress(CommandRefused):
+                fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
+                if fetched is not None or not await mailbox.search(f"UID {uid}"):
+                    return fetched
+            await self._context.clock.sleep(REFUSED_S)
+        self._context.log("mail_not_given", uid=uid, level="warning")
+        await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
+        return None
 
     async def _take(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:
         """Decode a mail and pass it to the ingress; False if it could not be stored, for a retry.
@@ -153,13 +172,16 @@ class EmailChannel:
             event = await self._decoded(fetched)
             if isinstance(event, Passed):
                 log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
+                # Nobody else knows the ids of what was sent, so the report is one.
+                for to in filter(None, map(self._sent.get, decode.returned_ids(fetched.raw))):
+                    await self._tell_once(MAIL_RETURNED, to)
                 return True
             sender = event.envelope.sender
             counts = sender.verified and self._counts(event)
             state = self._caps.state(sender.id, self._now()) if counts else "free"
             if state == "capped":
                 log("sender_capped", uid=fetched.uid, level="warning")
-                await self._tell_of_cap(sender.id)
+                await self._tell_once(SENDER_CAPPED, sender.id)
                 return True
             admission = await admit(event.envelope) if state == "free" else None
         except ZeroclawError as error:
@@ -225,13 +247,13 @@ class EmailChannel:
         body = event.envelope.body
         return not isinstance(body, Pressed) or carried(body.approval, body.choice) in self._pressed
 
-    async def _tell_of_cap(self, sender: str) -> None:
-        """Tell operators that a sender is capped, once until the sender is answered again."""
-        if not self._caps.is_told(sender):
+    async def _tell_once(self, sentence: Sentence, person: str) -> None:
+        """Tell operators something of a person, once until the person is answered again."""
+        if not self._caps.is_told(person):
             count = self._settings.sender_per_hour
-            says = SENDER_CAPPED.about(channel=self.name, sender=sender, count=count)
+            says = sentence.about(channel=self.name, sender=person, count=count)
             await self._context.tell(says)
-            self._caps.note_told(sender)
+            self._caps.note_told(person)
             await self._keep_counts()
 
     async def _keep_counts(self) -> None:
@@ -339,7 +361,7 @@ class EmailChannel:
 
         if id_ not in self._sent:
             await self._sender.send(await asyncio.to_thread(mail), to.chat)
-            self._sent[id_] = True
+            self._sent[id_] = to.chat
         return MessageRef(address=to, message=id_)
 
     def _id(self, to: Address, key: str) -> str:

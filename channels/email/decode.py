@@ -56,12 +56,13 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
+_RETURNED = re.compile(r"^Message-ID:\s*<([^<>\s]{1,900})>", re.IGNORECASE | re.MULTILINE)
 _REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20}):(.*)", re.ASCII)
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
 )
-_REPLY = re.compile(
+REPLY = re.compile(
     r"\A(?:\s*(?:re|aw|sv|antw|odp|vs|ответ|fw|fwd|wg)(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
 )
 # How subjects of forwarded mails begin in programs that do not write `Fwd`, also after another prefix
@@ -106,14 +107,12 @@ class Fetched(Value):
         validity: The mailbox's UIDVALIDITY.
         uid: Its UID.
         raw: The mail, or the part of it that was read.
-        is_whole: Nothing of it was left out.
         at: When the server received it.
     """
 
     validity: int
     uid: int
     raw: Hidden[bytes]
-    is_whole: bool = True
     at: datetime | None = None
 
 
@@ -166,7 +165,7 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
         keys.append(f"id:{_hash(author.id, parent.id)}")
-    found = _files(mail, place, parent.id) if fetched.is_whole else ()
+    found = _files(mail, place, parent.id) if len(fetched.raw) < settings.max_mail_bytes else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
@@ -188,6 +187,15 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
         alone=True,
     )
     return Taken(envelope=envelope, parent=parent, may_quote=may_quote)
+
+
+def returned_ids(raw: bytes) -> list[str]:
+    """Return the Message-IDs in a report of a mail that was not delivered; RFC 3464, 2.3.3.
+
+    That mail's headers stand before its text, so the beginning is enough.
+    """
+    report = raw[:MOST_CHARS].decode("ascii", "replace")
+    return _RETURNED.findall(report) if "\nAction: failed" in report else []
 
 
 def _chat(me: Me, sender: str, thread: str | None) -> Address:
@@ -218,7 +226,7 @@ def _thread(parent: Parent, me: Me) -> str | None:
     for one in (root, *parent.references[-1:]):
         if (ours := own_thread(one, me.domain)) is not None:
             return ours or None
-    if me.settings.threads == "subject" and (title := _REPLY.sub("", parent.subject, count=1)):
+    if me.settings.threads == "subject" and (title := REPLY.sub("", parent.subject, count=1)):
         return f"#{_hash('subject', title.casefold())}"
     return thread_of(root) if root else None
 
@@ -286,7 +294,7 @@ def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
         own = ""  # it is unknown where the forwarded mail begins
     if command := command_of(own):
         return command
-    if is_first and (title := _REPLY.sub("", subject, count=1)):
+    if is_first and (title := REPLY.sub("", subject, count=1)):
         if not text and is_theirs and (command := command_of(title)):
             return command
         text = f"{title}\n\n{text}".strip()

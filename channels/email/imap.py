@@ -42,13 +42,13 @@ MOST_LOOKED_AT = 5
 """Mails of a thread whose headers are searched for the newest of one person."""
 MOST_LOOKING = 4
 """Concurrent look-ups; Gmail allows 15 connections per account, dovecot 10 (read 2026-11)."""
-_UID = re.compile(rb"[( ]UID (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
 _VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]")
 _NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
-# RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal.
+# RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal, but not
+# Exchange's for a mailbox that it can't reach (github.com/OfflineIMAP/offlineimap/issues/291; 2026-11).
 _REFUSED = re.compile(
-    r"^(?!\[)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
+    r"^(?!\[|server unavailable)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
     r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]",
     re.IGNORECASE,
 )
@@ -118,6 +118,10 @@ class Protocol(IMAP4ClientProtocol):
         super()._continuation(line)
 
 
+class CommandRefused(ChannelUnavailable):
+    """Raised when the server refuses a command; the connection can be used again."""
+
+
 class Mailbox:
     """One connection, for one user at a time.
 
@@ -156,17 +160,19 @@ class Mailbox:
         """Return the lines of a response.
 
         Raises:
-            ChannelUnavailable: The server can't do it now, or refuses what it never should.
+            ChannelUnavailable: There was no answer.
+            CommandRefused: The server can't do it now, or refuses what it never should.
             ChannelUnauthorized: The server refuses it, and `refused` says what that means.
         """
         response = await self._within(call, limit_s)
         if response.result == "OK":
             return response.lines
         why = " ".join(bytes(response.lines[-1]).decode("utf-8", "replace").split())[:120]
-        is_final = refused and _REFUSED.search(why)
+        # Exchange calls a mailbox that it can't reach BAD, too (github.com/mscdex/node-imap/issues/523).
+        is_final = refused and response.result == "NO" and _REFUSED.search(why)
         what = refused if is_final else "the mailbox refused a command"
         message = f"`{self._channel}`: {what} ({why.lower()})"
-        raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
+        raise ChannelUnauthorized(message) if is_final else CommandRefused(message)
 
     async def login(self, login: Login) -> None:
         """Log in, once the server is ready.
@@ -211,25 +217,23 @@ class Mailbox:
         return [one for one in await self.search(f"UID {uid + 1}:*") if one > uid]
 
     async def fetch(self, uid: int, *, most: int) -> Fetched | None:
-        """Return a mail, or at most `most` bytes of it; None if it is gone.
+        """Return a mail, or at most `most` bytes of it; None if the server gives none of it.
 
         `BODY.PEEK` sets no flag. The time limit per piece lets a large mail arrive on a slow line; with
         one limit for the whole, it would be started again and again.
         """
-        parts = f"(UID INTERNALDATE BODY.PEEK[]<0.{most}>)"
+        parts = f"(INTERNALDATE BODY.PEEK[]<0.{most}>)"
         call = self._protocol.fetch(str(uid), parts, by_uid=True, timeout=CALL_S)
         lines = await self._asked(call, MAIL_S)
         # Another client's changes may come in between; only the response for this mail has bytes.
         raw = next((bytes(one) for one in lines if isinstance(one, bytearray)), None)
-        about = b" ".join(one for one in lines[:-1] if isinstance(one, bytes))
-        if raw is None or b"%d" % uid not in _UID.findall(about):
+        if raw is None:
             return None
-        date = _DATE.search(about)
+        date = _DATE.search(b" ".join(one for one in lines[:-1] if isinstance(one, bytes)))
         return Fetched(
             validity=self.validity,
             uid=uid,
             raw=raw,
-            is_whole=len(raw) < most,
             at=instant(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None,
         )
 

@@ -4,7 +4,8 @@ One pass over the lines, each checked only at its beginning and its end: the tim
 the length of the mail. Mail programs mark a quote in one of four ways, in the language of the person
 who replies:
 
-    > a line                                the line is left out, and the line that introduces it
+    > a line                                the line is left out, and the line with an address and a
+                                            colon that introduces it
     On Monday, Ann <ann@a.example> wrote:   if no `>` follows, everything after it is quoted
     -----Original Message-----              everything after it is quoted
     From: … Sent: … To: …                   Outlook's header block; everything after it is quoted
@@ -33,8 +34,8 @@ _SIGNATURE_LINES = 15
 # A row for each language of common mail programs: the end and the beginning of "… wrote:", the labels
 # of Outlook's block (from, sent, to, subject), the text between dashes, the line that a telephone adds.
 _LANGUAGES = (
-    "wrote|on|from|sent,date|to|subject|original message,forwarded message,reply message|sent from my,sent from outlook,get outlook for",
-    "schrieb,geschrieben|am|von|gesendet,datum|an|betreff|original-nachricht,ursprüngliche nachricht,weitergeleitete nachricht|von meinem,gesendet von,diese nachricht wurde von",
+    "wrote|on|from|sent,date|to|subject|original message,forwarded message,begin forwarded message,reply message|sent from my,sent from outlook,get outlook for,sent with proton",
+    "schrieb,geschrieben|am|von|gesendet,datum|an|betreff|original-nachricht,ursprüngliche nachricht,weitergeleitete nachricht,anfang der weitergeleiteten nachricht|von meinem,gesendet von,gesendet mit,holen sie sich outlook,diese nachricht wurde von",
     "a écrit|le|de|envoyé|à|objet|message d'origine,message original,message transféré|envoyé de mon,envoyé depuis",
     "escribió|el|de|enviado,enviado el,fecha|para|asunto|mensaje original,mensaje reenviado|enviado desde mi",
     "escreveu|em|de|enviado|para|assunto|mensagem original|enviado do meu",
@@ -55,8 +56,7 @@ _WROTE, _FIRST, _FROM, _SENT, _TO, _SUBJECT, _ORIGINAL, _DEVICE = (
 )
 _WROTE_FIRST = tuple(f"{word} " for word in _FIRST)
 _SENT_FROM = tuple(f"{words} " for words in _DEVICE)
-_SINCE = re.compile(r"\d")
-_FORWARDED = ("begin forwarded message:", "anfang der weitergeleiteten nachricht:")
+_COLONS = (":", "：")  # noqa: RUF001  the wide colon of Chinese and Japanese
 _BETWEEN_DASHES = re.compile(r"[-_]{4,}\s*[^\W\d_].{0,80}\s*[-_]{4,}")
 _LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s*\S")  # noqa: RUF001
 
@@ -67,13 +67,11 @@ def own_words(text: str) -> str:
     kept: list[str] = []
     at = 0
     while at < len(lines) and not _ends_all(lines, at):
-        if lines[at].lstrip().startswith(">"):
-            at += 1
-        elif after := _after_lead(lines, at):
-            at = _quoted_below(lines, after)
-        else:
+        is_quoted = lines[at].lstrip().startswith(">")
+        after = 0 if is_quoted else _after_lead(lines, at)
+        if not (is_quoted or after):
             kept.append(lines[at])
-            at += 1
+        at = after or at + 1
     return _without_device("\n".join(kept)).strip()
 
 
@@ -112,27 +110,25 @@ def _runs(words: Sequence[str]) -> list[str]:
 def _ends_all(lines: Sequence[str], at: int) -> bool:
     """Tell whether everything from this line on is a signature or another mail."""
     line = lines[at].strip()[:MOST_LINE_CHARS]
-    is_named = line.startswith(("--", "__")) and line.lower().strip("*_- ") in _ORIGINAL
-    # Outlook draws a line above its headers.
-    first = at + (line.startswith("____") and not line.strip("_"))
+    is_named = line.startswith(("--", "__")) or line.endswith(":")
+    # Outlook draws a line above its headers, and GMX writes the date there.
+    first = at + ((line.startswith("____") and not line.strip("_")) or _label(line) in _SENT)
     return (
         lines[at].rstrip("\r") == "-- "
         or (line == "--" and len(lines) - at <= _SIGNATURE_LINES)
-        or is_named
+        or (is_named and line.lower().strip("*_- :") in _ORIGINAL)
         or _BETWEEN_DASHES.fullmatch(line) is not None
-        or line.lower() in _FORWARDED
         or _is_header_block(lines, first)
     )
 
 
 def _is_header_block(lines: Sequence[str], at: int) -> bool:
     labelled = [_LABELLED.match(one[:MOST_LINE_CHARS].strip()) for one in lines[at : at + 3]]
-    if len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]:  # noqa: PLR2004  lines
-        return True
+    is_form = len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]  # noqa: PLR2004  lines
     if at == len(lines) or _label(lines[at]) not in _FROM:
-        return False
+        return is_form
     below = {_label(one) for one in lines[at + 1 : at + _HEADER_LINES]}
-    return sum(not below.isdisjoint(names) for names in (_SENT, _TO, _SUBJECT)) > 1
+    return is_form or sum(not below.isdisjoint(names) for names in (_SENT, _TO, _SUBJECT)) > 1
 
 
 def _label(line: str) -> str:
@@ -142,32 +138,37 @@ def _label(line: str) -> str:
 
 
 def _after_lead(lines: Sequence[str], at: int) -> int:
-    """Return where a line that introduces a quote ends, 0 for any other line."""
+    """Return where what a line introduces as a quote begins, 0 for any other line.
+
+    That is right below it if marked lines follow, else at the end of the text: then all of it is
+    quoted. Words right above the line are the sender's own.
+    """
     said = ""
     for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
-        if not 0 < len(line.strip()) <= MOST_LINE_CHARS:
+        more = line.strip().lower()
+        if not 0 < len(more) <= MOST_LINE_CHARS or (said and _begins(more, said)):
             return 0
-        said = f"{said} {line.strip().lower()}"
-        # The wide colon is used in Chinese and Japanese.
-        if said.endswith((":", "：")) and _leads(said[:-1].strip()):  # noqa: RUF001
-            return after
+        said = f"{said} {more}".lstrip()
+        below = lines[after : after + _LEAD_LINES] if said.endswith(_COLONS) else ()
+        is_marked = "".join(map(str.lstrip, below)).startswith(">")
+        if _leads(said, is_marked=is_marked):
+            return after if is_marked else len(lines)
     return 0
 
 
-def _leads(said: str) -> bool:
-    """Tell whether a line says that somebody wrote something at some time."""
-    named = "@" in said or _SINCE.search(said) is not None
-    return named and (
-        said.endswith(_WROTE)
-        or (said.startswith(_WROTE_FIRST) and any(f" {verb} " in said for verb in _WROTE))
-    )
+def _begins(more: str, said: str) -> bool:
+    """Tell whether a line begins an introduction, so that what was said above it is none of it."""
+    is_whole = not said.startswith(_WROTE_FIRST) and _leads(more, is_marked=True)
+    return is_whole or more.startswith(_WROTE_FIRST)
 
 
-def _quoted_below(lines: Sequence[str], at: int) -> int:
-    """Return where the marked lines of an introduced quote begin; the end if none are marked."""
-    below = (line for line in range(at, min(at + _LEAD_LINES, len(lines))) if lines[line].strip())
-    first = next(below, len(lines))
-    return first if first < len(lines) and lines[first].lstrip().startswith(">") else len(lines)
+def _leads(said: str, *, is_marked: bool) -> bool:
+    """Tell whether a line says that somebody wrote something, in any language if a quote follows."""
+    words, is_named = said[:-1].rstrip(), "@" in said
+    if not said.endswith(_COLONS) or not (is_named or any(map(str.isdigit, words))):
+        return False
+    has_verb = words.startswith(_WROTE_FIRST) and any(f" {verb} " in words for verb in _WROTE)
+    return (is_named and is_marked) or words.endswith(_WROTE) or has_verb
 
 
 def _without_device(text: str) -> str:

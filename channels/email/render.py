@@ -14,7 +14,6 @@ there the signs that begin a true mark are removed from the text as well.
 import html
 import re
 from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime
 from email.contentmanager import raw_data_manager
 from email.header import Header
@@ -26,11 +25,10 @@ from urllib.parse import quote
 
 import nh3
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from channels._remote import cards
 from channels.email import EmailSettings
-from channels.email.decode import MOST_REASON_CHARS, Me, Parent, press_code
+from channels.email.decode import MOST_REASON_CHARS, REPLY, Me, Parent, press_code
 from zeroclaw import (
     Card,
     CardWords,
@@ -40,6 +38,7 @@ from zeroclaw import (
     Rendered,
     Value,
     escape_invisible,
+    readable_page,
     without_mark_signs,
 )
 
@@ -58,7 +57,6 @@ _AS_SENT = _WRITTEN.clone(linesep="\r\n", max_line_length=990)  # folding would 
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _KIND = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
-_BLANKS = re.compile(r"\s+")
 # The parser takes quadratic time for some openers; an answer for people never has that many.
 _RISKY = re.compile(r"[\[*_`~<!]")
 MOST_RISKY = 5_000
@@ -151,7 +149,7 @@ def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as i
                 label = words.label(choice)
                 code = press_code(call, choice, card=id, to=to, key=me.key)
                 subject = quote(f"{label}: {call.number} {code}", safe="")
-                link = f"mailto:{quote(me.settings.address)}?subject={subject}"
+                link = f"mailto:{quote(me.settings.address, safe='@')}?subject={subject}"
                 text.append(f"{label}: {link}")
                 links.append(f'<a href="{html.escape(link)}">{html.escape(label)}</a>')
         text.append(words.by_number(call.number))
@@ -187,8 +185,9 @@ def title(shown: Card) -> str:
 
 def replying(subject: str, fallback: str) -> str:
     """Return the subject of an answer."""
-    line = " ".join(escape_invisible(subject or fallback).split())[:200]
-    return line if line.lower().startswith("re:") else f"Re: {line}"
+    line = " ".join(escape_invisible(subject).split())[:200]
+    # Each program puts its own word before another's, so the line would grow with each answer.
+    return f"Re: {REPLY.sub('', line, count=1) or fallback}"
 
 
 def mail(
@@ -209,17 +208,15 @@ def mail(
     subject = words.subject or settings.subject
     if parent.id and not words.subject:
         subject = replying(parent.subject, settings.subject)
-    # A repeat has to be the same bytes, so boundaries are derived from the id.
-    boundary = f"=_zc_{message_id.partition('@')[0].rpartition('.')[2]}"
     message = EmailMessage(_WRITTEN)
     message.set_content(words.text, cte=_ENCODING)
     if words.html:
         page = f"<!doctype html><html><head><meta charset=utf-8>{_STYLE}</head><body>{words.html}</body></html>"
-        message.make_alternative(f"{boundary}_1")
+        message.make_alternative("=_zc_1")  # neither encoding has these signs
         message.add_alternative(page, subtype="html", cte=_ENCODING)
     if file := words.file:
         kind = file.media_type if _KIND.fullmatch(file.media_type) else "application/octet-stream"
-        message.make_mixed(f"{boundary}_0")
+        message.make_mixed("=_zc_0")
         # With a charset it is encoded, so no line break in it ends the header.
         named = ("utf-8", "", _storable(file.name))
         message.add_attachment(file.content, *kind.split("/"), filename=named)
@@ -260,24 +257,6 @@ def _unmarked(text: str) -> str:
     return _unsigned(without_mark_signs(text))
 
 
-def _words(tokens: Sequence[Token]) -> str:
-    """Return the text of the HTML as a reader sees it, with a line for each block.
-
-    Outside code blocks, HTML shows any run of spaces as one.
-    """
-    said: list[str] = []
-    for token in tokens:
-        if token.type in {"softbreak", "hardbreak"}:
-            said.append("\n")
-        elif token.children is not None and token.type != "image":
-            said.append(_words(token.children))
-        elif token.content and token.type != "image":
-            said.append(token.content if token.block else _BLANKS.sub(" ", token.content))
-        if token.block and said and not said[-1].endswith("\n"):
-            said.append("\n")
-    return "".join(said)
-
-
 def _unfilled(_: str, name: str, value: str) -> str:
     """Filter an attribute: a mail link fills in nothing, such as a command to the bot."""
     is_mail = name == "href" and value.lower().startswith("mailto:")
@@ -289,13 +268,11 @@ def _read(source: str) -> tuple[str, str]:
     """Return the words of Markdown, and its HTML; text that is slow to parse is kept as written."""
     if len(_RISKY.findall(source)) > MOST_RISKY:
         return source, f"<pre>{html.escape(source)}</pre>"
-    parser = _parser()
-    tokens = parser.parse(source)
     rich = nh3.clean(
-        parser.renderer.render(tokens, parser.options, {}),
+        _parser().render(source),
         tags=set(_TAGS),
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         attribute_filter=_unfilled,
         url_schemes={"http", "https", "mailto"},
     )
-    return _words(tokens).strip(), rich
+    return readable_page(rich).text, rich

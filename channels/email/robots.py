@@ -10,7 +10,7 @@ from collections import deque
 from hashlib import blake2b
 from typing import Literal
 
-from zeroclaw import Mail, Sentence
+from zeroclaw import Mail, Recent, Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(
@@ -19,6 +19,14 @@ SENDER_CAPPED = Sentence(
     de="`{channel}`: {sender} hat in einer Stunde {count} Mails geschrieben, wie ein Automat, der auf meine "
     "antwortet. Was jetzt noch kommt, bleibt ungelesen liegen; `sender_per_hour` sagt, wie viele beantwortet "
     "werden.",
+)
+MAIL_NOT_GIVEN = Sentence(
+    en="`{channel}`: the server does not hand over a mail, however often I ask, so I skip it.",
+    de="`{channel}`: Eine Mail gibt der Server trotz mehrerer Versuche nicht heraus; ich überspringe sie.",
+)
+MAIL_RETURNED = Sentence(
+    en="`{channel}`: a mail of mine to {sender} came back undelivered; the mailbox says why.",
+    de="`{channel}`: Eine Mail von mir an {sender} kam unzustellbar zurück; warum, steht im Postfach.",
 )
 
 _ROBOT = re.compile(
@@ -71,13 +79,13 @@ class Caps:
         """Start with nothing counted."""
         self._of_sender = of_sender
         self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
-        self._told: set[str] = set()
+        self._told: Recent[str, bool] = Recent(of_all)
 
     def remember(self, kept: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
         found = _KEPT.findall(kept)
         self._answered.extend(sorted((min(float(time), at), who) for who, time, _ in found))
-        self._told |= {who for who, _, told in found if told}
+        self._told.update((who, True) for who, _, told in found if told)
 
     def kept(self, at: float) -> str:
         """Return the current counts, one line per answer: sender's digest, time, whether told."""
@@ -96,17 +104,16 @@ class Caps:
 
     def count(self, sender: str, at: float) -> None:
         """Count a mail that will be answered."""
-        self._told.discard(_digest(sender))
+        self._told.pop(_digest(sender), None)
         self._answered.append((at, _digest(sender)))
 
     def is_told(self, sender: str) -> bool:
-        """Return whether operators were told of a sender's cap since the sender's last answer."""
+        """Return whether operators were told of a sender since the sender's last answer."""
         return _digest(sender) in self._told
 
     def note_told(self, sender: str) -> None:
         """Note that operators were told."""
-        self._told &= {who for _, who in self._answered}
-        self._told.add(_digest(sender))
+        self._told[_digest(sender)] = True
 
 
 def _digest(sender: str) -> str:

@@ -132,7 +132,7 @@ class Sender:
                 await client.connect()
                 await client.mail(sender)
             yield client
-        except (SMTPException, OSError, ValueError) as error:
+        except (SMTPException, OSError) as error:
             raise self._not_sent(error, login) from error
         finally:
             if client not in self._waiting:
@@ -176,8 +176,6 @@ class Sender:
                 return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
             case SMTPResponseException():
                 return ChannelUnavailable(f"`{name}`: `{host}` takes no mail now ({_said(error)})")
-            case ValueError():
-                return ChannelRejected(f"`{name}`: an address that can't be sent to")
             case OSError():  # includes the library's errors for lost and silent connections
                 return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
             case _:

@@ -26,9 +26,9 @@ VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.exampl
 HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 
 
-def fetched(text: str | bytes, *, is_whole: bool = True) -> Fetched:
+def fetched(text: str | bytes) -> Fetched:
     raw = text.replace("\n", "\r\n").encode() if isinstance(text, str) else text
-    return Fetched(validity=7, uid=42, raw=raw, is_whole=is_whole, at=AT)
+    return Fetched(validity=7, uid=42, raw=raw, at=AT)
 
 
 def letter(body: str = "What is 2+2?", *, head: str = HEAD, more: str = "") -> str:

@@ -274,9 +274,11 @@ def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (b"NO [UNAVAILABLE] later", ChannelUnavailable),
+        (b"NO [UNAVAILABLE] later", imap.CommandRefused),
         (b"NO [NONEXISTENT] no such thing", ChannelUnauthorized),
         (b"NO no such thing", ChannelUnauthorized),
+        (b"NO Server Unavailable. 15", imap.CommandRefused),
+        (b"BAD User is authenticated but not connected.", imap.CommandRefused),
     ],
 )
 async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(

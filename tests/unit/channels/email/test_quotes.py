@@ -23,8 +23,16 @@ LEADS = (
     "pon., 5 sty 2026 o 10:11 Bot <bot@zero.test> napisał(a):",
     "2026年1月5日(月) 10:11 Bot <bot@zero.test> のメール：",
 )
+# In words or an order that are not known here; what follows has to be marked.
+OTHER_LEADS = (
+    "Bot <bot@zero.test> schrieb am Mo., 5. Jan. 2026, 10:11:",
+    "пн, 5 янв. 2026 г. в 10:11, Bot <bot@zero.test>:",
+    "po 5. 1. 2026 v 10:11 odesílatel Bot <bot@zero.test> napsal:",
+    "* Bot <bot@zero.test> [2026-01-05 10:11]:",
+    "Zitat von Bot <bot@zero.test>:",
+)
 TAILS = (
-    *(f"{lead}\n\n> It costs 3.\n> Shall I?" for lead in LEADS),
+    *(f"{lead}\n\n> It costs 3.\n> Shall I?" for lead in (*LEADS, *OTHER_LEADS)),
     *(f"{lead}\n\nIt costs 3.\nShall I?" for lead in LEADS[:2]),
     "-----Original Message-----\nFrom: Bot\nIt costs 3.",
     "-----Ursprüngliche Nachricht-----\nVon: Bot",
@@ -35,6 +43,7 @@ TAILS = (
     "De : Bot\nEnvoyé : lundi\nÀ : Ann\nObjet : x".replace(" :", ":"),
     "De: Bot\nEnviado el: lunes\nPara: Ann\nAsunto: x",
     "От: Bot\nОтправлено: понедельник\nКому: Ann\nТема: x",
+    'Gesendet: Montag, 5. Januar 2026\nVon: "Bot" <bot@zero.test>\nAn: Ann\nBetreff: x\n\nEs',
     "Begin forwarded message:\n\nFrom: Bot",
     # In languages that are not known here.
     "------------------ 原始邮件 ------------------\n发件人: Bot\nIt costs 3.",
@@ -46,6 +55,9 @@ TAILS = (
     "Sent from my iPhone",
     "Sent from Outlook",
     "Von meinem iPhone gesendet",
+    "Gesendet mit der GMX Mail App",
+    "Holen Sie sich Outlook für iOS<https://aka.ms/o0ukef>",
+    "Sent with Proton Mail secure email.",
     "> It costs 3.\n> Shall I?",
 )
 
@@ -53,6 +65,12 @@ TAILS = (
 @pytest.mark.parametrize("tail", TAILS)
 def test_what_follows_the_senders_words_is_cut(tail: str) -> None:
     assert own_words(f"{OWN}\n\n{tail}") == OWN
+
+
+@pytest.mark.parametrize("lead", [*LEADS, *OTHER_LEADS])
+def test_words_right_above_a_quote_are_their_writers_own(lead: str) -> None:
+    """`/approve 3` there was no command."""
+    assert own_words(f"/approve 3\n{lead}\n> It costs 3.") == "/approve 3"
 
 
 KEPT = (
@@ -72,6 +90,7 @@ KEPT = (
     "On 1\nwe\nsaid\nwrote:",
     "On 1",
     "it says 5 a.m.\n\nwrote:",
+    "Write to ann@a.example at 5:\nwe met",
     "Sent from my house, which has a door and a window and a roof and two rooms, and a garden too.",
 )
 

@@ -9,10 +9,10 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from aioimaplib.aioimaplib import Response
+from aioimaplib.aioimaplib import Command, Response
 
 from channels._remote.said import Passed
-from channels.email import MANIFEST, decode, imap, smtp
+from channels.email import MANIFEST, adapter, decode, imap, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
@@ -324,6 +324,97 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
         await place.mail.has_seen(place.bot, 1)
     assert texts(desk) == ["hello"]
     assert any("mail_not_read" in fact for fact in place.facts)
+
+
+class Unreadable(imap.Protocol):
+    """A connection to a server that can't read the first mail of a mailbox itself."""
+
+    answer = Response("NO", [b"FETCH Server error while fetching messages"])
+
+    async def execute(self, command: Command, scrub: str | None = None) -> Response:
+        is_first = " UID FETCH 1 " in str(command)
+        return self.answer if is_first else await super().execute(command, scrub)
+
+
+class Silent(Unreadable):
+    """A connection to a server that passes over that mail."""
+
+    answer = Response("OK", [b"FETCH completed."])
+
+
+@pytest.mark.parametrize("protocol", [Unreadable, Silent])
+async def test_a_mail_that_the_server_does_not_give_holds_up_no_other(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
+) -> None:
+    """It ended the reading, and again at each start; or it was left out and nobody told. P1, P10."""
+    monkeypatch.setattr(imap, "Protocol", protocol)
+    monkeypatch.setattr(adapter, "REFUSED_S", 0.0)
+    desk, told = Desk(), list[str]()
+
+    async def tell(says: Localized) -> None:
+        told.append(says.to("en"))
+
+    context = email_context(
+        email_settings(place.mail, place.bot), ManualClock(), positions={}, log=noting(place.facts)
+    )
+    async with receiving(EmailChannel(replace(context, tell=tell)), desk.admit):
+        await place.write("one")
+        await place.write("two")
+        await desk.holds(1)
+    assert texts(desk) == ["two"]
+    assert ["does not hand over" in one for one in told] == [True]
+
+
+async def test_operators_are_told_of_a_mail_that_comes_back(place: EmailPlace) -> None:
+    """A server that said yes may find later that it can't deliver. Told once, and of our own. P6."""
+    desk, told = Desk(), list[str]()
+
+    async def tell(says: Localized) -> None:
+        told.append(says.to("en"))
+
+    given = email_settings(place.mail, place.bot)
+    context = email_context(given, ManualClock(), positions={}, log=noting(place.facts))
+    channel = EmailChannel(replace(context, tell=tell))
+    async with receiving(channel, desk.admit):
+        sent = await channel.send(chat_of(place), outgoing(channel, "It is 4."))
+        for action, id_ in (
+            ("delayed", sent.message),
+            ("failed", "zc..0@zero.test"),
+            ("failed", sent.message),
+            ("failed", sent.message),
+        ):
+            report = REPORT.format(action=action, id=id_).replace("\n", "\r\n").encode()
+            await place.mail.deliver(place.bot, report, sender="")
+        await place.write("hello")
+        await desk.holds(1)
+    [said] = told
+    assert said.startswith(f"`email`: a mail of mine to {place.ann} came back")
+
+
+REPORT = """From: MAILER-DAEMON@zero.test
+Subject: Undelivered Mail Returned to Sender
+Message-ID: <report@zero.test>
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+
+It could not be delivered.
+--b
+Content-Type: message/delivery-status
+
+Final-Recipient: rfc822; ann@a.example
+Action: {action}
+Status: 5.1.1
+--b
+Content-Type: message/rfc822
+
+Message-ID: <{id}>
+Subject: Re: sums
+
+It is 4.
+--b--
+"""
 
 
 async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -> None:
