@@ -498,7 +498,7 @@ class Account:
                 self.outage.begin()
                 self._feed(pacing.Unreached(chat=chat, at=at))
                 # Calls that are under way together are refused together.
-                if outcome.unauthorized and at >= self._refused_until:
+                if outcome.needs_operator and at >= self._refused_until:
                     self._refused_until = at + REFUSED_S[min(self._refusals, len(REFUSED_S) - 1)]
                     self._refusals += 1
                     await self._note_refused(outcome.why, self._refusals)
@@ -564,7 +564,7 @@ def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
         case ChannelUnavailable() as error:
             return Unreachable(why=str(error), barred=error.barred)
         case NeedsOperator() as error:
-            return Unreachable(why=str(error), unauthorized=True)
+            return Unreachable(why=str(error), needs_operator=True)
         case ChannelRejected() as error:
             return Rejected(why=str(error), gone=error.gone, markup=error.markup)
         case Refused() as error:

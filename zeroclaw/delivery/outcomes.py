@@ -20,13 +20,13 @@ class Unreachable(Value):
         why: One line.
         retry_after_s: The wait that the platform asked for, None when it could not be reached.
         barred: Something before the platform refused it; see `ChannelUnavailable`.
-        unauthorized: The platform refused the credentials.
+        needs_operator: Not before a person acts, as when the platform refused the credentials.
     """
 
     why: str
     retry_after_s: float | None = None
     barred: bool = False
-    unauthorized: bool = False
+    needs_operator: bool = False
 
 
 class Rejected(Value):

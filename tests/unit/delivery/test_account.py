@@ -163,15 +163,15 @@ async def test_credentials_that_are_refused_are_tried_seldom_whoever_waits() -> 
             return await account.post(to, Markdown(text="a", key="k"))
 
         rig.channel.will("send", *[REFUSED] * 4)
-        assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+        assert await post() == Unreachable(why="the login was refused", needs_operator=True)
         held = Unreachable(why="`chat` has refused the credentials just now")
         for wait_s in REFUSED_S[:2]:
             await rig.clock.sleep(wait_s - 0.5)
             assert await post() == held
             await rig.clock.sleep(0.5)
-            assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+            assert await post() == Unreachable(why="the login was refused", needs_operator=True)
         account.retry_now()
-        assert await post() == Unreachable(why="the login was refused", unauthorized=True)
+        assert await post() == Unreachable(why="the login was refused", needs_operator=True)
         account.retry_now()
         assert isinstance(await post(), Delivered)
         why = "the login was refused"
