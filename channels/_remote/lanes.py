@@ -44,7 +44,8 @@ Take = Callable[[E], Awaitable[bool]]
 Read = Callable[[str], Awaitable[Sequence[E]]]
 """Reads a chat's events after the last one taken, oldest first.
 
-Raises `ChannelUnavailable` or `ChannelUnauthorized` to be retried; returns nothing for a history that can't be read at all.
+Raises `ChannelUnavailable` or `ChannelUnauthorized` to be retried; returns nothing for a history
+that can't be read at all.
 """
 
 

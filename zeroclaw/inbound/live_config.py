@@ -13,7 +13,7 @@ from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.store import Put, RowKind, Rows
 from zeroclaw.table import Codec, Column, Stays, Table, Words
 from zeroclaw.tools.loading.skill import Skill
-from zeroclaw.value import Struct, Value
+from zeroclaw.value import Struct, Value, replace
 
 # --- the halt switch: one row, so that it survives a restart ---------------------------------------
 
@@ -44,6 +44,13 @@ HALTS = Table(
     keeps=Stays(until="somebody halts or resumes"),
     words=Words.NOBODY,
 )
+
+
+def switched(last: Halt, *, on: bool, by: str, at: datetime) -> Halt | None:
+    """Return the halt after a `/halt` or a `/resume`; None if there is nothing to end."""
+    if on:
+        return Halt(by=by, at=at)
+    return None if last.over else replace(last, over=True)
 
 
 def halt_put(halt: Halt) -> Put:

@@ -7,12 +7,12 @@ from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.anchors import on_record
 from zeroclaw.inbound.context import Found, InboundContext, Plan
-from zeroclaw.inbound.live_config import Halt, halt_put, last_halt
+from zeroclaw.inbound.live_config import Halt, halt_put, last_halt, switched
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.json_fields import text_at
 from zeroclaw.store import Commit, DurablePoint, Reads, Store, Write, transact
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value
 
 AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
 
@@ -109,9 +109,9 @@ async def switch(store: Store, *, on: bool, by: str, at: datetime) -> Halt:
 
     async def planned(reads: Reads) -> tuple[Commit | None, Halt]:
         last = await last_halt(reads)
-        if last.over and not on:
+        halt = switched(last, on=on, by=by, at=at)
+        if halt is None:
             return None, last
-        halt = Halt(by=by, at=at) if on else replace(last, over=True)
         put, channel = halt_put(halt), CONSOLE.channel
         writes = await on_record(store, (put,), by=CONSOLE.id, channel=channel, at=at)
         return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), halt

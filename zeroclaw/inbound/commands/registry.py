@@ -27,7 +27,7 @@ from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
-from zeroclaw.inbound.live_config import Halt, halt_put
+from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
@@ -231,11 +231,10 @@ class Commands(Struct, eq=False, kw_only=True):
         return Reply(text="\n".join((catalogue.QUEUE_CHOICES.to(language), *lines)))
 
     async def _switch(self, given: Invocation) -> Reply:
-        on, last = given.command.name == "halt", self.context.policy.last_halt
-        if last.over and not on:
+        on, by, now = given.command.name == "halt", given.principal.label, self.context.clock.now()
+        halt = switched(self.context.policy.last_halt, on=on, by=by, at=now)
+        if halt is None:
             return Reply(text=catalogue.NOTHING_IS_HALTED.to(given.language))
-        halted = Halt(by=given.principal.label, at=self.context.clock.now())
-        halt = halted if on else replace(last, over=True)
         says = catalogue.HALTED if on else catalogue.GOING_ON
         return Reply(text=says.to(given.language), writes=(halt_put(halt),))
 
