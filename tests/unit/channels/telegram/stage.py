@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from channels.telegram import TelegramSettings
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator
+from channels.telegram.emulator.chats import Chat, Message
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Address, Channel, Outgoing
@@ -24,9 +25,22 @@ class Stage:
         context = telegram_context(self.telegram, self.clock, self.settings)
         return replace(self, channel=TelegramChannel(context))
 
-    def place(self, chat: int) -> Address:
-        account = str(self.telegram.account.me.id)
-        return Address(channel="telegram", account=account, chat=str(chat), direct=chat > 0)
+    def place(self, chat: int, thread: str | None = None) -> Address:
+        return Address(
+            channel="telegram",
+            account=str(self.telegram.account.me.id),
+            chat=str(chat),
+            thread=thread,
+            direct=chat > 0,
+        )
+
+    def asked_in_a_topic(self) -> tuple[Chat, Message, Address]:
+        """A forum, what Ann said in its one topic, and where that is."""
+        ann = self.telegram.person("Ann")
+        forum = self.telegram.supergroup("Forum", ann, is_forum=True)
+        topic = self.telegram.topic(forum, "One")
+        ann.says("hello", chat=forum, thread=topic.id)
+        return forum, forum.messages[-1], self.place(forum.id, str(topic.id))
 
     def outgoing(self, text: str) -> Outgoing:
         return Outgoing(rendered=self.channel.render(text), key="k")

@@ -112,30 +112,21 @@ async def test_an_answer_in_a_group_that_became_another_one_answers_no_other_mes
 async def test_a_reply_reaches_a_topic_that_bots_can_not_send_to() -> None:
     """Telegram finds some old topics no more; people who write there do not see that."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        forum = on.telegram.supergroup("Forum", ann, is_forum=True)
-        topic = on.telegram.topic(forum, "One")
-        ann.says("hello", chat=forum, thread=topic.id)
-        asked = forum.messages[-1]
-        to = replace(on.place(forum.id), thread=str(topic.id))
+        forum, asked, to = on.asked_in_a_topic()
         on.telegram.will("sendMessage", Refuse(description="Bad Request: message thread not found"))
         ref = await on.channel.send(to, replace(on.outgoing("hi"), reply_to=str(asked.id)))
         assert ref.address == to
-        assert (forum.from_bot[-1].thread, forum.from_bot[-1].reply_to) == (topic.id, asked)
+        sent = forum.from_bot[-1]
+        assert (sent.thread, sent.reply_to) == (asked.thread, asked)
 
 
 @pytest.mark.parametrize("replies", [True, False])
 async def test_what_was_for_a_topic_that_was_deleted_is_shown_to_nobody(*, replies: bool) -> None:
     """Its group is not to read what was said there."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        forum = on.telegram.supergroup("Forum", ann, is_forum=True)
-        topic = on.telegram.topic(forum, "One")
-        ann.says("hello", chat=forum, thread=topic.id)
-        asked = forum.messages[-1]
+        forum, asked, to = on.asked_in_a_topic()
         asked.deleted = True
-        del forum.topics[topic.id]
-        to = replace(on.place(forum.id), thread=str(topic.id))
+        forum.topics.clear()
         reply_to = str(asked.id) if replies else None
         with pytest.raises(ChannelRejected, match="not found"):
             await on.channel.send(to, replace(on.outgoing("hi"), reply_to=reply_to))

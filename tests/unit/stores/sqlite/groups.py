@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import aclosing, closing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager, closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -34,20 +34,35 @@ def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:
 class Gate:
     """Holds the writer's thread back from opening, so that what is handed in becomes one group."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, before_work: Callable[[sqlite3.Connection], None] = lambda _: None
+    ) -> None:
         self._directory = directory
         self.open = Event()
-        self.before_work: Callable[[sqlite3.Connection], None] = lambda _: None
+        self._before_work = before_work
 
     def files(self) -> Opened:
         opened = open_for_writing(self._directory)
-        self.before_work(opened.connection)
+        self._before_work(opened.connection)
         self.open.wait()
         return opened
 
     def store(self) -> SqliteStore:
         """A store whose thread waits; what it is given is done after `open.set()`."""
         return SqliteStore(self._directory, clock=ManualClock(), open_files=self.files)
+
+
+@asynccontextmanager
+async def before_work(
+    directory: Path, work: Callable[[sqlite3.Connection], None]
+) -> AsyncGenerator[SqliteStore]:
+    """An open store; `work` is done to its connection before anything else."""
+    gate = Gate(directory, work)
+    gate.open.set()
+    store = gate.store()
+    await store.open()
+    async with aclosing(store):
+        yield store
 
 
 async def grouped(
@@ -61,11 +76,7 @@ async def grouped(
         full: The file may not grow any more.
         said: Hears each statement that SQLite is given for them.
     """
-    gate = Gate(directory)
-    if full:
-        gate.before_work = fill
-    elif said is not None:
-        gate.before_work = lambda connection: connection.set_trace_callback(said)
+    gate = Gate(directory, fill if full else lambda connection: connection.set_trace_callback(said))
     store = gate.store()
     ends: list[Exception | None] = [None] * len(commits)
 

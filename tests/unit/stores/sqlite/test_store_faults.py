@@ -19,7 +19,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.stores.sqlite import committing_child
 from tests.unit.stores.sqlite.committing_child import named
 from tests.unit.stores.sqlite.groups import (
-    Gate,
+    before_work,
     chore,
     claim,
     counter,
@@ -161,12 +161,7 @@ async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
 
 async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path: Path) -> None:
     """Nothing is damaged, reads go on, and no restart is needed."""
-    gate = Gate(tmp_path)
-    gate.before_work = small
-    gate.open.set()
-    store = gate.store()
-    await store.open()
-    async with aclosing(store):
+    async with before_work(tmp_path, small) as store:
         await store.commit(chore(counter("1", bytes(200_000))))
         with pytest.raises(StoreUnusable) as refused:
             await store.commit(chore(counter("2", bytes(300_000))))
@@ -195,12 +190,7 @@ async def test_nothing_is_committed_to_a_file_that_is_no_more(tmp_path: Path, fa
 
 async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
     """Somebody who looks into the file with another tool and holds it is named as the cause."""
-    gate = Gate(tmp_path)
-    gate.before_work = impatient
-    gate.open.set()
-    store = gate.store()
-    await store.open()
-    async with aclosing(store):
+    async with before_work(tmp_path, impatient) as store:
         other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnusable, match="is locked by another program"):
