@@ -22,7 +22,8 @@ Entries contain ids, kinds, decisions and times; no arguments, no results, no wo
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -145,6 +146,16 @@ def head_of(body: bytes) -> str:
     return codec.decode(Linked, body).hash
 
 
+def head_after(last: LogEntry | None) -> str:
+    """Return the hash that the entry behind a stored one names; None for no entry.
+
+    Behind a damaged one a chain stays broken, but goes on, so that later entries are on record.
+    """
+    with suppress(RecordUnreadable):
+        return GENESIS if last is None else head_of(last.body)
+    return GENESIS
+
+
 def read(body: bytes) -> Written:
     """Return the entry of stored bytes, unverified.
 
@@ -190,21 +201,24 @@ def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
     return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
 
 
+def _readable(bodies: Iterable[bytes]) -> Iterator[Written]:
+    for body in bodies:
+        with suppress(RecordUnreadable):
+            yield read(body)
+
+
 def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
     """Return end entries for the actions that a restart left without one.
 
     An action that was allowed, or answered, may have run.
 
     Args:
-        bodies: A whole chain, in order.
+        bodies: A whole chain, in order; a damaged entry is skipped.
         at: When this was found.
-
-    Raises:
-        RecordUnreadable: One of the bodies is not an entry.
     """
     open_: dict[str, Entry] = {}
     may_have_run: set[str] = set()
-    for entry in map(read, bodies):
+    for entry in _readable(bodies):
         if not isinstance(entry, Entry) or entry.kind not in _OF_AN_ACTION:
             continue
         open_.setdefault(entry.action, entry)

@@ -75,7 +75,9 @@ class Anchors(Struct, eq=False):
                 last = await self.store.last(LogKind.AUDIT, stream)
                 if stream == STREAM or last is None or known.get(stream) == last.sequence:
                     continue
-                notes.append(self._note(audit.Anchor, stream, last))
+                # The check of a damaged chain shows it, and the others are anchored.
+                with suppress(RecordUnreadable):
+                    notes.append(self._note(audit.Anchor, stream, last))
             if notes:
                 await self._write(*notes)
                 known.update({note.conversation: note.sequence for note in notes})
@@ -169,10 +171,7 @@ async def on_record(
                 continue
         whom = f"{write.key} " if write.kind is RowKind.PERSON else ""
         made.append(audit.Entry(kind=decided, at=at, by=by, detail=f"{whom}in {channel}"))
-    try:
-        return (*writes, *await _appended(logs, made))
-    except RecordUnreadable:
-        return writes  # the chain's check shows the damage, for which no halt must fail
+    return (*writes, *await _appended(logs, made))
 
 
 async def _appended(logs: Logs, entries: Sequence[audit.Written]) -> tuple[Write, ...]:
@@ -180,7 +179,7 @@ async def _appended(logs: Logs, entries: Sequence[audit.Written]) -> tuple[Write
     if not entries:
         return ()
     last = await logs.last(LogKind.AUDIT, STREAM)
-    after, head = (0, audit.GENESIS) if last is None else (last.sequence, audit.head_of(last.body))
+    after, head = 0 if last is None else last.sequence, audit.head_after(last)
     writes: list[Write] = []
     for number, entry in enumerate(entries, after):
         body, head = audit.link(head, entry)

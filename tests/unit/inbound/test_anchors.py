@@ -2,11 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from tests.fakes.house import House, World
-from tests.fakes.scripted_model import POKE, says
+from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.config.model import ChannelSettings
 from zeroclaw.gate import audit
-from zeroclaw.inbound.anchors import STREAM, verify_stream
+from zeroclaw.inbound.anchors import EVERY_S, STREAM, verify_stream
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind
 
 BY_CODE = ChannelSettings(allowed_users=("ada", "ben"), pairing="code")
@@ -88,3 +90,29 @@ async def test_a_damaged_chain_keeps_nobody_from_halting(world: World) -> None:
         await house.ask("resume")
         await house.ask("halt", by="olga")
         assert house.services.policy.halted_by == "olga"
+        assert isinstance(await verify_stream(world.store, STREAM), audit.Broken)
+        _, *behind = await world.store.read(LogKind.AUDIT, STREAM)
+        found = [audit.read(one.body) for one in behind]
+        kinds = [one.kind for one in found if isinstance(one, audit.Entry)]
+        assert kinds == ["halted", "resumed", "halted"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_damaged_chain_keeps_no_daemon_from_running(world: World, *, own: bool) -> None:
+    """The other chains are anchored, and whoever looks into the log learns of a conversation's."""
+    world.model.will(LOOK, says("seen"), LOOK, says("seen too"), says("well"))
+    async with world.running() as house:
+        await house.say("look", "ben")
+        (here,) = await world.store.streams(LogKind.AUDIT)
+        stream = STREAM if own else here
+        damaged = Append(log=LogKind.AUDIT, stream=stream, body=b"no entry")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await house.say("look")
+        await house.advance(EVERY_S)
+    async with world.running() as house:
+        await house.advance(EVERY_S)
+        await house.say("how are you?", "ben")
+        assert house.texts("ben") == ["seen", "well"]
+        found = [one.body for one in await world.store.read(LogKind.AUDIT, STREAM)]
+        anchored = [one for one in map(audit.read, found[own:]) if isinstance(one, audit.Anchor)]
+        assert [one.conversation == here for one in anchored] == ([True, False] if own else [False])

@@ -18,7 +18,7 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
-from zeroclaw.store import DurablePoint, LogKind, Query, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Query, RowKind
 from zeroclaw.stores.off_the_record import HELD
 from zeroclaw.value import replace
 
@@ -485,6 +485,30 @@ async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words
         assert house.texts()[-1].startswith("`look` was called off the record in `chat`")
         assert "unknown" in await house.audited()
         assert PHRASE not in await disk(world)
+
+
+@pytest.mark.parametrize("kind", [RowKind.CONVERSATION, LogKind.AUDIT])
+async def test_a_damaged_record_of_it_keeps_no_daemon_from_starting(
+    world: World, kind: RowKind | LogKind
+) -> None:
+    """A call that may have run is told all the same, if the rest can be read (P3)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await off(house, "ben")
+        world.look.hold = asyncio.Event()
+        await house.say(f"look at {PHRASE}", "ben")
+        (row,) = await house.rows(RowKind.CONVERSATION)
+    damaged = (
+        Append(log=kind, stream=row.key, body=b"{")
+        if isinstance(kind, LogKind)
+        else Put(kind=kind, key=row.key, body=b"{", conversation=row.conversation, state=row.state)
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts()[-1] == "ok"
+        told = [one for one in house.texts() if one.startswith("`look` was called off the record")]
+        assert len(told) == (kind is LogKind.AUDIT)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
