@@ -6,7 +6,7 @@ in the tables they declare (`table.py`). Reads are small Protocols. The only way
 `commit`; a write that depends on stored rows goes through `transact`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
@@ -333,11 +333,14 @@ async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> list[T
 
     So a damaged row is only a problem of its own conversation.
     """
-    found: list[T] = []
-    async for row in scan(rows, query):
+    return [one async for row in scan(rows, query) for one in readable_of((row,), read)]
+
+
+def readable_of(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
+    """Yield what `read` returns for each row that it can read; see `readable`."""
+    for row in rows:
         with suppress(RecordUnreadable):
-            found.append(read(row))
-    return found
+            yield read(row)
 
 
 class Logs(Protocol):

@@ -26,7 +26,7 @@ from typing import Generic, TypedDict, TypeVar, Unpack, cast
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId
-from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, scan
+from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, readable, scan
 from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
@@ -218,6 +218,10 @@ class Table(Declaration, Generic[T]):
         """Return one value and its version; None and 0 if there is no such row."""
         row = await rows.get(self.kind, key)
         return (None, 0) if row is None else (self.of(row), row.version)
+
+    async def readable(self, rows: Rows, **filters: Unpack[Filters]) -> list[T]:
+        """Return the value of every row that matches and can be read; see `store.readable`."""
+        return await readable(rows, self.where(**filters), self.of)
 
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
         """Yield the value of every row that matches, however many there are."""

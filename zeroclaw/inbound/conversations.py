@@ -1,13 +1,15 @@
 """Which conversation an address points to: the first message, `/new` and `/otr` set it."""
 
+from contextlib import suppress
 from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.recent import Recent
-from zeroclaw.store import Put, Query, RowKind, Write
+from zeroclaw.store import Put, Query, RowKind, Rows, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -73,6 +75,15 @@ CONVERSATIONS = Table(
     keeps=Stays(until="nothing leads to it and nothing is left of it"),
     words=Words.CONVERSATION,
 )
+
+
+async def conversation_of(rows: Rows, here: str) -> Conversation | None:
+    """Return a conversation's record; None if there is none, or none that can be read."""
+    with suppress(RecordUnreadable):
+        return await CONVERSATIONS.get(rows, here)
+    return None
+
+
 POINTERS = Table(
     kind=RowKind.ADDRESS,
     codec=json_codec(Pointer),

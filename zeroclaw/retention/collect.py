@@ -8,7 +8,7 @@ from zeroclaw.conversation.inbox import INBOX, Item, Opening
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
-from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
+from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import Kept, LogKind, Row, read_all, readable, scan
@@ -103,22 +103,15 @@ async def _is_their_own(kept: Kept, item: Item) -> bool:
     """
     if not item.address.direct:
         return False
-    held = await _held(kept, item.conversation)
+    held = await conversation_of(kept, item.conversation)
     if held is None:
         return isinstance(item.content, Opening)
     return held.address.key() == item.address.key()
 
 
 async def _is_direct(kept: Kept, here: ConversationId) -> bool:
-    held = await _held(kept, here)
+    held = await conversation_of(kept, here)
     return held is not None and held.address.direct
-
-
-async def _held(kept: Kept, here: ConversationId) -> Conversation | None:
-    """Return a conversation's record, None if there is none that can be read."""
-    with suppress(RecordUnreadable):
-        return await CONVERSATIONS.get(kept, here)
-    return None
 
 
 async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Found:

@@ -9,6 +9,7 @@ delivered, and at a start, because their words were in the memory of the previou
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -45,6 +46,7 @@ from zeroclaw.store import (
     Write,
     read_all,
     readable,
+    readable_of,
     scan,
 )
 from zeroclaw.stores.off_the_record import HELD, left_by
@@ -215,7 +217,10 @@ class Erasure:
         the message; operators are told about calls that may have run.
         """
         async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
-            await self._clear_one(CONVERSATIONS.of(row))
+            try:
+                await self._clear_one(CONVERSATIONS.of(row))
+            except RecordUnreadable as error:
+                self._log("not_erased", conversation=row.key, why=str(error), level="error")
 
     async def _clear_one(self, one: Conversation) -> None:
         here, store = one.id, self._store
@@ -232,7 +237,7 @@ class Erasure:
             writes.append(Trim(log=LogKind.JOURNAL, stream=here, before=newest.sequence + 1))
         chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, here)]
         cut_off = await asyncio.to_thread(audit.cut_off, chain, self._clock.now())
-        head = audit.head_of(chain[-1]) if chain else audit.GENESIS
+        head = audit.head_after(await store.last(LogKind.AUDIT, here))
         for entry in cut_off:
             body, head = audit.link(head, entry)
             writes.append(Append(log=LogKind.AUDIT, stream=here, body=body))
@@ -311,33 +316,38 @@ class Erasure:
     # --- shared conversations ------------------------------------------------------------------
 
     async def _erase_shared(self, request: ErasureRequest, here: ConversationId) -> bool:
-        """Remove one person's messages and turns; return False while turns follow each other."""
+        """Remove one person's messages and turns; return False while turns follow each other.
+
+        Raises:
+            RecordUnreadable: A record of this chat is damaged, and may be theirs; all others went.
+        """
         await self._stop(request, here, everybodys=False)
         if not await self._until(partial(self._rewrite_journal, request.person, here)):
             return False
         if not await self._are_cards_settled(here):
             return False
-        turns = {
-            row.key
-            async for row in scan(self._store, TURNS.where(conversation=here))
-            if TURNS.of(row).item.principal.id == request.person
-        }
-        asked = {
-            row.key
-            async for row in scan(self._store, APPROVALS.where(conversation=here))
-            if APPROVALS.of(row).requester.id == request.person
-        }
+        store, person, damaged = self._store, request.person, list[RecordUnreadable]()
+        every = await TURNS.readable(store, conversation=here)
+        turns = {one.turn for one in every if one.item.principal.id == person}
+        requests = await APPROVALS.readable(store, conversation=here)
+        asked = {one.id for one in requests if one.requester.id == person}
 
         def is_theirs(table: Declaration, row: Row) -> bool:
             # Titles and group notes mix everybody's words; they are made again from what stays.
             if table is TITLES or (table is NOTES and is_of_a_group(row)):
                 return True
-            its = Whose() if table.whose is None else table.whose(row)
+            try:
+                its = Whose() if table.whose is None else table.whose(row)
+            except RecordUnreadable as error:
+                damaged.append(error)
+                return False
             is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
-            return is_of_turn or its.person == request.person
+            return is_of_turn or its.person == person
 
         for table in (*_FIRST, *_LAST):
             await self._remove(table.where(conversation=here), partial(is_theirs, table))
+        if damaged:
+            raise damaged[0]
         return True
 
     async def _are_cards_settled(self, here: ConversationId) -> bool:
@@ -354,7 +364,8 @@ class Erasure:
             for state in OPEN_STATES
             async for row in scan(self._store, OUTBOX.where(conversation=here, state=state))
         ]
-        return not any(isinstance(OUTBOX.of(row), ApprovalCard | Settle) for row in pending)
+        found = readable_of(pending, OUTBOX.of)
+        return not any(isinstance(item, ApprovalCard | Settle) for item in found)
 
     async def _rewrite_journal(self, person: str, here: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""
@@ -395,14 +406,16 @@ class Erasure:
         self, request: ErasureRequest, here: ConversationId, *, everybodys: bool
     ) -> bool:
         """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""
-        async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
-            item = INBOX.of(row)
+        queued = INBOX.where(conversation=here, state="queued")
+        for row, item in await readable(self._store, queued, lambda row: (row, INBOX.of(row))):
             if everybodys or item.principal.id == request.person:
                 await self._withdraw(row, item)
         if not await self._has(here, RUNNING):
             return False
         turns = await self._store.select(TURNS.where(conversation=here, state="open"))
-        if everybodys or any(TURNS.of(one).item.principal.id == request.person for one in turns):
+        if everybodys or any(
+            one.item.principal.id == request.person for one in readable_of(turns, TURNS.of)
+        ):
             stop = self._context.control(Stop(cause="new"), here, request.address, request.by, None)
             point = DurablePoint.ADMITTED
             await self._store.commit(Commit(point=point, conversation=here, writes=(stop,)))
@@ -440,23 +453,23 @@ class Erasure:
         """Remove rows, and the blobs that only they refer to; return the number of rows."""
         rows = await readable(self._store, query, lambda row: row if is_meant(row) else None)
         found = [row for row in rows if row is not None]
-        for start in range(0, len(found), _BATCH):
-            batch = found[start : start + _BATCH]
-            gone = (Delete(kind=row.kind, key=row.key) for row in batch)
-            await self._commit(*gone, *await self._drops(batch))
-        return len(found)
-
-    async def _drops(self, going: list[Row]) -> list[DropBlob]:
-        """Return the writes that remove the blobs to which no row but these refers."""
+        keys = {(row.kind, row.key) for row in found}
         # Spares a blob that another writer is storing again, and refers to only later.
         since = self._clock.now() + timedelta(microseconds=1)
-        keys = {(row.kind, row.key) for row in going}
-        digests = {digest for row in going for digest in _digests_of(row)}
-        for kind in _BLOBS if digests else ():
+        uses = Counter(digest for row in found for digest in _digests_of(row))
+        for kind in _BLOBS if uses else ():
             async for row in scan(self._store, Query(kind=kind)):
                 if (row.kind, row.key) not in keys:
-                    digests.difference_update(_digests_of(row))
-        return [DropBlob(digest=digest, put_before=since) for digest in sorted(digests)]
+                    uses.update(uses.keys() & _digests_of(row))
+        for start in range(0, len(found), _BATCH):
+            batch = found[start : start + _BATCH]
+            going = Counter(digest for row in batch for digest in _digests_of(row))
+            uses -= going  # keeps only the digests that are still in use
+            gone = (Delete(kind=row.kind, key=row.key) for row in batch)
+            unused = sorted(going.keys() - uses.keys())
+            drops = (DropBlob(digest=digest, put_before=since) for digest in unused)
+            await self._commit(*gone, *drops)
+        return len(found)
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))

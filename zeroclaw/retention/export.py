@@ -95,7 +95,7 @@ def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, .
     """Return everything that was found as lines, oldest first.
 
     Raises:
-        StoreUnusable: A row can't be decoded.
+        RecordUnreadable: A row can't be decoded.
     """
     every = [placed for one in found for placed in _of(one)]
     ordered = sorted(every, key=lambda placed: placed[0])

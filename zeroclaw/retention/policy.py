@@ -73,7 +73,7 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
     """Whether a row has ended and is old enough to be deleted.
 
     Raises:
-        StoreUnusable: Its body can't be decoded.
+        RecordUnreadable: Its body can't be decoded.
     """
     match table.keeps:
         case UntilDue(ended=ended):

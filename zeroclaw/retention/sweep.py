@@ -13,7 +13,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, Anchors
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
@@ -147,7 +147,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     def _may_go(self, table: Declaration, row: Row, at: policy.Horizons) -> bool:
         try:
             return policy.may_go(table, row, at)
-        except StoreUnusable as error:
+        except RecordUnreadable as error:
             # A person has to look at it; meanwhile it must not hold up the others.
             self.log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
             return False
@@ -173,7 +173,7 @@ class Sweep(Struct, kw_only=True, eq=False):
                 continue
             try:
                 cut = policy.journal_cut(await self._old_steps(stream, before), before)
-            except StoreUnusable as error:
+            except RecordUnreadable as error:
                 self.log("journal_unreadable", level="warning", stream=stream, why=str(error))
                 continue
             if cut is not None:
@@ -208,7 +208,7 @@ class Sweep(Struct, kw_only=True, eq=False):
                 continue
             try:
                 last = await self._cut_point(stream, before)
-            except StoreUnusable as error:
+            except RecordUnreadable as error:
                 self.log("audit_unreadable", level="warning", stream=stream, why=str(error))
                 continue
             if last is not None:
@@ -217,7 +217,7 @@ class Sweep(Struct, kw_only=True, eq=False):
                 count += 1
         try:
             return count + await self.anchors.cut_own(before)
-        except StoreUnusable as error:
+        except RecordUnreadable as error:
             self.log("audit_unreadable", level="warning", stream=STREAM, why=str(error))
             return count
 
@@ -255,7 +255,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             if audit.read(last.body).at >= before:
                 return 0
             await self.anchors.cut(here, last, _gone(row))
-        except (StoreUnusable, Conflict):  # reported with the audits; or an erasure came first
+        except (RecordUnreadable, Conflict):  # reported with the audits; or an erasure came first
             return 0
         await self.clock.sleep(PAUSE_S)
         return 1

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from zeroclaw.clock import Clock
 from zeroclaw.context.composer import RequestRecord
 from zeroclaw.envelope import CheckedReceipt, ConversationId
-from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.store import (
     TRIES,
@@ -294,7 +294,7 @@ async def open_session(
     first = await _first(store, conversation)
     history, size_bytes = await _read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
-    head = audit.GENESIS if newest is None else audit.head_of(newest.body)
+    head = audit.head_after(newest)
     # Receipts of results that a summary has replaced are known only to the audit.
     longer = newest is not None and (
         bool(history.summary) or await _is_longer(store, conversation, first)
@@ -317,7 +317,7 @@ async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry
         return bool(noted)
     try:
         return audit.read(noted[0].body).at < entries.decode(first.body).at
-    except StoreUnusable:
+    except RecordUnreadable:
         return True  # the reader of the audit meets the same error
 
 

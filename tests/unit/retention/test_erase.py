@@ -261,6 +261,25 @@ async def test_a_damaged_journal_ends_no_daemon(world: World) -> None:
         assert "daisy" in await kept(world)
 
 
+@pytest.mark.parametrize("kind", [RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.APPROVAL])
+async def test_a_damaged_record_of_a_shared_chat_is_told_and_the_rest_of_it_goes(
+    world: World, kind: RowKind
+) -> None:
+    """It may be theirs, and stays for whoever looks at it."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="club")
+        await house.press()
+        row, *_ = await house.rows(kind)
+        world.store.damage(row)
+        await house.say("a tulip", "ben", room="club")
+        await forget(house, "ben")
+        assert "tulip" not in await kept(world)
+        told = house.texts("ben")[-1]
+        assert "is removed, except where a record is damaged (chats: 1)" in told
+        assert row.key in [one.key for one in await house.rows(kind)]
+
+
 async def test_what_runs_is_stopped_first(world: World) -> None:
     """A turn that waits for an approval ends, as with `/new`; its card is settled."""
     world.model.will(POKE, says("poked"))

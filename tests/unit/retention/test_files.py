@@ -19,7 +19,7 @@ from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import horizons, may_go
-from zeroclaw.store import DurablePoint, Query, Row, RowKind
+from zeroclaw.store import Commit, Delete, DropBlob, DurablePoint, Query, Row, RowKind
 from zeroclaw.tools import files
 from zeroclaw.value import replace
 
@@ -64,6 +64,37 @@ async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None
         assert await digests(world) == [ben]
         assert await world.store.blob(ada) is None
         assert await world.store.blob(ben) == b"of ben"
+
+
+async def test_who_else_needs_the_bytes_is_looked_up_once_for_many_files(world: World) -> None:
+    """Not again before each commit; the bytes go with the last of the files that need them."""
+    seen: list[str] = []
+    select = world.store.select
+
+    async def noted(query: Query) -> tuple[Row, ...]:
+        seen.extend(["looked up"] * (query.kind is RowKind.RESULT))
+        return await select(query)
+
+    def note(commit: Commit) -> None:
+        gone = [one for one in commit.writes if isinstance(one, Delete)]
+        if any(one.kind is RowKind.ATTACHMENT for one in gone):
+            dropped = sum(isinstance(one, DropBlob) for one in commit.writes)
+            seen.append(f"{len(gone)} gone, {dropped} dropped")
+
+    async with world.running() as house:
+        await send(house, "own.txt", b"only mine")
+        [row] = await world.store.select(Query(kind=RowKind.ATTACHMENT))
+        more = (
+            ATTACHMENTS.put(f"{row.key}{one}", ATTACHMENTS.of(row), conversation=row.conversation)
+            for one in range(200)
+        )
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(more)))
+        await house.advance(1)
+        world.store.select, world.store.before = noted, note
+        await forget(house)
+        ends = ["100 gone, 0 dropped", "100 gone, 0 dropped", "1 gone, 1 dropped"]
+        first = seen.index(ends[0])
+        assert seen[first : first + 3] == ends
 
 
 @pytest.mark.parametrize("room", ["", "garden"])

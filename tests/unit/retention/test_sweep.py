@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.config.model import RetentionSettings
+from zeroclaw.errors import StoreUnusable, ungrouped
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verify_stream
 from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S
@@ -18,6 +19,7 @@ from zeroclaw.store import (
     Delete,
     DropBlob,
     DurablePoint,
+    LogEntry,
     LogKind,
     Put,
     PutBlob,
@@ -337,6 +339,31 @@ async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind)
         assert not await house.rows(RowKind.INBOX)
         assert [one.body for one in await house.rows(RowKind.COUNTER)] == [b"7", b"?"]
         assert "damaged" in await world.store.streams(log)
+
+
+@pytest.mark.parametrize("unread", list(LogKind))
+async def test_a_disk_that_fails_to_read_is_no_damaged_record(
+    world: World, unread: LogKind
+) -> None:
+    """It ends the daemon with one line, as wherever else the store fails, and no log is blamed."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+    read = world.store.read
+
+    async def failing(
+        log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        if log is unread:
+            message = "the disk failed to read"
+            raise StoreUnusable(message)
+        return await read(log, stream, after=after, limit=limit)
+
+    world.store.read = failing
+    world.clock.leap(LONG)
+    with pytest.raises(StoreUnusable, match="the disk failed to read"), ungrouped():
+        async with world.running() as house:
+            await later(world, house)
 
 
 async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
