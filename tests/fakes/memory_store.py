@@ -114,6 +114,10 @@ class MemoryStore:
         log = self._tables.logs[LogKind.JOURNAL, stream]
         log[:] = map(made, log)
 
+    def damage(self, row: Row) -> None:
+        """Make a row unreadable, as a failing disk would."""
+        self._tables.rows[row.kind, row.key] = replace(row, body=b"{")
+
     def touch(self, kind: RowKind) -> None:
         """Give every row of a kind a newer version, as somebody else's write would."""
         for place, row in self._tables.rows.items():

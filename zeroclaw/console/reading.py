@@ -19,7 +19,7 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId, is_off_the_record
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, number_of
 from zeroclaw.gate.grant import GRANTS, Grant, describe
@@ -27,11 +27,11 @@ from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.commands.filling import filled, told
-from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
+from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Part
 from zeroclaw.limits.usage import first_day, used_since
-from zeroclaw.store import LogKind, Row
+from zeroclaw.store import LogKind, Row, readable_of
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.value import replace
@@ -78,7 +78,7 @@ class ConsoleReader:
     async def waiting(self) -> tuple[RequestView, ...]:
         """Return the open approval requests, nearest deadline first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
-        read = [self._inbound.in_force(APPROVALS.of(row)) for row in found]
+        read = map(self._inbound.in_force, readable_of(found, APPROVALS.of))
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 
@@ -93,15 +93,15 @@ class ConsoleReader:
             page = await self._store.select(
                 OUTBOX.where(after=before, newest_first=True, limit=OUTBOX_PAGE)
             )
-            for row in page:
-                item = OUTBOX.of(row)
+            for item in readable_of(page, OUTBOX.of):
                 if isinstance(item, rows.ApprovalCard):
                     keys.update(dict.fromkeys(item.approvals))
             if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
                 break
             before = page[-1].key
-        known = [await APPROVALS.get(self._store, key) for key in keys]
-        over = [one for one in known if one is not None and one.at is not None]
+        read = [await self._store.get(APPROVALS.kind, key) for key in keys]
+        known = readable_of((row for row in read if row is not None), APPROVALS.of)
+        over = [one for one in known if one.at is not None]
         ended = [one for one in over if not is_off_the_record(one.conversation)]
         ended.sort(key=lambda one: (str(one.at), one.action), reverse=True)
         return tuple([await self._asked(one) for one in ended[:ENDED]])
@@ -114,14 +114,14 @@ class ConsoleReader:
         )
 
     async def _where(self, conversation: str) -> str:
-        found = await CONVERSATIONS.get(self._store, conversation)
+        found = await conversation_of(self._store, conversation)
         return "" if found is None else found.address.in_words()
 
     async def grants(self) -> tuple[GrantView, ...]:
         """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
         found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
-        read = map(GRANTS.of, found)
+        read = readable_of(found, GRANTS.of)
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
         return tuple([await self._granted(one) for one in holding])
 
@@ -145,7 +145,7 @@ class ConsoleReader:
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
         now = self._inbound.clock.now()
         found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
-        read = (STRANGERS.of(row) for row in found)
+        read = readable_of(found, STRANGERS.of)
         is_open = (one for one in read if pairing.is_open(one, now))
         return tuple(sorted(is_open, key=lambda one: one.asked_at))
 
@@ -165,12 +165,12 @@ class ConsoleReader:
             CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
         )
         shown = found[:A_PAGE]
-        told = [await self._summary(CONVERSATIONS.of(row)) for row in shown]
+        told = [await self._summary(one) for one in readable_of(shown, CONVERSATIONS.of)]
         return tuple(told), shown[-1].key if len(found) > A_PAGE else ""
 
     async def summary(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation; None if there is none with this id."""
-        found = await CONVERSATIONS.get(self._store, conversation)
+        found = await conversation_of(self._store, conversation)
         return None if found is None else await self._summary(found)
 
     async def transcript(self, conversation: ConversationId, before: str) -> Part:
@@ -206,8 +206,7 @@ class ConsoleReader:
         queued = await store.count(INBOX.where(conversation=here, state="queued"))
         journal = await store.last(LogKind.JOURNAL, here)
         audited = await store.last(LogKind.AUDIT, here)
-        people = (INBOX.of(row).principal for row in inbox)
-        names = dict.fromkeys(one.label for one in people)
+        names = dict.fromkeys(one.principal.label for one in readable_of(inbox, INBOX.of))
         newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
         return ConversationSummary(
             id=here,
@@ -230,7 +229,7 @@ class ConsoleReader:
         if given is not None and given.text:
             return given.text
         first = await self._store.select(INBOX.where(conversation=here, limit=LATELY))
-        asked = (INBOX.of(row).content for row in first)
+        asked = (one.content for one in readable_of(first, INBOX.of))
         said = next((one.text for one in asked if isinstance(one, PersonMessage)), "")
         return title_of(self._inbound.redact(said))
 
@@ -241,8 +240,8 @@ class ConsoleReader:
             return "running"
         if is_queued:
             return "queued"
-        newest = next((row for row in inbox if _has_ended(row)), None)
-        return "failed" if newest is not None and newest.state == "failed" else "idle"
+        states = readable_of(inbox, lambda row: row.state if _has_ended(row) else "")
+        return "failed" if next(filter(None, states), "") == "failed" else "idle"
 
     # --- usage ---------------------------------------------------------------------------------
 
@@ -297,5 +296,5 @@ def _has_ended(row: Row) -> bool:
 def _read(body: bytes) -> audit.Written | None:
     try:
         return audit.read(body)
-    except StoreUnusable:
+    except RecordUnreadable:
         return None

@@ -17,7 +17,6 @@ from zeroclaw.store import (
     Rows,
     Store,
     Write,
-    scan,
     transact,
 )
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
@@ -81,8 +80,7 @@ def turn_put(row: TurnRow, *, expect: int | None = None) -> Put:
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     """Return the recorded draft messages of all turns that have not ended."""
-    found = scan(rows, TURNS.where(state="open"))
-    return tuple([ref async for row in found for ref in TURNS.of(row).refs])
+    return tuple(ref for turn in await TURNS.readable(rows, state="open") for ref in turn.refs)
 
 
 async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int]:

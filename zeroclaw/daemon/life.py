@@ -23,7 +23,7 @@ from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.services import Services
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ungrouped
+from zeroclaw.errors import ConfigError, RecordUnreadable, Refused, StoreUnusable, ungrouped
 from zeroclaw.foreign import call_now
 from zeroclaw.host import answers
 from zeroclaw.host.control import Call
@@ -331,7 +331,11 @@ def _load(channels: Sequence[ChannelPart]) -> None:
 async def _clean_up(foundation: Foundation) -> None:
     """Kill the processes that tools of an earlier daemon left running."""
     async for row in scan(foundation.store, PROCESSES.where()):
-        ended = await asyncio.to_thread(reap, PROCESSES.of(row))
-        foundation.log("process_group_reaped", action=row.key, ended=ended)
+        try:
+            ended = await asyncio.to_thread(reap, PROCESSES.of(row))
+            foundation.log("process_group_reaped", action=row.key, ended=ended)
+        except RecordUnreadable as error:
+            why = str(error)
+            foundation.log("process_group_unknown", action=row.key, why=why, level="error")
         forget = PROCESSES.delete(row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))

@@ -11,7 +11,6 @@ after a crash the next process continues where this one stopped.
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -33,7 +32,7 @@ from zeroclaw.store import (
     RowKind,
     Store,
     Write,
-    readable,
+    readable_of,
     scan,
 )
 from zeroclaw.value import Struct, field, replace
@@ -62,10 +61,11 @@ class Hooks(Protocol):
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
-    async def refused(self, row: Row, item: rows.Item, why: str) -> tuple[Write, ...]:
+    async def refused(self, row: Row, item: rows.Item | None, why: str) -> tuple[Write, ...]:
         """Return what to write when the platform refused for good, such as a note to operators.
 
-        Not called for quiet notes, so a note to the operator may be one.
+        Not called for quiet notes, so a note to the operator may be one. Without an item, the row
+        is given up because a stored record is damaged.
         """
         ...
 
@@ -123,13 +123,12 @@ class Outbox(Struct, eq=False, kw_only=True):
         """
         found: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            open_rows = rows.OUTBOX.where(state=state)
-            for key, place, answers in await readable(self.store, open_rows, _resumed):
-                if key in self._waiting:
+            async for row in scan(self.store, rows.OUTBOX.where(state=state)):
+                if row.key in self._waiting:
                     continue
-                found[key] = place
-                if answers is not None:
-                    self._unsaid.setdefault(answers, []).append(key)
+                found[row.key] = row.place
+                if row.conversation is not None and any(readable_of((row,), rows.is_final)):
+                    self._unsaid.setdefault(row.conversation, []).append(row.key)
         # Only after the scan: enqueued rows go out at once, and rows in state `sending` are the
         # oldest.
         for key in sorted(found):
@@ -225,13 +224,32 @@ class Outbox(Struct, eq=False, kw_only=True):
         """Deliver one row to its end; False if a newer holder does it instead."""
         while row is not None and row.state in rows.OPEN_STATES:
             try:
-                row = await self._post(row)
+                row = await self._post_or_give_up(row)
             except Conflict:
                 # The row has changed.
                 row = await self._row(row.key)
             except Fenced:
                 return False
         return True
+
+    async def _post_or_give_up(self, row: Row) -> Row:
+        """Deliver a row; if it, or a record that it needs, is damaged, end it and tell operators."""
+        try:
+            return await self._post(row)
+        except RecordUnreadable as error:
+            why = str(error)
+        put = Put(
+            kind=row.kind,
+            key=row.key,
+            body=row.body,
+            conversation=row.conversation,
+            state="refused",
+            place=row.place,
+            expect=row.version,
+        )
+        told = await self.hooks.refused(row, None, why)
+        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put, *told)))
+        return rows.stored(put, row.version + 1)
 
     def _item(self, row: Row) -> rows.Item:
         """Return the item of a row; if its send was begun by another try, mark it as uncertain."""
@@ -306,10 +324,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             ),
             *await self.store.select(rows.OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
-        refs = list(await self.drafts())
-        for row in found:
-            with suppress(RecordUnreadable):  # one damaged row is of one message
-                refs += rows.messages(rows.OUTBOX.of(row))
+        said = readable_of(found, rows.OUTBOX.of)
+        refs = (*await self.drafts(), *(ref for item in said for ref in rows.messages(item)))
         here = (to.channel, to.account, to.chat)
         return frozenset(
             ref.message
@@ -383,8 +399,3 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return await self.hooks.refused(row, item, why)
             case _:
                 return ()
-
-
-def _resumed(row: Row) -> tuple[str, str, ConversationId | None]:
-    """Return the key and the place of a row, and the conversation if it is an answer."""
-    return row.key, row.place, row.conversation if rows.is_final(row) else None

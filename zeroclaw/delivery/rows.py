@@ -13,7 +13,7 @@ from zeroclaw.channel import Card, Outcome
 from zeroclaw.clock import made_at
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, TurnId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, UntilDue, Whose, Words, json_codec
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized, Translations
@@ -240,7 +240,7 @@ def _decoded(body: bytes) -> Item:
     """Decode the body of a row; older ones store an uncertainty as four fields."""
     try:
         return codec.decode(_Said, body).item
-    except StoreUnusable:
+    except RecordUnreadable:
         said = codec.decode(dict[str, str | dict[str, object]], body)
         item = said.get("item")
         if not isinstance(item, dict) or "uncertain" not in item:

@@ -358,7 +358,7 @@ def of_another_process(left: bytes, at: datetime) -> Approval:
     """Return the approval from `without_words`, stopped with its process if it was unanswered.
 
     Raises:
-        StoreUnusable: The bytes are no such approval.
+        RecordUnreadable: The bytes are no such approval.
     """
     return stop(APPROVALS.codec.decode(left), by="", at=at)
 

@@ -33,7 +33,7 @@ from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.store import Put, Row, RowKind, Rows, Write, scan
+from zeroclaw.store import Put, Row, RowKind, Rows, Write, readable, readable_of, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
@@ -166,7 +166,7 @@ class Approvals(Struct, eq=False):
         lines: list[str] = []
         at, place = self.context.clock.now(), address.key()
         approvers = self.context.settings.config.approvals.approvers
-        async for one in APPROVALS.all(self.context.store, state="pending"):
+        for one in await APPROVALS.readable(self.context.store, state="pending"):
             may = self.context.may_approve(principal, one.tool)
             number = approvals.number_of(one, place)
             is_shown = address.direct or bool(number)
@@ -337,7 +337,7 @@ class Approvals(Struct, eq=False):
         rows = {row.key: row async for row in still_open}
         ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
         rows.update({row.key: row for row in ended})
-        calls = [(APPROVALS.of(row), row.version) for row in rows.values()]
+        calls = readable_of(rows.values(), lambda row: (APPROVALS.of(row), row.version))
         strangers = await strangers_of(store) if self.may_pair(given.principal) else ()
         return (*strangers, *calls)
 
@@ -369,5 +369,6 @@ async def let_in(
 
 async def strangers_of(rows: Rows) -> list[tuple[Stranger, int]]:
     """Return every stored request about a stranger and its version, oldest first."""
-    found = [(STRANGERS.of(row), row.version) async for row in scan(rows, STRANGERS.where())]
+    every = STRANGERS.where()
+    found = await readable(rows, every, lambda row: (STRANGERS.of(row), row.version))
     return sorted(found, key=lambda one: one[0].asked_at)

@@ -18,7 +18,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
 from zeroclaw.manifest import ChannelManifest
-from zeroclaw.store import Delete, Put, RowKind, Rows, Write, readable
+from zeroclaw.store import Delete, Put, RowKind, Rows, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -150,7 +150,7 @@ class People:
     async def remember(self, rows: Rows) -> None:
         """Load what is stored; once, before anybody is identified."""
         self.learn(*[known async for known in PEOPLE.all(rows)])
-        for chosen in await readable(rows, LANGUAGE_CHOICES.where(), LANGUAGE_CHOICES.of):
+        for chosen in await LANGUAGE_CHOICES.readable(rows):
             self._chosen[chosen.person] = chosen.language
 
     def learn(self, *stored: Known) -> None:

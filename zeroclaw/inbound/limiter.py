@@ -21,14 +21,13 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from weakref import WeakValueDictionary
 
 from zeroclaw.conversation.inbox import INBOX, Item, TooOld, Unread, item_put
 from zeroclaw.conversation.message_text import span
 from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
-from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
@@ -45,7 +44,7 @@ from zeroclaw.inbound.rate_limits import (
     step,
 )
 from zeroclaw.recent import Recent
-from zeroclaw.store import RowKind, Write
+from zeroclaw.store import RowKind, Write, readable_of
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
@@ -263,8 +262,8 @@ class RateLimiter(Struct, eq=False):
         """
         waiting = INBOX.where(conversation=item.conversation, newest_first=True)
         for limit in (FIRST_LOOK, LOOK_BACK):
-            for row in await self.context.store.select(replace(waiting, limit=limit)):
-                last = INBOX.of(row)
+            newest = await self.context.store.select(replace(waiting, limit=limit))
+            for last, version in readable_of(newest, lambda row: (INBOX.of(row), row.version)):
                 if last.principal.id != item.principal.id:
                     continue
                 match last.content, item.content:
@@ -278,8 +277,8 @@ class RateLimiter(Struct, eq=False):
                     case _:
                         return None
                 refused = (*last.refused, *item.refused)[-KNOWN_AGAIN:]
-                last = replace(last, content=content, refused=refused)
-                return item_put(last, "failed", expect=row.version)
+                counted = replace(last, content=content, refused=refused)
+                return item_put(counted, "failed", expect=version)
         return None
 
     async def _knows(self, envelope: Envelope) -> bool:
@@ -288,10 +287,8 @@ class RateLimiter(Struct, eq=False):
             rows = await self.context.store.select(
                 INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
             )
-            for row in rows:
-                # An unreadable row is a problem of its conversation, and is reported there.
-                with suppress(StoreUnusable):
-                    self._turned_away_before.update(dict.fromkeys(INBOX.of(row).refused))
+            for item in readable_of(rows, INBOX.of):
+                self._turned_away_before.update(dict.fromkeys(item.refused))
             self._places_read[place] = None
         return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
 

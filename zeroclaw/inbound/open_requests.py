@@ -22,7 +22,7 @@ from functools import partial
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, outbox_row
-from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
+from zeroclaw.errors import AlreadyClaimed, Conflict, RecordUnreadable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.approval import APPROVALS, Approval
@@ -32,7 +32,7 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, readable, scan
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field, replace
 
@@ -66,8 +66,7 @@ class OpenRequests(Struct, eq=False):
     async def resume(self) -> None:
         """End the calls' requests that expired while no daemon ran; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
-        expired = APPROVALS.where(state="pending", due_before=now)
-        for one in await readable(store, expired, APPROVALS.of):
+        for one in await APPROVALS.readable(store, state="pending", due_before=now):
             await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
 
     async def _ended(self, key: str, reads: Reads) -> Plan:
@@ -94,7 +93,7 @@ class OpenRequests(Struct, eq=False):
     async def _look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
         store, cards = self.context.store, dict[str, list[Approval]]()
-        for call in await readable(store, APPROVALS.where(state="pending"), APPROVALS.of):
+        for call in await APPROVALS.readable(store, state="pending"):
             cards.setdefault(call.card, []).append(call)
         self._reminded &= cards.keys()
         waits = [LOOK_AGAIN_S if cards else None]
@@ -123,7 +122,7 @@ class OpenRequests(Struct, eq=False):
             await self.context.transact(planned, point)
         except Conflict:
             return 0.0  # others were first each time: look again
-        except (AlreadyClaimed, StoreUnusable):
+        except (AlreadyClaimed, RecordUnreadable):
             return None  # an earlier process sent the reminder; or a row is damaged
         return wait_s
 

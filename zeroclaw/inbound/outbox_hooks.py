@@ -2,7 +2,7 @@
 
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text, address_of
+from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text
 from zeroclaw.envelope import MessageRef
 from zeroclaw.gate.approval import with_ref
 from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
@@ -37,7 +37,7 @@ class OutboxHooks(Struct, eq=False):
         refs = (ref for one, _ in found for ref in one.refs)
         return next((ref for ref in refs if ref.address.key() == here), None)
 
-    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+    async def refused(self, row: Row, item: Item | None, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and report it to the operators."""
         writes: list[Write] = []
         what: Localized = catalogue.A_MESSAGE
@@ -69,9 +69,11 @@ class OutboxHooks(Struct, eq=False):
                         reply_to=item.reply_to,
                     )
                 )
-        where = address_of(item).channel
-        says = catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
-        if not isinstance(item, Settle) and item.uncertainty.may_stand:
-            says = catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
-        told = Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
+        where = row.place.partition("/")[0]
+        is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
+        says = catalogue.MAY_HAVE_ARRIVED if is_uncertain else catalogue.PLATFORM_REFUSED
+        says = says.about(what=what, where=where, why=why)
+        told = Failure(
+            id=row.key, why=f"{where}: {why}", says=says, place=row.place if item else ""
+        )
         return (*writes, *self.notices.line(told))

@@ -12,18 +12,16 @@ answer: the turn begins when nothing more came for a moment, and takes all of th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece, Waiting
 from zeroclaw.conversation.message_text import piece_of as piece_in
 from zeroclaw.conversation.message_text import run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
-from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
-from zeroclaw.store import Expect, Row, RowKind, scan
+from zeroclaw.store import Expect, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
@@ -56,10 +54,8 @@ class Reassembly(Struct, eq=False):
 
     async def remember(self) -> None:
         """Load the incomplete messages of an earlier process; once, before anything is admitted."""
-        async for row in scan(self.context.store, INBOX.where(state="queued")):
-            # An unreadable row is a problem of its conversation, and is reported there.
-            with suppress(StoreUnusable):
-                self.admitted(INBOX.of(row), rest_s=AFTER_START_S)
+        for item in await INBOX.readable(self.context.store, state="queued"):
+            self.admitted(item, rest_s=AFTER_START_S)
 
     def left_s(self, run: str) -> float:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""

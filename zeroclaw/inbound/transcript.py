@@ -1,6 +1,7 @@
 """The contents of a chat, in order: people's messages, answers, cards, the open draft."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
@@ -11,6 +12,7 @@ from zeroclaw.delivery.account import Screen, off_loop
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound.approvals import requests_of
 from zeroclaw.inbound.conversations import POINTERS
@@ -136,7 +138,12 @@ class Transcript(Struct, eq=False):
         return item if shown == words else replace(item, text=shown, plain=True)
 
     async def _item(self, row: Row) -> TranscriptItem | None:
-        """Return the item of a row; None if no person wrote or read it."""
+        """Return the item of a row; None if no person wrote or read it, or none can any more."""
+        with suppress(RecordUnreadable):
+            return await self._read(row)
+        return None
+
+    async def _read(self, row: Row) -> TranscriptItem | None:
         if row.kind is RowKind.INBOX:
             return _said(row)
         item = OUTBOX.of(row)

@@ -36,7 +36,7 @@ from zeroclaw.limits.prices import (
 )
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
-from zeroclaw.store import Put, RowKind, Store, readable, scan
+from zeroclaw.store import Put, RowKind, Store, scan
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -153,8 +153,7 @@ class UsageBudget(Struct, eq=False):
         """Read today's usage from the store; call once, before any turn runs."""
         self._begin_day()
         begins = ulid_time(_midnight(self._day))
-        today = TURNS.where(state="closed", after=begins)
-        for turn in await readable(self.store, today, TURNS.of):
+        for turn in await TURNS.readable(self.store, state="closed", after=begins):
             self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
     # --- what turns use --------------------------------------------------------------------------

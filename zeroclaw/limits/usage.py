@@ -21,7 +21,7 @@ async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
     """Return the usage since a day, oldest day first; as far back as turns are stored."""
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     begins_at = datetime.combine(first, time(), UTC)
-    async for turn in TURNS.all(rows, state="closed", after=ulid_time(begins_at)):
+    for turn in await TURNS.readable(rows, state="closed", after=ulid_time(begins_at)):
         usage, day = turn.usage, str(made_at(turn.turn).date())
         if usage.total_tokens:
             found[day, person_of(turn.item.principal), turn.model].update(

@@ -14,7 +14,7 @@ from operator import attrgetter, not_
 from types import MappingProxyType
 
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate import audit, receipt, receipt_screen
 from zeroclaw.gate.action import ACTIONS, Action, Frozen
@@ -60,7 +60,7 @@ class ReceiptLookup:
             self._session.audit_is_longer = False
             try:
                 recorded = await recorded_in(self._services.store, self._session.conversation)
-            except StoreUnusable:
+            except RecordUnreadable:
                 recorded = {}  # a damaged audit proves nothing, and the chat continues
             self._session.recorded |= recorded.keys() - self._known.keys()
             self._known.update(recorded | self._known)
@@ -80,7 +80,7 @@ class ReceiptLookup:
             history = await read_history(
                 self._services.store, self._session.conversation, whole=True
             )
-        except StoreUnusable:
+        except RecordUnreadable:
             return  # the audit's verdict stays
         # If retention or an erasure removed the turn, the journal has no receipt: the audit's verdict stays.
         self._known.update(
@@ -187,7 +187,7 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt
     """Return the receipts in a conversation's audit, whether or not their results are kept.
 
     Raises:
-        StoreUnusable: The audit contains something that is not an entry.
+        RecordUnreadable: The audit contains something that is not an entry.
     """
     bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
 

@@ -145,8 +145,8 @@ class ToolCalls:
             context, taint = replace(before.context, spawned=spawned), before.taint
         grants: tuple[Grant, ...] = ()
         if before is None or before.grants:
-            found = GRANTS.all(self._services.store, conversation=context.conversation)
-            grants = tuple([one async for one in found])
+            here = context.conversation
+            grants = tuple(await GRANTS.readable(self._services.store, conversation=here))
         return Setting(
             context=context,
             turn=self._opened.turn,

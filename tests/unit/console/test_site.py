@@ -14,10 +14,10 @@ from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.errors import ProviderRejected
+from zeroclaw.errors import ProviderRejected, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.provider import ProviderFacts
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.value import replace
 
 HOSTILE = "<script>alert('hi')</script>"
@@ -44,6 +44,30 @@ async def test_every_section_is_whole_on_an_empty_house(world: World) -> None:
             assert page.every("h1")[0].words == section.capitalize()
         first = await visitor.client.get("/console/")
         assert first.headers["location"] == "/console/approvals"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(RowKind.APPROVAL, RowKind.CONVERSATION, RowKind.GRANT, RowKind.INBOX),
+        *(RowKind.OUTBOX, RowKind.STRANGER, RowKind.TURN),
+    ],
+)
+async def test_a_damaged_record_hides_no_section(world: World, kind: RowKind) -> None:
+    """It is missing itself; an operator who looks for the fault finds everything else."""
+    by_code = world.config.channels["chat"].model_copy(update={"pairing": "code"})
+    world.configure(channels={**world.config.channels, "chat": by_code})
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await house.say("let me in", "mallory")
+        await asked(house)
+        await house.press("for_a_time")
+        await asked(house, text="once more")
+        await asked(house, who="ada")
+        for row in await house.rows(kind):
+            world.store.damage(row)
+        for section in SECTIONS:
+            await visitor.page(section)
 
 
 async def test_what_is_not_there_is_not_found(world: World) -> None:
@@ -292,11 +316,18 @@ async def test_a_conversation_at_work_says_so(world: World) -> None:
         assert "1 message waits" in rows[0]
 
 
-async def test_a_row_that_cannot_be_read_costs_its_section_alone(world: World) -> None:
+async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World) -> None:
     """In one line that says what to do (P10)."""
+    select = world.store.select
+
+    async def failing(query: Query) -> tuple[Row, ...]:
+        if query.kind is RowKind.GRANT:
+            message = "the disk failed to read"
+            raise StoreUnusable(message)
+        return await select(query)
+
     async with visiting(world) as visitor:
-        spoiled = Put(kind=RowKind.GRANT, key="01X", body=b"{}")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoiled,)))
+        world.store.select = failing
         answer = await visitor.client.get("/console/grants")
         assert (answer.status_code, "zeroclaw doctor" in answer.text) == (503, True)
         await visitor.page("people")

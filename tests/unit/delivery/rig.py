@@ -44,7 +44,7 @@ class HookLog:
     async def pressed(self, item: ApprovalCard) -> MessageRef | None:
         return self.stands
 
-    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+    async def refused(self, row: Row, item: Item | None, why: str) -> tuple[Write, ...]:
         self.reasons.append(why)
         return self.add
 

@@ -283,8 +283,7 @@ async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world
     async with world.running() as house:
         await house.say("hello", "ben")
         (row,) = await house.rows(RowKind.ADDRESS)
-        damaged = Put(kind=row.kind, key=row.key, body=b"{", conversation=row.conversation)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        world.store.damage(row)
     async with world.running() as house:
         rig = Rig(lambda _key: None)
         rig.poison.ingress = house.services.ingress.admit
@@ -311,16 +310,7 @@ async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
         await house.settle()
         await house.say("poke it", "ben")
         row, *_ = await house.rows(kind)
-        damaged = Put(
-            kind=row.kind,
-            key=row.key,
-            body=b"{",
-            conversation=row.conversation,
-            state=row.state,
-            place=row.place,
-            due_at=row.due_at,
-        )
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        world.store.damage(row)
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "hello Ada"
@@ -355,6 +345,73 @@ async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
     async with world.running() as house:
         await house.say("hello", "ben")
         assert house.texts("ben") == ["hello Ben"]
+
+
+async def test_a_damaged_message_that_waits_is_told_to_operators_once(world: World) -> None:
+    """Nobody else could know that it is never sent."""
+    waits = Put(kind=RowKind.OUTBOX, key="0" * 26, body=b"{", state="pending", place=BEN)
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(waits,)))
+    for _ in range(2):
+        async with world.running() as house:
+            (said,) = told(house)
+            assert said.startswith("A message in `chat` may or may not have arrived: a stored rec")
+            assert [one.key for one in await house.rows(RowKind.OUTBOX, "refused")] == ["0" * 26]
+
+
+async def test_a_card_of_a_damaged_request_ends_no_daemon(world: World) -> None:
+    """Nor is it sent again and again, because its message can't be recorded."""
+    world.model.will(POKE)
+    chat = world.platforms["chat"]
+    chat.will("ask", ChannelUnavailable("away"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        (row,) = await house.rows(RowKind.APPROVAL)
+        world.store.damage(row)
+    async with world.running() as house:
+        await house.advance(10)
+        assert len(chat.called("ask")) == 2
+        assert told(house)[-1].startswith("A message in `chat` may or may not have arrived")
+        await house.say("hello")
+        assert told(house)[-1] == "ok"
+
+
+@pytest.mark.parametrize("command", ["/pending", "/grants", "/usage", "/pair", "/approve 1"])
+@pytest.mark.parametrize(
+    "kind", [RowKind.APPROVAL, RowKind.STRANGER, RowKind.GRANT, RowKind.TURN, RowKind.CONVERSATION]
+)
+async def test_a_damaged_record_silences_no_command(
+    world: World, kind: RowKind, command: str
+) -> None:
+    """It is missing from what is listed, and everybody else's is there."""
+    by_code = world.config.channels["chat"].model_copy(update={"pairing": "code"})
+    world.configure(channels={"chat": by_code})
+    world.model.will(asks_for(("poke", "{}")), says("done"), asks_for(("burn", "{}")))
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+        await house.say("burn it", "ben")
+        rows = await house.rows(kind)
+        world.store.damage(rows[-1])
+        said = len(told(house))
+        await house.say(command)
+        assert len(told(house)) == said + 1
+        await house.say("me too", "trudy")
+        assert len(house.texts("trudy")) == 1
+
+
+async def test_a_damaged_counter_keeps_no_call_from_being_put_to_somebody(world: World) -> None:
+    """No number is given out twice, for an old one must not approve something else (P5)."""
+    world.model.will(POKE, says("done"), asks_for(("burn", "{}")))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press()
+        (row,) = await house.rows(RowKind.COUNTER)
+        world.store.damage(row)
+    async with world.running() as house:
+        await house.say("burn it", "ben")
+        assert await house.numbers() == (2,)
+        assert [call.tool for call in house.card().calls] == ["burn"]
 
 
 async def test_few_events_are_counted() -> None:

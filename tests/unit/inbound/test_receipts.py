@@ -11,11 +11,13 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import EVERY_S, STREAM, Anchors
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.store import (
+    PAGE,
     Append,
     Commit,
     Delete,
@@ -260,6 +262,34 @@ async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world
         assert [one.line()[:36] for one in true] == ["receipt of an earlier run: look · ok"]
         assert false == ()
         assert "⚠️ false receipt" in house.texts()[-1]
+
+
+async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) -> None:
+    """The turn is tried again, as with whatever else can't be read for a while (P7)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    world.clock.leap(timedelta(days=100))
+    world.model.will(says(f"It ran: {token}"), says(f"It ran: {token}"))
+    read, failures = world.store.read, ["the disk failed to read"]
+
+    async def failing(
+        log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        if log is LogKind.AUDIT and stream != STREAM and limit == PAGE and failures:
+            raise StoreUnusable(failures.pop())
+        return await read(log, stream, after=after, limit=limit)
+
+    async with world.running() as house:
+        await house.advance(2)
+        world.store.read = failing
+        await house.say("did it?")
+        await house.advance(2)
+        assert failures == []
+        assert [one.line()[:36] for one in house.receipts()] == [
+            "receipt of an earlier run: look · ok"
+        ]
 
 
 async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:

@@ -15,9 +15,9 @@ from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.host.answers import Grants, Text
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.conversations import CONVERSATIONS
+from zeroclaw.inbound.conversations import conversation_of
 from zeroclaw.json_fields import text_at
-from zeroclaw.store import STEP_BYTES, Pace, Write, scan
+from zeroclaw.store import STEP_BYTES, Pace, Write, readable
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct
 
@@ -103,16 +103,15 @@ class GrantCommands(Struct, eq=False):
         return Grants(text=told.text, grants=every)
 
     async def _held(self) -> list[tuple[Grant, int]]:
-        now = self.context.clock.now()
-        rows = scan(self.context.store, GRANTS.where())
-        held = [(GRANTS.of(row), row.version) async for row in rows]
+        store, now = self.context.store, self.context.clock.now()
+        held = await readable(store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version))
         return [(one, version) for one, version in held if now < one.until]
 
     async def _where(self, conversation: ConversationId, given: Invocation) -> str:
         language = given.language
         if conversation == given.here:
             return catalogue.GRANT_HERE.to(language)
-        found = await CONVERSATIONS.get(self.context.store, conversation)
+        found = await conversation_of(self.context.store, conversation)
         if found is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
         return catalogue.GRANT_IN_CHAT.to(language, chat=found.address.in_words())
