@@ -5,7 +5,8 @@ changed after it was read stays.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Generator, Iterable
+from contextlib import contextmanager
 from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
@@ -145,12 +146,17 @@ class Sweep(Struct, kw_only=True, eq=False):
                 yield row
 
     def _may_go(self, table: Declaration, row: Row, at: policy.Horizons) -> bool:
-        try:
+        with self._skipping("row_unreadable", kind=row.kind, key=row.key):
             return policy.may_go(table, row, at)
+        return False
+
+    @contextmanager
+    def _skipping(self, event: str, **what: str) -> Generator[None]:
+        """Log a damaged record: a person has to look at it, and it must not hold up the others."""
+        try:
+            yield
         except RecordUnreadable as error:
-            # A person has to look at it; meanwhile it must not hold up the others.
-            self.log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
-            return False
+            self.log(event, level="warning", **what, why=str(error))
 
     async def _delete(self, rows: Iterable[Row]) -> int:
         found = tuple(rows)
@@ -171,14 +177,11 @@ class Sweep(Struct, kw_only=True, eq=False):
         for stream in await self.store.streams(LogKind.JOURNAL):
             if ConversationId(stream) in busy:
                 continue
-            try:
+            with self._skipping("journal_unreadable", stream=stream):
                 cut = policy.journal_cut(await self._old_steps(stream, before), before)
-            except RecordUnreadable as error:
-                self.log("journal_unreadable", level="warning", stream=stream, why=str(error))
-                continue
-            if cut is not None:
-                await self._commit([Trim(log=LogKind.JOURNAL, stream=stream, before=cut)])
-                count += 1
+                if cut is not None:
+                    await self._commit([Trim(log=LogKind.JOURNAL, stream=stream, before=cut)])
+                    count += 1
         return count
 
     async def _old_steps(self, stream: str, before: datetime) -> list[policy.Step]:
@@ -206,20 +209,15 @@ class Sweep(Struct, kw_only=True, eq=False):
         for stream in await self.store.streams(LogKind.AUDIT):
             if stream == STREAM or ConversationId(stream) in busy:
                 continue
-            try:
+            with self._skipping("audit_unreadable", stream=stream):
                 last = await self._cut_point(stream, before)
-            except RecordUnreadable as error:
-                self.log("audit_unreadable", level="warning", stream=stream, why=str(error))
-                continue
-            if last is not None:
-                await self.anchors.cut(stream, last)
-                await self.clock.sleep(PAUSE_S)
-                count += 1
-        try:
-            return count + await self.anchors.cut_own(before)
-        except RecordUnreadable as error:
-            self.log("audit_unreadable", level="warning", stream=STREAM, why=str(error))
-            return count
+                if last is not None:
+                    await self.anchors.cut(stream, last)
+                    await self.clock.sleep(PAUSE_S)
+                    count += 1
+        with self._skipping("audit_unreadable", stream=STREAM):
+            count += await self.anchors.cut_own(before)
+        return count
 
     async def _cut_point(self, stream: str, before: datetime) -> LogEntry | None:
         first = await self.store.read(LogKind.AUDIT, stream, limit=1)
