@@ -80,6 +80,7 @@ REJECTED: list[tuple[int, object]] = [
     (400, [{"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}]),
     (302, "moved"),
     (400, 7),
+    (403, {"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}}),
     (200, {"error": {"metadata": {"raw": {"message": "inner"}}}}),
 ]
 

@@ -41,6 +41,7 @@ STATUSES = range(400, 600)  # a `code` outside is the endpoint's own numbering
 # In `type` and `code` of OpenAI, Anthropic, llama.cpp, vLLM and OpenRouter (documents and sources
 # read 2026-11).
 _UNAUTHORIZED = re.compile("invalid_api_key|authentication_error|permission_|unauthorized")
+_FLAGGED = "flagged"
 _NOT_FOUND = re.compile("model_not_found|not_found_error")
 _BUSY = re.compile(
     "rate_limit|too_many_requests|overloaded|server_error|internal_error|api_error|unavailable"
@@ -79,7 +80,7 @@ class Refusal(Value):
 
     Attributes:
         status: The HTTP status, or the one in the error object, or 0.
-        words: Its `type` and `code`, in lower case, in one line.
+        words: Its `type` and `code`, and `flagged` after a moderation, in lower case, in one line.
         text: Its message, as sent; the beginning of a long one.
     """
 
@@ -99,9 +100,11 @@ def read_error(error: object, *, status: int) -> Refusal:
     named = [error.get(name) for name in ("code", "status", "status_code")]
     statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
     words = {text_at(error, name).lower() for name in ("type", "code", "status")}
+    metadata = object_at(error, "metadata")  # OpenRouter's; 403 where a filter flagged the request
+    words |= {_FLAGGED} if metadata.get("reasons") else set()
     said = error.get("message") or error.get("detail") or error.get("error") or ""
     text = said if isinstance(said, str) else json.dumps(said)  # Mistral's list of faulty fields
-    inner = object_at(object_at(error, "metadata"), "raw")  # OpenRouter passes on upstream errors
+    inner = object_at(metadata, "raw")  # an error that it passes on
     return Refusal(
         status=statuses[0] if statuses else status,
         words=" ".join(sorted(words)).strip(),
@@ -149,7 +152,8 @@ def error_for(
         return StreamBroken(f"`{endpoint}` could not finish the answer{number}: {said}")
     if _EMPTY_ACCOUNT.search(words):
         return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {said}")
-    if status in UNAUTHORIZED_STATUSES or _UNAUTHORIZED.search(words):
+    is_flagged = _FLAGGED in words
+    if (status in UNAUTHORIZED_STATUSES and not is_flagged) or _UNAUTHORIZED.search(words):
         return ProviderUnauthorized(
             f"`{endpoint}` refused the key{number}: {said}; check `provider.api_key`"
         )
