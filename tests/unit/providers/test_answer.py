@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -256,6 +257,44 @@ def test_content_in_parts_is_text_and_thinking() -> None:
         TextDelta(text="yes"),
         Finished(reason="stop"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "thought", "said"),
+    [
+        ("<think>hm</think>\n\nYes.\n", "hm", "Yes.\n"),
+        (
+            "\n<think>\na < b, </thin\n</think>Yes <think>or</think> no",
+            "\na < b, </thin\n",
+            "Yes <think>or</think> no",
+        ),
+        ("<think>a<think>b</think> c</think>", "a<think>b", "c</think>"),
+        ("<think>hm", "hm", ""),
+        ("<think>hm</thi", "hm</thi", ""),
+        ("<think>\n\n</think>\n\nYes", "\n\n", "Yes"),
+        ("Write <think>hm</think>", "", "Write <think>hm</think>"),
+        ("<thinking>hm", "", "<thinking>hm"),
+        ("  <thi", "", "<thi"),
+        ("</think>x", "", "</think>x"),
+    ],
+)
+@given(cuts=st.sets(st.integers(1, 60)))
+def test_thoughts_in_tags_before_the_text_are_reasoning(
+    sent: str, thought: str, said: str, cuts: set[int]
+) -> None:
+    """vLLM and llama.cpp without a parser, LM Studio, MiniMax, Groq's `raw`; cut anywhere."""
+    places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
+    pieces = [delta(content=sent[a:b]) for a, b in pairwise(places)]
+    events = events_of(*pieces, delta("stop"))
+    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)).lstrip() == said
+    assert all(one.text for one in events if isinstance(one, ReasoningDelta | TextDelta))
+
+
+@pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])
+def test_tags_without_thoughts_are_nothing(text: str) -> None:
+    with pytest.raises(ProviderRejected, match="nothing"):
+        events_of(delta(content=text), delta("stop"))
 
 
 def test_a_refusal_in_its_own_field_is_said() -> None:

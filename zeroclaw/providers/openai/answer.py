@@ -8,7 +8,8 @@ Pure: `take` gets parsed chunks in order and returns the events that are ready, 
 Dialects (S1-24, S1-27; fields observed with 32 served models, 2026-06): `reasoning` (vLLM,
 OpenRouter), `reasoning_content` (DeepSeek, llama.cpp), `reasoning_details` (OpenRouter: signed,
 summarized or encrypted blocks), content as an array of parts (Mistral), a whole `message` instead
-of deltas (endpoints that don't stream).
+of deltas (endpoints that don't stream), `<think>` tags around the beginning of the text (vLLM and
+llama.cpp without a parser for the model, LM Studio, MiniMax, Groq's `raw`).
 """
 
 import json
@@ -58,6 +59,7 @@ REASONS: dict[str, FinishReason | None] = {
 }
 # Fields of a reasoning block that arrive in pieces; of any other, the last value counts.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
+OPENING_TAG, CLOSING_TAG = "<think>", "</think>"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MOST_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
@@ -130,6 +132,56 @@ class _SurrogateJoiner(Struct):
         return whole(self._held)
 
 
+class _ThoughtSplitter(Struct):
+    """Splits off the thoughts in tags that an answer begins with; later tags are part of its text.
+
+    White space may precede the opening tag, and is dropped behind the closing one.
+    """
+
+    _place: Literal["start", "thoughts", "gap", "answer"] = "start"
+    _held: str = ""
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Return the thoughts and the answer that are complete; a part of a tag is held back."""
+        if self._place == "answer":
+            return "", text
+        text, self._held, thoughts = self._held + text, "", ""
+        if self._place == "start":
+            begun = text.lstrip()
+            if begun.startswith(OPENING_TAG):
+                self._place, text = "thoughts", begun.removeprefix(OPENING_TAG)
+            elif OPENING_TAG.startswith(begun):
+                self._held = begun
+                return "", text.removesuffix(begun)
+            else:
+                self._place = "answer"
+        if self._place == "thoughts":
+            thoughts, tag, text = text.partition(CLOSING_TAG)
+            if tag:
+                self._place = "gap"
+            else:
+                thoughts = self._hold(thoughts)
+        if self._place == "gap":
+            text = text.lstrip()
+            self._place = "answer" if text else "gap"
+        return thoughts, text
+
+    def _hold(self, thoughts: str) -> str:
+        """Return thoughts without the beginning of a closing tag, which is held back."""
+        at = thoughts.rfind("<", -len(CLOSING_TAG))
+        if at < 0 or not CLOSING_TAG.startswith(thoughts[at:]):
+            return thoughts
+        self._held = thoughts[at:]
+        return thoughts[:at]
+
+    def end(self, text: str) -> tuple[str, str]:
+        """Return the rest, up to the last text; unclosed thoughts remain thoughts."""
+        thoughts, text = self.split(text)
+        if self._place == "thoughts":
+            return thoughts + self._held, text
+        return thoughts, text + self._held
+
+
 class _Delta(Struct, forbid_unknown_fields=True):
     content: str
 
@@ -175,6 +227,7 @@ class Assembly(Struct, eq=False):
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
     _text: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
+    _thoughts: _ThoughtSplitter = field(default_factory=_ThoughtSplitter)
     _reasoning: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
 
     @property
@@ -198,6 +251,8 @@ class Assembly(Struct, eq=False):
     def take_text(self, *, is_last: bool = False) -> tuple[StreamEvent, ...]:
         """Return the text taken so far as one delta; chunks that arrive together stay together.
 
+        Thoughts in the text become reasoning, in a delta before it.
+
         Args:
             is_last: The end of the answer arrived together with it.
         """
@@ -205,9 +260,11 @@ class Assembly(Struct, eq=False):
             return ()
         text, count = self._text.join("".join(self._pieces)), len(self._pieces)
         self._pieces.clear()
-        if text.strip():
+        thoughts, text = self._thoughts.split(text)
+        if text.strip() or thoughts.strip():
             self.is_blank = False
-        return (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
+        said = (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
+        return (*_reasoning(thoughts), *said)
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return the events that are ready.
@@ -249,15 +306,15 @@ class Assembly(Struct, eq=False):
             raise StreamBroken(message)
         yield from self.take_text()
         calls = self._whole_calls(reason)
-        text = self._text.end()
-        if self.is_blank and not text and not calls:
+        thoughts, text = self._thoughts.end(self._text.end())
+        if self.is_blank and not (thoughts or text or calls):
             finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
             message = f"the model answered with nothing (finish reason `{finish}`)"
             raise ProviderRejected(message)
         # Several servers send `stop` after calls, and some send `tool_calls` without any.
         if reason == "stop" and calls:
             reason = "tool_calls"
-        yield from _reasoning(self._reasoning.end())
+        yield from _reasoning(self._reasoning.end() + thoughts)
         if text:
             yield TextDelta(text=text)
         if self._blocks:
