@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -220,6 +221,22 @@ def test_a_read_only_file_system_is_told(tmp_path: Path) -> None:
     )
     said = f"fail  permissions    `{data}` is on a read-only file system; check its disk, or "
     assert said in done.stdout, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees the data of others")
+def test_root_is_not_told_to_take_the_data_of_the_user_whom_a_daemon_runs_as(
+    tmp_path: Path,
+) -> None:
+    """With other owners that daemon would start no more; and it does not run as root."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    (data / "zeroclaw.log").touch(mode=0o600)
+    for one in (data, *data.iterdir()):
+        os.chown(one, 65534, 65534)
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    fault = f"`{data}` belongs to another user; run zeroclaw as that user; "
+    assert (code, told["permissions"]) == (1, ("fail", fault))
+    assert "user" not in told
 
 
 def test_data_in_the_place_of_which_a_file_stands_are_one_line(tmp_path: Path) -> None:

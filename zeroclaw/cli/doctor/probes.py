@@ -66,9 +66,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     """
     now = SystemClock().now()
     configured, start = await asyncio.to_thread(_configuration, config, data_dir)
-    facts = Facts(
-        now=now, version=await asyncio.to_thread(version, "zeroclaw"), is_root=os.geteuid() == 0
-    )
+    facts = Facts(now=now, version=await asyncio.to_thread(version, "zeroclaw"))
     if start is None:
         why = "not checked, because the configuration has faults"
         provider = warn("provider", why, "mend them first")
@@ -80,6 +78,8 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         facts.accounts = await _accounts(start.checked)
     taken: tuple[Line, ...] = ()
     data = await asyncio.to_thread(_data, config, data_dir, start)
+    is_anothers = data is not None and await asyncio.to_thread(_is_anothers, data)
+    facts.is_root = os.geteuid() == 0 and not is_anothers
     if data is not None:
         facts.status, facts.errors = await _daemon(data)
         facts.store, used_bytes = await _store(data, now)
@@ -340,7 +340,16 @@ def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReferenc
             yield from _files_named(inner, f"{path}.{key}" if path else key)
 
 
+def _is_anothers(place: Path) -> bool:
+    """Tell whether a path is there and belongs neither to this user nor to root."""
+    return _is_there(place) and place.lstat().st_uid not in (os.geteuid(), 0)
+
+
 def _reachable_in(data: Path) -> Iterator[str]:
+    if _is_anothers(data):
+        # Its files are that user's, too. Root must not take them from the user whom a daemon runs as.
+        yield f"`{data}` belongs to another user; run zeroclaw as that user"
+        return
     try:
         # Directories in it contain models, which are not secret.
         files = (one for one in sorted(data.iterdir()) if one.name != SOCKET and not one.is_dir())
