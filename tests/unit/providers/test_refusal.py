@@ -35,6 +35,7 @@ def told(body: str, status: int) -> ZeroclawError:
 
 OVERFLOWS: list[tuple[int, object]] = [
     (400, {"error": {"message": "m", "code": "context_length_exceeded"}}),
+    (500, {"error": {"message": "m", "code": "context_length_exceeded"}}),
     (400, {"error": {"code": 400, "message": "m", "type": "exceed_context_size_error"}}),
     (413, {"error": "too big"}),
     (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens."}),
@@ -229,7 +230,7 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
     refusal = read_error({name: "pass word " * 400_000}, status=500)
     told = str(error_for(refusal, endpoint="host", redact=redact))
     assert "pass word pass word" in told
-    assert max(map(len, asked)) <= LOOKED_AT_CHARS
+    assert max(map(len, (*asked, refusal.words, refusal.text))) <= LOOKED_AT_CHARS
 
 
 @pytest.mark.parametrize(

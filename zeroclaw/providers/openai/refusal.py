@@ -27,7 +27,7 @@ from zeroclaw.value import Value, replace
 
 SHOWN_CHARS = 200
 LOOKED_AT_CHARS = 16_384
-"""How much of an endpoint's text is redacted: a stream event can hold megabytes."""
+"""How much of an endpoint's text is searched and redacted: a stream event can hold megabytes."""
 
 # Busy, as is everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
 BUSY_STATUSES = frozenset({408, 425, 429})
@@ -80,7 +80,8 @@ class Refusal(Value):
 
     Attributes:
         status: The HTTP status, or the one in the error object, or 0.
-        words: Its `type` and `code`, and `flagged` after a moderation, in lower case, in one line.
+        words: Its `type` and `code`, and `flagged` after a moderation, in lower case, in one line; the
+            beginning of long ones.
         text: Its message, as sent; the beginning of a long one.
     """
 
@@ -107,7 +108,7 @@ def read_error(error: object, *, status: int) -> Refusal:
     inner = object_at(metadata, "raw")  # an error that it passes on
     return Refusal(
         status=statuses[0] if statuses else status,
-        words=" ".join(sorted(words)).strip(),
+        words=" ".join(sorted(words)).strip()[:LOOKED_AT_CHARS],
         text=(text or text_at(inner, "message"))[:LOOKED_AT_CHARS],
     )
 
@@ -230,7 +231,7 @@ def _window(refusal: Refusal) -> int | None:
 
 
 def _overflows(refusal: Refusal) -> bool:
-    """Whether it says that the request is too long; with some statuses only."""
-    said = f"{refusal.words} {refusal.text.lower()}"
-    is_told = refusal.status in (0, 200, 400, 422) and _OVERFLOW.search(said) is not None
-    return is_told or _FAR_TOO_LARGE in said
+    """Whether it says that the request is too long; in its text with some statuses only."""
+    text = refusal.text.lower()
+    said = f"{refusal.words} {text}" if refusal.status in (0, 200, 400, 422) else refusal.words
+    return _OVERFLOW.search(said) is not None or _FAR_TOO_LARGE in text
