@@ -12,7 +12,7 @@ from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
 from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
-from channels.slack.calls import Calls, Streaming
+from channels.slack.calls import BlocksRefused, Calls, Streaming
 from channels.slack.decode import (
     DIRECT,
     MOST_THREADS,
@@ -557,7 +557,7 @@ class SlackChannel:
             **_AS_IT_IS,
             **body,
         }
-        posted = await self._calls.call("chat.postMessage", message)
+        posted = await self._write("chat.postMessage", message)
         ts = text(posted, "ts")
         if not is_ts(ts):
             raise DeliveryUnknown(self._calls.http.unreadable)
@@ -574,10 +574,21 @@ class SlackChannel:
         channel = await self._channel_of(self._ours(ref.address))
         said = {**body, "channel": channel, "ts": ref.message}
         try:
-            await self._calls.call(method, said)
+            await self._write(method, said)
         except Streaming:
             await self._streams.stop(channel, ref.message)
-            await self._calls.call(method, said)
+            await self._write(method, said)
+
+    async def _write(self, method: str, said: Json) -> Json:
+        """Write a message, as literal text if Slack refuses its Markdown."""
+        try:
+            return await self._calls.call(method, said)
+        except BlocksRefused:
+            blocks = objects(said, "blocks")
+            shown = render.literal(blocks)
+            if shown == blocks:
+                raise
+            return await self._calls.call(method, {**said, "blocks": shown})
 
     # --- addresses -------------------------------------------------------------------------------
 

@@ -53,8 +53,7 @@ _WHO, _CONNECT = "auth.test", "apps.connections.open"
 """Calls that every app may make; only the second is made with the app-level token."""
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-# Slack makes several blocks of Markdown, and takes fifty (github.com/metabase/metabase/pull/79908).
-_MARKUP = frozenset({"invalid_blocks", "msg_blocks_too_long"})
+_BLOCKS = frozenset({"invalid_blocks", "msg_blocks_too_long"})
 _STREAMED = frozenset({"streaming_state_conflict", "cant_delete_message"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
@@ -262,13 +261,20 @@ class Calls:
                 "https://api.slack.com/apps for a valid one and its scopes"
             )
             return ChannelUnauthorized(message)
-        kind = Streaming if code in _STREAMED else ChannelRejected
-        message = f"`{self.name}`: `{method}`: {shown}"
-        return kind(message, gone=code in _GONE, markup=code in _MARKUP)
+        kinds = dict.fromkeys(_STREAMED, Streaming) | dict.fromkeys(_BLOCKS, BlocksRefused)
+        kind = kinds.get(code, ChannelRejected)
+        return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
 
 
 class Streaming(ChannelRejected):
     """Raised when a message can't be changed or deleted now, perhaps because it is being streamed."""
+
+
+class BlocksRefused(ChannelRejected):
+    """Raised when Slack refuses a message's blocks, or those that it makes of its Markdown.
+
+    It makes one of each table, for example, and takes fifty (github.com/metabase/metabase/pull/79908).
+    """
 
 
 def _token(name: str, key: str, token: str, begins: str) -> str:

@@ -39,6 +39,10 @@ def markdown(said: str) -> Rendered:
     return Rendered(body=body, plain=without_markup(words).strip())
 
 
+def _unescaped(body: str) -> str:
+    return body.replace("&lt;", "<").replace("&amp;", "&")
+
+
 def measure(rendered: Rendered) -> int:
     """Return the length of the longer form in UTF-16 units."""
     return max(units(rendered.body), units(rendered.plain))
@@ -67,6 +71,14 @@ def blocks(
         ]
         shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
     return shown
+
+
+def literal(blocks: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return the blocks of a message with its Markdown as literal text, so that no sign is lost."""
+    return [
+        text_block(_unescaped(str(one["text"]))) if one["type"] == "markdown" else one
+        for one in blocks
+    ]
 
 
 def filed(caption: str, link: str) -> list[dict[str, object]]:

@@ -854,13 +854,31 @@ async def test_a_long_answer_is_edited_whole() -> None:
 
 
 @pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
-async def test_blocks_that_slack_refuses_may_do_without_markup(error: str) -> None:
+async def test_an_answer_whose_blocks_slack_refuses_is_shown_letter_by_letter(error: str) -> None:
     """It makes several blocks of Markdown, one of each table, and takes fifty. P6."""
+    begun, whole = "`rm build/*`", "1. `rm build/*`\n\n| a[0] |\n|---|\n| List<T> &lt; &c |"
+    refused = Fault(body={"ok": False, "error": error})
+    async with with_ann() as (slack, here, ann, to):
+        slack.will("chat.postMessage", refused)
+        slack.will("chat.update", refused)
+        ref = await here.channel.send(to, here.message(begun))
+        (sent,) = await slack.from_bot(ann.direct)
+        await here.channel.edit(ref, here.message(whole))
+        (edited,) = await slack.from_bot(ann.direct)
+    assert (sent["blocks"], edited["blocks"]) == ([text_block(begun)], [text_block(whole)])
+
+
+async def test_a_message_whose_blocks_slack_refuses_in_any_form_is_refused() -> None:
+    """An answer that lacks signs is not sent in its place: the operator is told (P6)."""
+    refused = Fault(body={"ok": False, "error": "invalid_blocks"})
     async with with_ann() as (slack, here, _, to):
-        slack.will("chat.postMessage", Fault(body={"ok": False, "error": error}))
-        with pytest.raises(ChannelRejected) as refused:
-            await here.channel.send(to, here.message("| a |\n|---|\n| 1 |\n\n" * 60))
-    assert refused.value.markup
+        slack.will("chat.postMessage", *(refused,) * 3)
+        with pytest.raises(ChannelRejected) as text:
+            await here.channel.send(to, here.message("a*b"))
+        with pytest.raises(ChannelRejected):
+            await here.channel.ask(to, CARD)
+    assert not text.value.markup
+    assert slack.calls.count("chat.postMessage") == 3
 
 
 async def test_a_card_of_a_long_call_shows_its_end() -> None:
