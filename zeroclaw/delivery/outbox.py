@@ -232,24 +232,27 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return False
         return True
 
-    async def _post_or_give_up(self, row: Row) -> Row:
+    async def _post_or_give_up(self, row: Row) -> Row | None:
         """Deliver a row; if it, or a record that it needs, is damaged, end it and tell operators."""
         try:
             return await self._post(row)
         except RecordUnreadable as error:
             why = str(error)
+        now = await self._row(row.key)  # the try may have changed it
+        if now is None:
+            return None
         put = Put(
-            kind=row.kind,
-            key=row.key,
-            body=row.body,
-            conversation=row.conversation,
+            kind=now.kind,
+            key=now.key,
+            body=now.body,
+            conversation=now.conversation,
             state="refused",
-            place=row.place,
-            expect=row.version,
+            place=now.place,
+            expect=now.version,
         )
-        told = await self.hooks.refused(row, None, why)
+        told = await self.hooks.refused(now, None, why)
         await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put, *told)))
-        return rows.stored(put, row.version + 1)
+        return rows.stored(put, now.version + 1)
 
     def _item(self, row: Row) -> rows.Item:
         """Return the item of a row; if its send was begun by another try, mark it as uncertain."""

@@ -16,7 +16,7 @@ from zeroclaw.delivery.live import DraftHandle, Live, NewDraft
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import ApprovalCard, Item, Text, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, TurnId
-from zeroclaw.errors import RateLimited
+from zeroclaw.errors import RateLimited, RecordUnreadable
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
 from zeroclaw.value import replace
 
@@ -36,6 +36,7 @@ class HookLog:
     reasons: list[str] = field(default_factory=list[str])
     add: tuple[Write, ...] = ()
     stands: MessageRef | None = None
+    damaged: RecordUnreadable | None = None
 
     async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
@@ -46,6 +47,8 @@ class HookLog:
 
     async def refused(self, row: Row, item: Item | None, why: str) -> tuple[Write, ...]:
         self.reasons.append(why)
+        if item is not None and self.damaged is not None:
+            raise self.damaged
         return self.add
 
 

@@ -53,6 +53,7 @@ from zeroclaw.errors import (
     DeliveryUnknown,
     Fenced,
     RateLimited,
+    RecordUnreadable,
 )
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
@@ -321,6 +322,18 @@ async def test_a_refused_card_is_told() -> None:
         put = asking(rig)
         await rig.deliver(put)
         assert rig.hooks.reasons == ["blocked by the user"]
+
+
+async def test_a_refused_answer_whose_turn_is_damaged_is_given_up_at_once() -> None:
+    """The try has changed its row already; it must not be sent again and again."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", *(ChannelRejected("blocked"),) * 2)
+        rig.hooks.damaged = RecordUnreadable("the turn is damaged")
+        put = final(rig, "hello")
+        await rig.deliver(put)
+        assert len(rig.channel.called("send")) == 1
+        assert rig.hooks.reasons == ["blocked", "the turn is damaged"]
+        assert (await rig.row(put)).state == "refused"
 
 
 async def test_every_message_of_a_card_shows_how_it_ended() -> None:
