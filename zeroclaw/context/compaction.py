@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from msgspec.json import encode
 
-from zeroclaw.context.assembly import Scene, Tail, clipped, laid_out, longest, reserve_of, room_of
+from zeroclaw.context.assembly import Scene, Tail, clipped, laid_out, longest, room_of
 from zeroclaw.context.stale import with_stale_results
 from zeroclaw.context.tokens import Learned, Weighed, of_message, of_part, of_text, weighed
 from zeroclaw.gate.receipt import detach
@@ -131,12 +131,10 @@ class Question(Value):
     Attributes:
         task: The instructions.
         before: Texts that precede the messages, each with a label.
-        answer_tokens: The limit of the answer.
     """
 
     task: str
     before: tuple[tuple[str, str], ...]
-    answer_tokens: int
 
 
 def summary_question(summary: str, window: int | None) -> Question:
@@ -150,7 +148,6 @@ def summary_question(summary: str, window: int | None) -> Question:
     return Question(
         task=_SUMMARISE.format(words=words),
         before=(("earlier summary", summary),) if summary else (),
-        answer_tokens=reserve_of(window or UNKNOWN_WINDOW),
     )
 
 
@@ -183,9 +180,14 @@ def question_messages(
     return task, UserMessage(content="\n".join((*earlier, *lines)))
 
 
-def kept_summary(text: str, window: int | None) -> str:
-    """Return the summary that is kept of an answer, empty for none."""
-    return clipped(text.strip(), summary_tokens(window))
+def kept_summary(answer: AssistantMessage, window: int | None) -> str:
+    """Return the summary that is kept of an answer; empty for none, and for one that was cut off.
+
+    What the limit cut off does not matter behind the length that is kept.
+    """
+    text, most, reason = answer.content.strip(), summary_tokens(window), answer.finish_reason
+    is_cut = reason == "content_filter" or (reason == "length" and of_text(text) < most)
+    return "" if is_cut else clipped(text, most)
 
 
 def _is_runtimes(message: Message | None) -> bool:

@@ -35,7 +35,14 @@ from zeroclaw.errors import ContextMissing
 from zeroclaw.events import ContextLeftOut, Event, Publish
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.executors import FairShare
-from zeroclaw.message import NO_USAGE, Message, SystemMessage, ToolDefinition, Usage
+from zeroclaw.message import (
+    NO_USAGE,
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolDefinition,
+    Usage,
+)
 from zeroclaw.provider import Counting, ModelRequest, Written
 from zeroclaw.value import Struct, Value, field
 
@@ -290,7 +297,7 @@ class Composer(Struct, eq=False):
 
     async def ask(
         self, question: Question, gone: Sequence[Message], most_tokens: int
-    ) -> str | Raised:
+    ) -> AssistantMessage | Raised:
         """Ask about messages without showing the answer to people; see `context.model.complete`.
 
         Args:
@@ -303,7 +310,6 @@ class Composer(Struct, eq=False):
         )
         request = ModelRequest(
             messages=messages,
-            max_output_tokens=question.answer_tokens,
             correlation=self.correlation,
             model=self.sources.settings.config.compaction.model,
         )

@@ -7,13 +7,15 @@ from datetime import datetime
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.context import tokens
+from zeroclaw.context.assembly import reserve_of
+from zeroclaw.context.compaction import UNKNOWN_WINDOW
 from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import ContextOverflow, StreamBroken, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.message import AssistantMessage, Usage
-from zeroclaw.provider import ModelRequest, Provider, TextDelta, UsageReported
+from zeroclaw.provider import Finished, ModelRequest, Provider, TextDelta, UsageReported
 from zeroclaw.redact import Redactor
-from zeroclaw.value import Struct, Value, field
+from zeroclaw.value import Struct, Value, field, replace
 
 
 class ModelRecord(Struct, eq=False):
@@ -85,31 +87,35 @@ def estimated_input(request: ModelRequest) -> Usage:
     return Usage(input_tokens=sum(map(tokens.of_message, request.messages)))
 
 
-async def complete(model: Model, request: ModelRequest) -> tuple[str | Raised, Usage]:
-    """Return a whole answer that is not shown to people, redacted, or why there is none.
+async def complete(model: Model, request: ModelRequest) -> tuple[AssistantMessage | Raised, Usage]:
+    """Return the text and the end of an answer that is not shown, redacted, or why there is none.
 
     The usage is returned in either case. What the endpoint does not report is estimated, on the
-    high side.
+    high side. The answer may be as long as a window reserves, since models may reason first.
     """
     texts: list[str] = []
-    usage = Usage()
+    usage, reason = Usage(), None
+    window = model.summariser.facts.context_tokens or UNKNOWN_WINDOW
+    request = replace(request, max_output_tokens=reserve_of(window))
 
     async def read() -> None:
-        nonlocal usage
+        nonlocal usage, reason
         async with aclosing(model.summariser.stream(request)) as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
                     texts.append(event.text)
                 elif isinstance(event, UsageReported):
                     usage = event.usage
+                elif isinstance(event, Finished):
+                    reason = event.reason
 
     async with model.slots:
         ended = await call(read)
-    said = model.redactor.redact("".join(texts))
+    said = AssistantMessage(content=model.redactor.redact("".join(texts)), finish_reason=reason)
     if isinstance(ended, Raised):
-        usage = broken_off(ended, usage, AssistantMessage(content=said))
+        usage = broken_off(ended, usage, said)
     elif not usage.output_tokens:
-        usage += Usage(output_tokens=tokens.of_text(said))
+        usage += Usage(output_tokens=tokens.of_text(said.content))
     if usage.total_tokens and not usage.input_tokens:
         usage += estimated_input(request)
     return (ended if isinstance(ended, Raised) else said), usage

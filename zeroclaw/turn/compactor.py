@@ -65,7 +65,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
     if (window := services.sources.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
-    facts = await _find_facts(turn, calls, gone, scene.window, room)
+    facts = await _find_facts(turn, calls, gone, room)
     question = summary_question(scene.summary, scene.window)
     answer = await composer.ask(question, gone, room)
     if isinstance(answer, Raised) and isinstance(answer.error, ContextOverflow):
@@ -73,7 +73,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     usage = composer.take_uncharged_usage()
     summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
     if not summary:
-        why = answer.line if isinstance(answer, Raised) else "the model said nothing"
+        why = answer.line if isinstance(answer, Raised) else "the model made no whole summary"
         why = OFF_THE_RECORD if is_off_the_record(session.conversation) else why
         record.breaker = record.breaker.failed(services.clock.monotonic())
         services.log("compaction_failed", why=why, level="warning")
@@ -142,7 +142,7 @@ class KeptFacts(Value):
 
 
 async def _find_facts(
-    turn: TurnContext, calls: ToolCalls, gone: list[Message], window: int | None, most_tokens: int
+    turn: TurnContext, calls: ToolCalls, gone: list[Message], most_tokens: int
 ) -> tuple[str, ...]:
     """Ask the model for the facts in messages; return none if they could not be kept.
 
@@ -150,7 +150,6 @@ async def _find_facts(
         turn: The turn; its person, or their group, will own the facts.
         calls: Its calls.
         gone: The messages.
-        window: The model's window in tokens, None if unknown.
         most_tokens: Limit of the request.
     """
     services = turn.services
@@ -159,12 +158,12 @@ async def _find_facts(
     known = await services.recollection.notes.all(owner_of(turn.address, turn.opened.principal))
     # The model that extracts facts would read a note that a web page dictated.
     trusted = (note.text for note in known if note.trusted)
-    question = facts_question(trusted, window, most_tokens)
+    question = facts_question(trusted, most_tokens)
     answer = await turn.composer.ask(question, gone, most_tokens)
     if isinstance(answer, Raised):
         services.log("facts_failed", why=answer.line, level="warning")
         return ()
-    return parse_facts(answer)
+    return parse_facts(answer.content)
 
 
 async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:

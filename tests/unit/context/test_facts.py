@@ -22,9 +22,7 @@ from zeroclaw.message import Message
 def asked(
     *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.question_messages(
-        facts_question(known, 4_000, most_tokens), gone, most_tokens
-    )
+    return compaction.question_messages(facts_question(known, most_tokens), gone, most_tokens)
 
 
 def told(request: tuple[Message, ...]) -> list[dict[str, str]]:

@@ -19,8 +19,8 @@ from zeroclaw.context.notes import Notes
 from zeroclaw.context.tokens import of_message
 from zeroclaw.envelope import ConversationId, Said
 from zeroclaw.errors import ContextOverflow, ProviderUnreachable
-from zeroclaw.message import SystemMessage, Usage, UserMessage
-from zeroclaw.provider import ModelRequest, ProviderFacts, StreamEvent
+from zeroclaw.message import FinishReason, SystemMessage, Usage, UserMessage
+from zeroclaw.provider import Finished, ModelRequest, ProviderFacts, StreamEvent, TextDelta
 from zeroclaw.redact import MARKER
 from zeroclaw.store import DurablePoint, Put, RowKind, Write
 from zeroclaw.tools import notes
@@ -188,6 +188,18 @@ async def test_a_summary_that_can_not_be_made_changes_nothing(world: World) -> N
         for _ in range(2):
             await house.say("/compact")
             assert house.texts()[-1] == "The model made no summary; nothing has changed."
+        assert await summaries(house) == []
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "length"])
+async def test_a_summary_that_was_cut_off_replaces_nothing(
+    world: World, reason: FinishReason
+) -> None:
+    """Its end may be missing, which is what matters most: the conversation goes on from there."""
+    async with world.running() as house:
+        await talk(house, world, 3)
+        world.model.will((TextDelta(text="State: f"), Finished(reason=reason)))
+        await house.say("/compact")
         assert await summaries(house) == []
 
 

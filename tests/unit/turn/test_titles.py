@@ -49,6 +49,16 @@ async def test_a_conversation_gets_a_title_once(world: World) -> None:
         assert (len(world.model.requests), house.texts("ben")[-1]) == (5, "four")
 
 
+async def test_a_model_may_reason_before_it_names(world: World) -> None:
+    """A limit that reasoning uses up leaves no title, and costs as much again each turn."""
+    world.configure(runtime=ON)
+    async with world.running() as house:
+        await three(world, house, says("Tea"))
+        limit = world.model.requests[3].max_output_tokens
+        assert limit is not None
+        assert limit >= 1_024
+
+
 async def test_no_title_imitates_a_receipt(world: World) -> None:
     """It is looked at as all is that people read of a model's (P7)."""
     world.configure(runtime=ON)
