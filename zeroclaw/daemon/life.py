@@ -300,7 +300,7 @@ def _tell_service_manager(address: str) -> None:
     """Tell systemd that the daemon is up (sd_notify(3)); empty if it does not wait for that."""
     kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
     with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as manager:
-        manager.sendto(b"READY=1", address.replace("@", "\0", 1))
+        manager.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:

@@ -216,7 +216,7 @@ def test_sigterm_ends_it(tmp_path: Path) -> None:
     assert told[0].channels == ("terminal",)
 
 
-@pytest.mark.parametrize("name", ["{directory}/manager", "@zeroclaw-{pid}"])
+@pytest.mark.parametrize("name", ["{directory}/manager@1", "@zeroclaw@{pid}"])
 def test_a_service_manager_is_told_once_it_is_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -224,7 +224,7 @@ def test_a_service_manager_is_told_once_it_is_up(
     address = name.format(directory=tmp_path, pid=os.getpid())
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(address.replace("@", "\0"))
+        manager.bind(f"\0{address[1:]}" if name.startswith("@") else address)
         manager.setblocking(False)
         daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
         assert manager.recv(64) == b"READY=1"
