@@ -33,7 +33,7 @@ from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.store import Put, Row, RowKind, Rows, Write, readable, readable_of, scan
+from zeroclaw.store import Put, Row, RowKind, Rows, Write, readable, readable_of
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
@@ -162,34 +162,38 @@ class Approvals(Struct, eq=False):
         Other people read along in a group, so it lists only what was asked there, and shows what a
         call would do only in the chat of its card.
         """
-        address, principal, language = given.address, given.principal, given.language
-        lines: list[str] = []
+        address, language, store = given.address, given.language, self.context.store
         at, place = self.context.clock.now(), address.key()
-        approvers = self.context.settings.config.approvals.approvers
-        for one in await APPROVALS.readable(self.context.store, state="pending"):
-            may = self.context.may_approve(principal, one.tool)
-            number = approvals.number_of(one, place)
-            is_shown = address.direct or bool(number)
-            if not (is_shown or one.conversation == given.here):
-                continue
-            if may or one.requester.id == principal.id:
-                name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
-                until = wording.ended(one, language)
-                who = approvals.who(approvers, language)
-                whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
-                summary = escape_invisible(approvals.summary_in(one, language))
-                # The list is on the record in the chat that asked for it.
-                is_told = is_shown and not is_off_the_record(one.conversation)
-                what = f": {summary}" if is_told else ""
-                lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
-        if self.may_pair(principal):
+        # Said row by row while they are read: a long list at the end would hold the loop.
+        every = APPROVALS.where(state="pending")
+        said = await readable(store, every, lambda row: self._line(APPROVALS.of(row), given))
+        lines = [line for line in said if line]
+        if self.may_pair(given.principal):
             # In a group only requests with a card there: others read along.
             lines += [
                 f"- {pairing.list_line(one, language, place)}"
-                for one, _ in await strangers_of(self.context.store)
+                for one, _ in await strangers_of(store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
+
+    def _line(self, one: Approval, given: Invocation) -> str:
+        """Return an open question's line of `/pending`, empty for one that is not listed there."""
+        principal, language = given.principal, given.language
+        may = self.context.may_approve(principal, one.tool)
+        number = approvals.number_of(one, given.address.key())
+        is_shown = given.address.direct or bool(number)
+        is_listed = is_shown or one.conversation == given.here
+        if not is_listed or not (may or one.requester.id == principal.id):
+            return ""
+        name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
+        who = approvals.who(self.context.settings.config.approvals.approvers, language)
+        whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
+        summary = escape_invisible(approvals.summary_in(one, language))
+        # The list is on the record in the chat that asked for it.
+        is_told = is_shown and not is_off_the_record(one.conversation)
+        what = f": {summary}" if is_told else ""
+        return f"- {name} `{one.tool}`{what}, {wording.ended(one, language)}{whom}"
 
     async def expired(self, row: Row) -> Plan:
         """Return the end of a call's request whose deadline passed while no daemon ran."""
@@ -333,13 +337,15 @@ class Approvals(Struct, eq=False):
     async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
         """Return what a chat's numbers can mean: all open requests, and recently ended ones."""
         store, place = self.context.store, given.address.key()
-        still_open = scan(store, APPROVALS.where(state="pending"))
-        rows = {row.key: row async for row in still_open}
+
+        def read(row: Row) -> tuple[str, tuple[Approval, int]]:
+            return row.key, (APPROVALS.of(row), row.version)
+
+        calls = dict(await readable(store, APPROVALS.where(state="pending"), read))
         ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
-        rows.update({row.key: row for row in ended})
-        calls = readable_of(rows.values(), lambda row: (APPROVALS.of(row), row.version))
+        calls.update(readable_of(ended, read))
         strangers = await strangers_of(store) if self.may_pair(given.principal) else ()
-        return (*strangers, *calls)
+        return (*strangers, *calls.values())
 
 
 async def let_in(
