@@ -71,8 +71,11 @@ class OutboxHooks(Struct, eq=False):
                 )
         where = row.place.partition("/")[0]
         is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
-        says = catalogue.MAY_HAVE_ARRIVED if is_uncertain else catalogue.PLATFORM_REFUSED
-        says = says.about(what=what, where=where, why=why)
+        says = (
+            catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
+            if is_uncertain
+            else catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
+        )
         told = Failure(
             id=row.key, why=f"{where}: {why}", says=says, place=row.place if item else ""
         )

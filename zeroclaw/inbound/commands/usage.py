@@ -10,7 +10,7 @@ from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import amount, grouped, total
 from zeroclaw.limits.usage import first_day, person_of, used_since
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Sentence
+from zeroclaw.text.language import Localized
 
 DAYS = 30
 MOST_PEOPLE = 20
@@ -20,13 +20,13 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
     """Return what was used today and recently, and the state of the budgets."""
     whose, language, now = given.principal, given.language, context.clock.now()
     used = await used_since(context.store, first_day(now, DAYS))
-    own, today = [one for one in used if one.person == person_of(whose)], str(now.date())
 
-    def told(says: Sentence, some: Sequence[Used]) -> str:
-        lately, of_today = total(some), total(one for one in some if one.day == today)
-        return says.to(language, today=amount(of_today), days=DAYS, lately=amount(lately))
+    def sums(some: Sequence[Used]) -> tuple[Localized, Localized]:
+        today = (one for one in some if one.day == str(now.date()))
+        return amount(total(today)), amount(total(some))
 
-    lines = [told(catalogue.USED_BY_YOU, own)]
+    today, lately = sums([one for one in used if one.person == person_of(whose)])
+    lines = [catalogue.USED_BY_YOU.to(language, today=today, days=DAYS, lately=lately)]
     levels = await budget.levels(whose)
     lines += [
         f"- {said.to(language)}"
@@ -35,13 +35,14 @@ async def usage(context: InboundContext, budget: UsageBudget, given: Invocation)
     ]
     # In a group others read along.
     if OPERATOR in whose.roles and given.address.direct:
+        today, lately = sums(used)
         people = sorted(
             grouped(used, "person").items(),
             key=lambda one: one[1].input_tokens + one[1].output_tokens,
             reverse=True,
         )
         lines += [
-            told(catalogue.USED_BY_ALL, used),
+            catalogue.USED_BY_ALL.to(language, today=today, days=DAYS, lately=lately),
             *(f"  - {who}: {amount(one).to(language)}" for who, one in people[:MOST_PEOPLE]),
             *(
                 f"- {said.to(language)}"
