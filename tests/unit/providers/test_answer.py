@@ -291,6 +291,14 @@ def test_thoughts_in_tags_before_the_text_are_reasoning(
     assert all(one.text for one in events if isinstance(one, ReasoningDelta | TextDelta))
 
 
+def test_thoughts_that_come_letter_by_letter_end_with_their_tag() -> None:
+    """What may begin the closing tag is held back, and is a thought if it does not."""
+    sent = "<think>a < b</thin</think> Yes"
+    events = events_of(*(delta(content=letter) for letter in sent), delta("stop"))
+    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == "a < b</thin"
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == "Yes"
+
+
 @pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])
 def test_tags_without_thoughts_are_nothing(text: str) -> None:
     with pytest.raises(ProviderRejected, match="nothing"):
