@@ -328,12 +328,14 @@ async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
         query = replace(query, after=page[-1].key)
 
 
-async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> list[T]:
-    """Return what `read` returns for each row of a query, without rows that it can't read.
+async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> AsyncIterator[T]:
+    """Yield what `read` returns for each row of a query, without rows that it can't read.
 
     So a damaged row is only a problem of its own conversation.
     """
-    return [one async for row in scan(rows, query) for one in readable_of((row,), read)]
+    async for row in scan(rows, query):
+        for one in readable_of((row,), read):
+            yield one
 
 
 def readable_of(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:

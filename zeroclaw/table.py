@@ -219,11 +219,11 @@ class Table(Declaration, Generic[T]):
         row = await rows.get(self.kind, key)
         return (None, 0) if row is None else (self.of(row), row.version)
 
-    async def readable(self, rows: Rows, **filters: Unpack[Filters]) -> list[T]:
-        """Return the value of every row that matches and can be read; see `store.readable`."""
-        return await readable(rows, self.where(**filters), self.of)
-
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
         """Yield the value of every row that matches, however many there are."""
         async for row in scan(rows, self.where(**filters)):
             yield self.of(row)
+
+    def readable(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
+        """Yield the value of every row that matches and can be read; see `store.readable`."""
+        return readable(rows, self.where(**filters), self.of)

@@ -57,7 +57,8 @@ class Notes:
 
     async def all(self, owner: str) -> tuple[Note, ...]:
         """Return the notes of an owner, newest first."""
-        return tuple(reversed(await NOTES.readable(self._store, place=owner, state="")))
+        notes = [one async for one in NOTES.readable(self._store, place=owner, state="")]
+        return tuple(reversed(notes))
 
     async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
         """Store a note, unless one with the same text exists or there is no room."""
@@ -102,7 +103,7 @@ async def added(
     """
     counted, version = await _COUNTS.read(rows, _count_key(owner))
     # These reads need no guard: a writer who adds a note also changes the count.
-    every = await NOTES.readable(rows, place=owner, state="")
+    every = [one async for one in NOTES.readable(rows, place=owner, state="")]
     said = {_gist(one): one for one in every}
     last, room = 0 if counted is None else counted.last, most - len(every)
     writes: list[Write] = []
@@ -152,7 +153,7 @@ async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:
             expect=expected,
         ),
     ]
-    for note in await NOTES.readable(rows, place=old, state=""):
+    async for note in NOTES.readable(rows, place=old, state=""):
         key, here = _key(new, first + note.number), note.conversation
         kept = replace(note, number=first + note.number)
         writes += (

@@ -63,8 +63,8 @@ class Numbers(Struct, eq=False):
             counted = [*readable_of(found, COUNTERS.of)]
             if len(counted) < len(found):
                 # The damaged one may be the highest, and no number may be given out twice.
-                shown = await APPROVALS.readable(self.rows)
-                counted += (number_of(one, place) for one in shown)
+                shown = APPROVALS.readable(self.rows)
+                counted += [number_of(one, place) async for one in shown]
             last = max(counted, default=0)
             # Another batch may have set it during the await, and taken numbers since.
             self._last.setdefault(place, last)

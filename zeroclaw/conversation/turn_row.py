@@ -80,7 +80,8 @@ def turn_put(row: TurnRow, *, expect: int | None = None) -> Put:
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     """Return the recorded draft messages of all turns that have not ended."""
-    return tuple(ref for turn in await TURNS.readable(rows, state="open") for ref in turn.refs)
+    turns = TURNS.readable(rows, state="open")
+    return tuple([ref async for turn in turns for ref in turn.refs])
 
 
 async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int]:

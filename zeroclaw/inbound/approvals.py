@@ -162,38 +162,33 @@ class Approvals(Struct, eq=False):
         Other people read along in a group, so it lists only what was asked there, and shows what a
         call would do only in the chat of its card.
         """
-        address, language, store = given.address, given.language, self.context.store
+        address, principal, language = given.address, given.principal, given.language
+        lines: list[str] = []
         at, place = self.context.clock.now(), address.key()
-        # Said row by row while they are read: a long list at the end would hold the loop.
-        every = APPROVALS.where(state="pending")
-        said = await readable(store, every, lambda row: self._line(APPROVALS.of(row), given))
-        lines = [line for line in said if line]
-        if self.may_pair(given.principal):
+        who = approvals.who(self.context.settings.config.approvals.approvers, language)
+        async for one in APPROVALS.readable(self.context.store, state="pending"):
+            may = self.context.may_approve(principal, one.tool)
+            number = approvals.number_of(one, place)
+            is_shown = address.direct or bool(number)
+            if not (is_shown or one.conversation == given.here):
+                continue
+            if may or one.requester.id == principal.id:
+                name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
+                whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
+                summary = escape_invisible(approvals.summary_in(one, language))
+                # The list is on the record in the chat that asked for it.
+                is_told = is_shown and not is_off_the_record(one.conversation)
+                what = f": {summary}" if is_told else ""
+                until = wording.ended(one, language)
+                lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
+        if self.may_pair(principal):
             # In a group only requests with a card there: others read along.
             lines += [
                 f"- {pairing.list_line(one, language, place)}"
-                for one, _ in await strangers_of(store)
+                for one, _ in await strangers_of(self.context.store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
-
-    def _line(self, one: Approval, given: Invocation) -> str:
-        """Return an open question's line of `/pending`, empty for one that is not listed there."""
-        principal, language = given.principal, given.language
-        may = self.context.may_approve(principal, one.tool)
-        number = approvals.number_of(one, given.address.key())
-        is_shown = given.address.direct or bool(number)
-        is_listed = is_shown or one.conversation == given.here
-        if not is_listed or not (may or one.requester.id == principal.id):
-            return ""
-        name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
-        who = approvals.who(self.context.settings.config.approvals.approvers, language)
-        whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
-        summary = escape_invisible(approvals.summary_in(one, language))
-        # The list is on the record in the chat that asked for it.
-        is_told = is_shown and not is_off_the_record(one.conversation)
-        what = f": {summary}" if is_told else ""
-        return f"- {name} `{one.tool}`{what}, {wording.ended(one, language)}{whom}"
 
     async def expired(self, row: Row) -> Plan:
         """Return the end of a call's request whose deadline passed while no daemon ran."""
@@ -341,7 +336,8 @@ class Approvals(Struct, eq=False):
         def read(row: Row) -> tuple[str, tuple[Approval, int]]:
             return row.key, (APPROVALS.of(row), row.version)
 
-        calls = dict(await readable(store, APPROVALS.where(state="pending"), read))
+        still_open = readable(store, APPROVALS.where(state="pending"), read)
+        calls = {key: call async for key, call in still_open}
         ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
         calls.update(readable_of(ended, read))
         strangers = await strangers_of(store) if self.may_pair(given.principal) else ()
@@ -375,6 +371,5 @@ async def let_in(
 
 async def strangers_of(rows: Rows) -> list[tuple[Stranger, int]]:
     """Return every stored request about a stranger and its version, oldest first."""
-    every = STRANGERS.where()
-    found = await readable(rows, every, lambda row: (STRANGERS.of(row), row.version))
-    return sorted(found, key=lambda one: one[0].asked_at)
+    every = readable(rows, STRANGERS.where(), lambda row: (STRANGERS.of(row), row.version))
+    return sorted([one async for one in every], key=lambda one: one[0].asked_at)

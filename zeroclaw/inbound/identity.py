@@ -150,7 +150,7 @@ class People:
     async def remember(self, rows: Rows) -> None:
         """Load what is stored; once, before anybody is identified."""
         self.learn(*[known async for known in PEOPLE.all(rows)])
-        for chosen in await LANGUAGE_CHOICES.readable(rows):
+        async for chosen in LANGUAGE_CHOICES.readable(rows):
             self._chosen[chosen.person] = chosen.language
 
     def learn(self, *stored: Known) -> None:

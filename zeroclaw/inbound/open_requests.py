@@ -66,7 +66,7 @@ class OpenRequests(Struct, eq=False):
     async def resume(self) -> None:
         """End the calls' requests that expired while no daemon ran; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
-        for one in await APPROVALS.readable(store, state="pending", due_before=now):
+        async for one in APPROVALS.readable(store, state="pending", due_before=now):
             await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
 
     async def _ended(self, key: str, reads: Reads) -> Plan:
@@ -93,7 +93,7 @@ class OpenRequests(Struct, eq=False):
     async def _look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
         store, cards = self.context.store, dict[str, list[Approval]]()
-        for call in await APPROVALS.readable(store, state="pending"):
+        async for call in APPROVALS.readable(store, state="pending"):
             cards.setdefault(call.card, []).append(call)
         self._reminded &= cards.keys()
         waits = [LOOK_AGAIN_S if cards else None]

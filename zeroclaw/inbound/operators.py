@@ -198,7 +198,7 @@ class Notices(Struct, eq=False):
     async def post(self) -> None:
         """Move all notices to the outbox, if an operator can be reached."""
         store, waiting = self.context.store, NOTICES.where()
-        for key, _ in await readable(store, waiting, lambda row: (row.key, NOTICES.of(row))):
+        async for key, _ in readable(store, waiting, lambda row: (row.key, NOTICES.of(row))):
             posted = partial(self._posted, key)
             await self.context.transact(posted, DurablePoint.HOUSEKEEPING)
 

@@ -54,7 +54,7 @@ class Reassembly(Struct, eq=False):
 
     async def remember(self) -> None:
         """Load the incomplete messages of an earlier process; once, before anything is admitted."""
-        for item in await INBOX.readable(self.context.store, state="queued"):
+        async for item in INBOX.readable(self.context.store, state="queued"):
             self.admitted(item, rest_s=AFTER_START_S)
 
     def left_s(self, run: str) -> float:

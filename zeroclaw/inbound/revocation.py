@@ -54,7 +54,7 @@ class Revocation(Struct, eq=False):
         await self._stop()
 
     async def _end_grants(self) -> None:
-        for one, version in await readable(
+        async for one, version in readable(
             self.context.store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version)
         ):
             if cause := self._ends(one):
@@ -80,7 +80,7 @@ class Revocation(Struct, eq=False):
     async def _withdraw(self) -> bool:
         """End queued items; False if one was taken meanwhile."""
         queued = INBOX.where(state="queued")
-        for row, item in await readable(
+        async for row, item in readable(
             self.context.store, queued, lambda row: (row, INBOX.of(row))
         ):
             if self.context.people.excluded_by(item.principal):
@@ -93,7 +93,7 @@ class Revocation(Struct, eq=False):
 
     async def _stop(self) -> None:
         running = TURNS.where(state="open")
-        for item in await readable(self.context.store, running, lambda row: TURNS.of(row).item):
+        async for item in readable(self.context.store, running, lambda row: TURNS.of(row).item):
             if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
                 operator = _operator(address, by)

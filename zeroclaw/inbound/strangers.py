@@ -142,7 +142,8 @@ class Strangers(Struct, eq=False):
 
     async def _question(self, envelope: Envelope) -> Plan | None:
         now, address, sender = self.context.clock.now(), envelope.address, envelope.sender
-        known = await STRANGERS.readable(self.context.store, place=address.channel)
+        asked = STRANGERS.readable(self.context.store, place=address.channel)
+        known = [one async for one in asked]
         holds_s = self._holds_s(address.channel)
         may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
         if holds_s is None or not may:

@@ -153,7 +153,7 @@ class UsageBudget(Struct, eq=False):
         """Read today's usage from the store; call once, before any turn runs."""
         self._begin_day()
         begins = ulid_time(_midnight(self._day))
-        for turn in await TURNS.readable(self.store, state="closed", after=begins):
+        async for turn in TURNS.readable(self.store, state="closed", after=begins):
             self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
     # --- what turns use --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from zeroclaw.clock import made_at, ulid_time
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import Principal
 from zeroclaw.host.answers import Used
-from zeroclaw.store import Row, Rows, readable
+from zeroclaw.store import Rows
 
 MOST_DAYS = 3660
 
@@ -20,9 +20,8 @@ def first_day(now: datetime, days: int) -> date:
 async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
     """Return the usage since a day, oldest day first; as far back as turns are stored."""
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-
-    def add(row: Row) -> None:
-        turn = TURNS.of(row)
+    begins = ulid_time(datetime.combine(first, time(), UTC))
+    async for turn in TURNS.readable(rows, state="closed", after=begins):
         usage, day = turn.usage, str(made_at(turn.turn).date())
         if usage.total_tokens:
             found[day, person_of(turn.item.principal), turn.model].update(
@@ -33,10 +32,6 @@ async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:
                 micros=turn.micros or 0,
                 unpriced_tokens=usage.total_tokens if turn.micros is None else 0,
             )
-
-    # Row by row while it is read: to add up a long history at its end would hold the loop.
-    begins = ulid_time(datetime.combine(first, time(), UTC))
-    await readable(rows, TURNS.where(state="closed", after=begins), add)
     return tuple(
         Used(day=day, person=person, model=model, **sums)
         for (day, person, model), sums in sorted(found.items())

@@ -62,13 +62,8 @@ async def conversations_of(
         ids: All principal ids of that person.
     """
     found: dict[ConversationId, bool] = {}
-
-    def theirs(row: Row) -> Item | None:
-        item = INBOX.of(row)
-        return item if item.principal.id in ids else None
-
-    for item in await readable(kept, INBOX.where(), theirs):
-        if item is not None and not found.get(item.conversation):
+    async for item in INBOX.readable(kept):
+        if item.principal.id in ids and not found.get(item.conversation):
             found[item.conversation] = await _is_their_own(kept, item)
     # A message may be gone while data that came of it is kept longer.
     for table, whose in _OF_MESSAGES:
@@ -76,7 +71,7 @@ async def conversations_of(
         def place(row: Row, whose: Callable[[Row], Whose] = whose) -> ConversationId | None:
             return row.conversation if whose(row).person in ids else None
 
-        for here in await readable(kept, table.where(), place):
+        async for here in readable(kept, table.where(), place):
             if here is not None and here not in found:
                 found[here] = await _is_direct(kept, here)
     for stream in await kept.streams(LogKind.JOURNAL):

@@ -327,10 +327,10 @@ class Erasure:
         if not await self._are_cards_settled(here):
             return False
         store, person, damaged = self._store, request.person, list[RecordUnreadable]()
-        every = await TURNS.readable(store, conversation=here)
-        turns = {one.turn for one in every if one.item.principal.id == person}
-        requests = await APPROVALS.readable(store, conversation=here)
-        asked = {one.id for one in requests if one.requester.id == person}
+        every = TURNS.readable(store, conversation=here)
+        turns = {one.turn async for one in every if one.item.principal.id == person}
+        requests = APPROVALS.readable(store, conversation=here)
+        asked = {one.id async for one in requests if one.requester.id == person}
 
         def is_theirs(table: Declaration, row: Row) -> bool:
             # Titles and group notes mix everybody's words; they are made again from what stays.
@@ -407,7 +407,7 @@ class Erasure:
     ) -> bool:
         """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""
         queued = INBOX.where(conversation=here, state="queued")
-        for row, item in await readable(self._store, queued, lambda row: (row, INBOX.of(row))):
+        async for row, item in readable(self._store, queued, lambda row: (row, INBOX.of(row))):
             if everybodys or item.principal.id == request.person:
                 await self._withdraw(row, item)
         if not await self._has(here, RUNNING):
@@ -451,8 +451,8 @@ class Erasure:
 
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> int:
         """Remove rows, and the blobs that only they refer to; return the number of rows."""
-        rows = await readable(self._store, query, lambda row: row if is_meant(row) else None)
-        found = [row for row in rows if row is not None]
+        rows = readable(self._store, query, lambda row: (row, is_meant(row)))
+        found = [row async for row, is_going in rows if is_going]
         keys = {(row.kind, row.key) for row in found}
         # Spares a blob that another writer is storing again, and refers to only later.
         since = self._clock.now() + timedelta(microseconds=1)

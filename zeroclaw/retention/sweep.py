@@ -266,10 +266,10 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def _counters(self) -> None:
         """Delete the counters of deleted conversations, except the highest of each chat."""
-        read = await readable(self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row))
-        read.sort(key=lambda one: one[0])
+        read = readable(self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row))
+        found = sorted([one async for one in read], key=lambda one: one[0])
         # Others count something else.
-        counters = [row for _, row in read if row.key.startswith(f"{row.place}#")]
+        counters = [row for _, row in found if row.key.startswith(f"{row.place}#")]
         highest = {row.place: row.key for row in counters}
         lower = (row for row in counters if row.key != highest[row.place])
         going = [row for row in lower if await self._is_gone(row)]

@@ -146,7 +146,8 @@ class ToolCalls:
         grants: tuple[Grant, ...] = ()
         if before is None or before.grants:
             here = context.conversation
-            grants = tuple(await GRANTS.readable(self._services.store, conversation=here))
+            held = GRANTS.readable(self._services.store, conversation=here)
+            grants = tuple([one async for one in held])
         return Setting(
             context=context,
             turn=self._opened.turn,

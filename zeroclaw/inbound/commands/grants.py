@@ -104,8 +104,8 @@ class GrantCommands(Struct, eq=False):
 
     async def _held(self) -> list[tuple[Grant, int]]:
         store, now = self.context.store, self.context.clock.now()
-        held = await readable(store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version))
-        return [(one, version) for one, version in held if now < one.until]
+        held = readable(store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version))
+        return [(one, version) async for one, version in held if now < one.until]
 
     async def _where(self, conversation: ConversationId, given: Invocation) -> str:
         language = given.language
