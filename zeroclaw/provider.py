@@ -22,8 +22,9 @@ class ModelRequest(Value):
         correlation: The id shared by everything in the turn (S0-08); for logs, not sent.
         files: The messages' files in base64, by digest; a file missing here is replaced by a line.
         model: Another model of the same endpoint, empty for the one it was opened for.
-        kept: A cache for the conversation's requests: each provider stores the encoded messages of
-            its latest request under its own name, since the next request begins with the same ones.
+        kept: A cache for the conversation's requests: the provider stores the encoded messages of
+            the latest one, since the next begins with the same ones, under what decides their
+            encoding, a hashable value of its own.
     """
 
     messages: tuple[Message, ...]
@@ -32,7 +33,7 @@ class ModelRequest(Value):
     correlation: str = ""
     files: Hidden[Mapping[str, bytes]] = field(default_factory=dict[str, bytes])
     model: str = ""
-    kept: Hidden[dict[str, Written]] = field(default_factory=dict[str, Written])
+    kept: Hidden[dict[object, Written]] = field(default_factory=dict[object, Written])
 
 
 class TextDelta(Value):

@@ -65,7 +65,7 @@ class RequestRecord(Struct):
     weighed: Weighed = field(default_factory=Weighed)
     is_cut: bool = False
     breaker: Breaker = field(default_factory=Breaker)
-    kept: dict[str, Written] = field(default_factory=dict[str, Written])
+    kept: dict[object, Written] = field(default_factory=dict[object, Written])
 
 
 class Filled(Value):

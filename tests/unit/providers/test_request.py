@@ -1,6 +1,7 @@
 """What goes over the wire, byte for byte."""
 
 import json
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw, Struct
 from msgspec.json import decode
 
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.message import (
     AssistantMessage,
     FilePart,
@@ -20,7 +22,7 @@ from zeroclaw.message import (
     UserMessage,
 )
 from zeroclaw.provider import ModelRequest, Written
-from zeroclaw.providers.openai.request import BETWEEN, alternating, encode_request
+from zeroclaw.providers.openai.request import BETWEEN, USUAL, Dialect, alternating, encode_request
 from zeroclaw.value import replace
 
 # The reference transcript of the wire-format document (featherless-ai/open-agent-loops), as the
@@ -69,6 +71,7 @@ TRANSCRIPT: tuple[Message, ...] = (
     ToolMessage(content="72°F and sunny", tool_call_id="call_a", tool_name="get_weather"),
     ToolMessage(content="55°F and rainy", tool_call_id="call_b", is_error=True),
 )
+PLAIN, SHORT = Dialect(takes_vendor_fields=False), Dialect(has_short_ids=True)
 
 
 def compact(document: str) -> str:
@@ -333,26 +336,28 @@ any_message = (
         st.tuples(
             st.lists(st.integers(0, 4), min_size=1, max_size=8),
             st.dictionaries(st.sampled_from("pq"), st.just(b"AAAA")),
+            st.sampled_from([USUAL, PLAIN, SHORT]),
         ),
         max_size=6,
     ),
 )
 def test_what_was_written_for_an_earlier_request_changes_no_later_one(
-    pool: list[Message], requests: list[tuple[list[int], dict[str, bytes]]]
+    pool: list[Message], requests: list[tuple[list[int], dict[str, bytes], Dialect]]
 ) -> None:
-    """Whatever messages are the same, come and go, and whichever files are shown."""
-    kept: dict[str, Written] = {}
-    for places, shown in requests:
+    """Whatever messages are the same, come and go, however and with whichever files they are sent."""
+    kept: dict[object, Written] = {}
+    for places, shown, dialect in requests:
         messages = tuple(pool[at % len(pool)] for at in places)
         plain = ModelRequest(messages=messages, files=shown)
-        anew = encode_request(plain, model="m", options={})
-        assert encode_request(replace(plain, kept=kept), model="m", options={}) == anew
+        anew = encode_request(plain, model="m", options={}, dialect=dialect)
+        again = replace(plain, kept=kept)
+        assert encode_request(again, model="m", options={}, dialect=dialect) == anew
         assert all(len(known) == len(written) for known, written in kept.values())
 
 
 def test_what_was_written_of_messages_that_are_gone_goes_too() -> None:
     """As when a summary stands for most of a conversation."""
-    kept: dict[str, Written] = {}
+    kept: dict[object, Written] = {}
     many = tuple(AssistantMessage(content=str(n)) for n in range(9))
     encode_request(ModelRequest(messages=many, kept=kept), model="m", options={})
     assert [known for known, _ in kept.values()] == [many]
@@ -360,9 +365,21 @@ def test_what_was_written_of_messages_that_are_gone_goes_too() -> None:
     assert [known for known, _ in kept.values()] == [many[:2]]
 
 
+def test_what_was_written_goes_out_again_in_the_same_dialect_only() -> None:
+    """In one that was learned a long conversation takes as little work as in the usual one."""
+    kept: dict[object, Written] = {}
+    one = AssistantMessage(content="so", reasoning="hm", tool_calls=CALLS)
+    request = ModelRequest(messages=(one,) * 200, kept=kept)
+    encode_request(request, model="m", options={})
+    assert b'"hm"' not in encode_request(request, model="m", options={}, dialect=PLAIN)
+    assert list(kept) == [PLAIN]
+    again = partial(encode_request, request, model="m", options={}, dialect=PLAIN)
+    assert calls_made(again) < 200
+
+
 def test_what_is_written_with_a_file_is_written_anew() -> None:
     """It is megabytes, and shown for a while only."""
-    kept: dict[str, Written] = {}
+    kept: dict[object, Written] = {}
     said, shown = (
         AssistantMessage(content="so"),
         UserMessage(content="look", files=(part(1, "image/png"),)),

@@ -36,7 +36,6 @@ from zeroclaw.message import (
 from zeroclaw.provider import ModelRequest
 from zeroclaw.value import Value, replace
 
-_KEPT = "chat completions"
 # Fields that the operator's `options` may not set, because the rest of the program relies on them.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
@@ -109,19 +108,19 @@ def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
 
 def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     """Encode the messages; reuse the encoded prefix shared with the conversation's last request."""
-    messages = tuple(alternating(request.messages))
-    if dialect != USUAL:
-        messages = tuple(_in_dialect(one, dialect) for one in messages)
-    before, written = request.kept.get(_KEPT, ((), ()))
+    messages, files = tuple(alternating(request.messages)), request.files
+    before, written = request.kept.get(dialect, ((), ()))
     same = alike(before, messages)
     fresh = messages[same:]
-    written = (*written[:same], *(_encoded(_message(one, request.files)) for one in fresh))
+    said = fresh if dialect == USUAL else [_in_dialect(one, dialect) for one in fresh]
+    written = (*written[:same], *(_encoded(_message(one, files)) for one in said))
     # Stop caching at the first message with files: its files are sent for a while only.
     with_files = (
         at for at, one in enumerate(fresh, same) if isinstance(one, UserMessage) and one.files
     )
     kept = next(with_files, len(messages))
-    request.kept[_KEPT] = messages[:kept], written[:kept]
+    request.kept.clear()
+    request.kept[dialect] = messages[:kept], written[:kept]
     return Raw(b"[%b]" % b",".join(written))
 
 
