@@ -239,20 +239,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         except RecordUnreadable as error:
             why = str(error)
         now = await self._row(row.key)  # the try may have changed it
-        if now is None:
-            return None
-        put = Put(
-            kind=now.kind,
-            key=now.key,
-            body=now.body,
-            conversation=now.conversation,
-            state="refused",
-            place=now.place,
-            expect=now.version,
-        )
-        told = await self.hooks.refused(now, None, why)
-        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put, *told)))
-        return rows.stored(put, now.version + 1)
+        return now and await self._save(now, None, "refused", DurablePoint.REFUSED, why)
 
     def _item(self, row: Row) -> rows.Item:
         """Return the item of a row; if its send was begun by another try, mark it as uncertain."""
@@ -269,7 +256,7 @@ class Outbox(Struct, eq=False, kw_only=True):
 
         async def save(item: rows.Item, state: rows.State, point: DurablePoint, why: str) -> None:
             nonlocal row
-            row = await self._save(row, rows.changed(row, item, state), item, point, why)
+            row = await self._save(row, item, state, point, why)
 
         item = self._item(row)
         waiting, is_sending = self._waiting[row.key], row.state == "sending"
@@ -363,15 +350,17 @@ class Outbox(Struct, eq=False, kw_only=True):
     # --- commits ---------------------------------------------------------------------------------
 
     async def _save(
-        self, row: Row, put: Put, item: rows.Item, point: DurablePoint, why: str
+        self, row: Row, item: rows.Item | None, state: rows.State, point: DurablePoint, why: str
     ) -> Row:
         """Commit a change of a row and what belongs to it; return the changed row.
+
+        Without an item its body stays as it is.
 
         Raises:
             Conflict: The row has changed.
             Fenced: A newer holder has the conversation, or others keep taking it.
         """
-        tries_left = MOST_TRIES
+        put, tries_left = rows.changed(row, item, state), MOST_TRIES
         while True:
             tries_left -= 1
             more = await self._more(row, item, point, why)
@@ -391,7 +380,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return rows.stored(put, row.version + 1)
 
     async def _more(
-        self, row: Row, item: rows.Item, point: DurablePoint, why: str
+        self, row: Row, item: rows.Item | None, point: DurablePoint, why: str
     ) -> tuple[Write, ...]:
         match item, point:
             case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:

@@ -351,9 +351,20 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
             assert_never(item)
 
 
-def changed(row: Row, item: Item, state: State) -> Put:
-    """Return the write that changes a row, unless another writer changed it meanwhile."""
-    return replace(outbox_row(row.key, item, row.conversation, state=state), expect=row.version)
+def changed(row: Row, item: Item | None, state: State) -> Put:
+    """Return the write that changes a row, unless another writer changed it meanwhile.
+
+    Without an item the row keeps its body, which may be damaged.
+    """
+    return Put(
+        kind=row.kind,
+        key=row.key,
+        body=row.body if item is None else OUTBOX.codec.encode(item),
+        conversation=row.conversation,
+        state=state,
+        place=row.place,
+        expect=row.version,
+    )
 
 
 def stored(put: Put, version: int) -> Row:

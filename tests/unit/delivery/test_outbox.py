@@ -55,7 +55,7 @@ from zeroclaw.errors import (
     RateLimited,
     RecordUnreadable,
 )
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -333,6 +333,28 @@ async def test_a_refused_answer_whose_turn_is_damaged_is_given_up_at_once() -> N
         await rig.deliver(put)
         assert len(rig.channel.called("send")) == 1
         assert rig.hooks.reasons == ["blocked", "the turn is damaged"]
+        assert (await rig.row(put)).state == "refused"
+
+
+async def test_an_answer_that_is_given_up_is_not_sent_again_for_a_conflict() -> None:
+    """What tells the operators may be written by another at the same time (P1)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", *(ChannelRejected("blocked"),) * 2)
+        rig.hooks.damaged = RecordUnreadable("the turn is damaged")
+        rig.hooks.add = (Delete(kind=RowKind.NOTICE, key="n"),)
+        conflicts = 2
+
+        def conflict(found: Commit) -> None:
+            nonlocal conflicts
+            if rig.hooks.add[0] in found.writes and conflicts:
+                conflicts -= 1
+                message = "the notice was written"
+                raise Conflict(message)
+
+        rig.store.before = conflict
+        put = final(rig, "hello")
+        await rig.deliver(put)
+        assert len(rig.channel.called("send")) == 1
         assert (await rig.row(put)).state == "refused"
 
 
@@ -708,10 +730,11 @@ async def test_a_row_that_changed_meanwhile_is_read_again() -> None:
 
 
 async def test_a_newer_holder_of_the_conversation_delivers_instead() -> None:
-    """This process stops, and its other rows go on (P2)."""
+    """This process stops, and its other rows go on (P2); nor does it give up one that is damaged."""
     async with running(platform()) as rig:
-        put = final(rig, "done")
-        await commit(rig.store, put)
+        put, damaged = final(rig, "done"), final(rig, "lost", chat="c2")
+        await commit(rig.store, put, damaged)
+        rig.store.damage(await rig.row(damaged))
         taking = True
 
         def take(found: Commit) -> None:
@@ -720,9 +743,10 @@ async def test_a_newer_holder_of_the_conversation_delivers_instead() -> None:
                 raise Fenced(message)
 
         rig.store.before = take
-        rig.outbox.announce(put)
+        await rig.outbox.resume()
         await rig.clock.sleep(HOUR_S)
         taking = False
         assert (await rig.row(put)).state == "pending"
+        assert (await rig.row(damaged)).state == "pending"
         other = note(rig, "a note")
         await rig.deliver(other)
