@@ -90,7 +90,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
             facts.accounts += tuple(_closed(start, facts.store))
             if not await is_running(data):
                 taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
-    loose = await asyncio.to_thread(_permissions, config, data, start)
+    loose = await asyncio.to_thread(_permissions, config, data, start, is_anothers=is_anothers)
     here = versions(facts.version, sqlite3.sqlite_version_info[:3])
     facts.found = (*configured, *taken, await _network(), provider, *loose, here)
     return facts
@@ -290,14 +290,19 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 # --- permissions ---------------------------------------------------------------------------------
 
 
-def _permissions(config: Path | None, data: Path | None, start: Start | None) -> tuple[Line, ...]:
+def _permissions(
+    config: Path | None, data: Path | None, start: Start | None, *, is_anothers: bool
+) -> tuple[Line, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "no data yet"
     needed = {} if start is None else {_nearest(start.places.workspaces): "workspace_dir"}
     needed |= {} if data is None else {_nearest(data): "data_dir"}
     loose += (fault for there, key in needed.items() for fault in _unwritable(there, key))
     if data is not None and _is_there(data) and data.is_dir():
-        loose, text = [*loose, *_reachable_in(data)], "only this user can reach them"
+        # Its files are that user's, too. Root must not take them from the user whom a daemon runs as.
+        anothers = (f"`{data}` belongs to another user; run zeroclaw as that user",)
+        loose += anothers if is_anothers else _reachable_in(data)
+        text = "only this user can reach them"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
 
 
@@ -346,10 +351,6 @@ def _is_anothers(place: Path) -> bool:
 
 
 def _reachable_in(data: Path) -> Iterator[str]:
-    if _is_anothers(data):
-        # Its files are that user's, too. Root must not take them from the user whom a daemon runs as.
-        yield f"`{data}` belongs to another user; run zeroclaw as that user"
-        return
     try:
         # Directories in it contain models, which are not secret.
         files = (one for one in sorted(data.iterdir()) if one.name != SOCKET and not one.is_dir())
