@@ -46,7 +46,8 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
     known = weighed(Weighed(), messages)
     estimate = of_request(known, Learned(), messages, 0)
     async with aclosing(provider):
-        request = ModelRequest(messages=messages, max_output_tokens=1)
+        # A small model may well begin with a blank, and an answer of nothing else is refused.
+        request = ModelRequest(messages=messages, max_output_tokens=8)
         events = await played(provider, request)
         (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
         assert told.input_tokens <= estimate <= 2 * told.input_tokens
