@@ -25,7 +25,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.providers.openai.answer import MOST_CALLS, Assembly, error_in
+from zeroclaw.providers.openai.answer import MOST_CALLS, THOUGHT_TAGS, Assembly, error_in
 from zeroclaw.providers.openai.body import MAX_ANSWER_BYTES, Body
 from zeroclaw.sse import MAX_EVENT_BYTES
 from zeroclaw.value import replace
@@ -259,7 +259,8 @@ def test_content_in_parts_is_text_and_thinking() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
+THOUGHTS_IN_TAGS = pytest.mark.parametrize(
     ("sent", "thought", "said"),
     [
         ("<think>hm</think>\n\nYes.\n", "hm", "Yes.\n"),
@@ -269,20 +270,37 @@ def test_content_in_parts_is_text_and_thinking() -> None:
             "Yes <think>or</think> no",
         ),
         ("<think>a<think>b</think> c</think>", "a<think>b", "c</think>"),
-        ("<think>hm", "hm", ""),
-        ("<think>hm</thi", "hm</thi", ""),
+        ("<think>hm", "hm", "<think>hm"),
+        (" <think>hm</thi", "hm</thi", "<think>hm</thi"),
         ("<think>\n\n</think>\n\nYes", "\n\n", "Yes"),
         ("Write <think>hm</think>", "", "Write <think>hm</think>"),
         ("<thinking>hm", "", "<thinking>hm"),
         ("  <thi", "", "<thi"),
-        ("</think>x", "", "</think>x"),
+        ("\n</think>\n\nx</think>", "", "x</think>"),
+        ("`</think>` ends it", "", "`</think>` ends it"),
+        ("</thi", "", "</thi"),
+        ("[THINK]a [/THINK</think>[/THINK]Yes [THINK]", "a [/THINK</think>", "Yes [THINK]"),
+        ("[/THINK]Yes", "", "Yes"),
+        ("[THIS](link) [THINK]", "", "[THIS](link) [THINK]"),
+        ("[THINK]hm</think>", "hm</think>", "[THINK]hm</think>"),
+        (
+            HARMONY.format("hm <|end|> <|end|><|start", "Yes<|"),
+            "hm <|end|> <|end|><|start",
+            "Yes<|",
+        ),
+        ("<|channel|>final<|message|>Yes", "", "Yes"),
+        ("<|channel|>fin", "", "<|channel|>fin"),
+        ("<|channel|>other<|message|>Yes", "", "<|channel|>other<|message|>Yes"),
     ],
 )
+
+
+@THOUGHTS_IN_TAGS
 @given(cuts=st.sets(st.integers(1, 60)))
 def test_thoughts_in_tags_before_the_text_are_reasoning(
     sent: str, thought: str, said: str, cuts: set[int]
 ) -> None:
-    """vLLM and llama.cpp without a parser, LM Studio, MiniMax, Groq's `raw`; cut anywhere."""
+    """As servers without a parser for the model send them, cut anywhere."""
     places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
     pieces = [delta(content=sent[a:b]) for a, b in pairwise(places)]
     events = events_of(*pieces, delta("stop"))
@@ -291,12 +309,40 @@ def test_thoughts_in_tags_before_the_text_are_reasoning(
     assert all(one.text for one in events if isinstance(one, ReasoningDelta | TextDelta))
 
 
-def test_thoughts_that_come_letter_by_letter_end_with_their_tag() -> None:
-    """What may begin the closing tag is held back, and is a thought if it does not."""
-    sent = "<think>a < b</thin</think> Yes"
+@THOUGHTS_IN_TAGS
+def test_thoughts_that_come_letter_by_letter_are_the_same(
+    sent: str, thought: str, said: str
+) -> None:
+    """What may begin a tag is held back, and belongs to what it stands in if it does not."""
     events = events_of(*(delta(content=letter) for letter in sent), delta("stop"))
-    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == "a < b</thin"
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == "Yes"
+    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)).lstrip() == said
+
+
+@pytest.mark.parametrize("rest", [delta("length"), fragment("{}", index=0, name="f")])
+def test_thoughts_that_nothing_closed_are_only_said_where_an_answer_is_whole(rest: Fields) -> None:
+    """A limit cut them off, or a call stands for the answer."""
+    events = events_of(delta(content="[THINK]hm"), rest, delta("length"))
+    assert [one for one in events if isinstance(one, TextDelta)] == []
+    assert ReasoningDelta(text="hm") in events
+
+
+@pytest.mark.parametrize("tag", THOUGHT_TAGS)
+def test_no_piece_of_an_answer_takes_more_for_all_that_came_before(tag: str) -> None:
+    """Even where each looks like the beginning of a tag (P9)."""
+    assembly = Assembly()
+    events = [*assembly.take(delta(content=tag)), *assembly.take_text()]
+    held = (THOUGHT_TAGS[tag] or tag)[:-1]
+
+    def take() -> None:
+        for _ in range(100):
+            assembly.take(delta(content=held))
+            events.extend(assembly.take_text())
+
+    take()
+    assert calls_made(take) <= 100 * 100
+    said = [one.text for one in events if isinstance(one, ReasoningDelta | TextDelta)]
+    assert held * 200 == "".join(said) + held * (THOUGHT_TAGS[tag] != "")
 
 
 @pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])

@@ -8,8 +8,8 @@ Pure: `take` gets parsed chunks in order and returns the events that are ready, 
 Dialects (S1-24, S1-27; fields observed with 32 served models, 2026-06): `reasoning` (vLLM,
 OpenRouter), `reasoning_content` (DeepSeek, llama.cpp), `reasoning_details` (OpenRouter: signed,
 summarized or encrypted blocks), content as an array of parts (Mistral), a whole `message` instead
-of deltas (endpoints that don't stream), `<think>` tags around the beginning of the text (vLLM and
-llama.cpp without a parser for the model, LM Studio, MiniMax, Groq's `raw`).
+of deltas (endpoints that don't stream), tags around the beginning of the text (vLLM, llama.cpp and
+mlx without a parser for the model, LM Studio, MiniMax, Groq's `raw`).
 """
 
 import json
@@ -59,7 +59,17 @@ REASONS: dict[str, FinishReason | None] = {
 }
 # Fields of a reasoning block that arrive in pieces; of any other, the last value counts.
 GROWING_FIELDS = frozenset({"text", "summary", "data"})
-OPENING_TAG, CLOSING_TAG = "<think>", "</think>"
+# The tags that an answer may begin with, and each one's closing tag. A closing tag comes first where
+# the prompt holds the opening one (DeepSeek-R1) or has the model not think (Qwen). Magistral has
+# brackets, gpt-oss channels. Model cards and issues of vLLM, llama.cpp and mlx, read 2026-11.
+THOUGHT_TAGS = {
+    "<think>": "</think>",
+    "</think>": "",
+    "[THINK]": "[/THINK]",
+    "[/THINK]": "",
+    "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>final<|message|>": "",
+}
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MOST_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
@@ -139,7 +149,9 @@ class _ThoughtSplitter(Struct):
     """
 
     _place: Literal["start", "thoughts", "gap", "answer"] = "start"
+    _tag: str = ""
     _held: str = ""
+    _unclosed: list[str] = field(default_factory=list[str])
 
     def split(self, text: str) -> tuple[str, str]:
         """Return the thoughts and the answer that are complete; a part of a tag is held back."""
@@ -148,38 +160,45 @@ class _ThoughtSplitter(Struct):
         text, self._held, thoughts = self._held + text, "", ""
         if self._place == "start":
             begun = text.lstrip()
-            if begun.startswith(OPENING_TAG):
-                self._place, text = "thoughts", begun.removeprefix(OPENING_TAG)
-            elif OPENING_TAG.startswith(begun):
+            self._tag = next(filter(begun.startswith, THOUGHT_TAGS), "")
+            if self._tag:
+                self._place = "thoughts" if THOUGHT_TAGS[self._tag] else "gap"
+                text = begun.removeprefix(self._tag)
+            elif any(tag.startswith(begun) for tag in THOUGHT_TAGS):
                 self._held = begun
                 return "", text.removesuffix(begun)
             else:
                 self._place = "answer"
         if self._place == "thoughts":
-            thoughts, tag, text = text.partition(CLOSING_TAG)
-            if tag:
+            closing = THOUGHT_TAGS[self._tag]
+            thoughts, is_closed, text = text.partition(closing)
+            if is_closed:
                 self._place = "gap"
+                self._unclosed.clear()
             else:
-                thoughts = self._hold(thoughts)
+                lengths = range(len(closing) - 1, 0, -1)
+                self._held = next(
+                    (closing[:n] for n in lengths if thoughts.endswith(closing[:n])), ""
+                )
+                thoughts = thoughts.removesuffix(self._held)
+                self._unclosed.append(thoughts)
         if self._place == "gap":
             text = text.lstrip()
             self._place = "answer" if text else "gap"
         return thoughts, text
 
-    def _hold(self, thoughts: str) -> str:
-        """Return thoughts without the beginning of a closing tag, which is held back."""
-        at = thoughts.rfind("<", -len(CLOSING_TAG))
-        if at < 0 or not CLOSING_TAG.startswith(thoughts[at:]):
-            return thoughts
-        self._held = thoughts[at:]
-        return thoughts[:at]
+    def end(self, text: str, *, is_whole: bool) -> tuple[str, str]:
+        """Return the rest, up to the last text.
 
-    def end(self, text: str) -> tuple[str, str]:
-        """Return the rest, up to the last text; unclosed thoughts remain thoughts."""
+        Unclosed thoughts remain thoughts. They are also the text of an answer that is whole, which
+        has no other: a person asked for such a tag, or the model forgot to close it.
+        """
         thoughts, text = self.split(text)
-        if self._place == "thoughts":
-            return thoughts + self._held, text
-        return thoughts, text + self._held
+        if self._place != "thoughts":
+            return thoughts, text + self._held
+        thoughts += self._held
+        unclosed = "".join((*self._unclosed, self._held))
+        return thoughts, self._tag + unclosed if is_whole and unclosed.strip() else ""
 
 
 class _Delta(Struct, forbid_unknown_fields=True):
@@ -306,7 +325,8 @@ class Assembly(Struct, eq=False):
             raise StreamBroken(message)
         yield from self.take_text()
         calls = self._whole_calls(reason)
-        thoughts, text = self._thoughts.end(self._text.end())
+        is_whole = reason == "stop" and not calls
+        thoughts, text = self._thoughts.end(self._text.end(), is_whole=is_whole)
         if self.is_blank and not (thoughts or text or calls):
             finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
             message = f"the model answered with nothing (finish reason `{finish}`)"
