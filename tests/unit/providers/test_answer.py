@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -27,6 +28,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.providers.openai.answer import MOST_CALLS, THOUGHT_TAGS, Assembly, error_in
 from zeroclaw.providers.openai.body import MAX_ANSWER_BYTES, Body
+from zeroclaw.providers.openai.refusal import error_for
 from zeroclaw.sse import MAX_EVENT_BYTES
 from zeroclaw.value import replace
 
@@ -601,7 +603,8 @@ DONE = b"data: [DONE]\n\n"
 
 
 def body(*, redact: Callable[[str], str] = str, max_bytes: int = 10_000) -> Body:
-    return Body(endpoint="host", redact=redact, max_bytes=max_bytes)
+    error_of = partial(error_for, endpoint="host", redact=redact)
+    return Body(endpoint="host", error_of=error_of, max_bytes=max_bytes)
 
 
 def read(*chunks: bytes) -> list[StreamEvent]:

@@ -293,6 +293,64 @@ async def test_a_refusal_that_names_the_same_dialect_again_is_told() -> None:
     assert len(http.requests) == 2
 
 
+GROQ = b'{"error":{"message":"property \'reasoning_content\' is unsupported","code":400}}'
+DEEPSEEK = b'{"error":{"message":"`reasoning_content` must be passed back to the API","code":400}}'
+SHORT_OF = b'{"error":{"message":"a call is missing a thought_signature","code":400}}'
+
+
+def refused(*saids: bytes) -> list[Played]:
+    return [Played(status=400, parts=(said,)) for said in saids]
+
+
+@pytest.mark.parametrize("said", [GROQ, b"data: %b\n\n" % GROQ])
+async def test_a_dialect_is_also_learned_from_an_error_in_a_200(said: bytes) -> None:
+    """As proxies and routers pass on what another endpoint refused."""
+    http = FakeHttp(Played(parts=(said,)), GOOD)
+    assert await ask(http) == ANSWER
+
+
+async def test_what_is_learned_behind_a_part_of_an_answer_counts_from_the_next_request_on() -> None:
+    """The turn asks for an answer once more of which people may have read a part, not the provider."""
+    http = FakeHttp(Played(parts=(TEXT, b"data: %b\n\n" % GROQ)), GOOD)
+    request, asked = ModelRequest(messages=CALLED), provider(http)
+    with pytest.raises(StreamBroken, match="is unsupported"):
+        _ = [event async for event in asked.stream(request)]
+    assert [event async for event in asked.stream(request)] == ANSWER
+    assert [b'"reasoning_content"' in one.body for one in http.requests] == [True, False]
+
+
+async def test_a_server_that_takes_anothers_place_is_asked_in_its_own_dialect() -> None:
+    """Behind one address; what was learned of the other one ended every call's turn until a restart."""
+    first, second = refused(GROQ, DEEPSEEK)
+    http = FakeHttp(first, GOOD, second, GOOD)
+    request, asked = ModelRequest(messages=CALLED), provider(http)
+    for _ in range(2):
+        assert [event async for event in asked.stream(request)] == ANSWER
+    sent = [b'"reasoning_content"' in one.body for one in http.requests]
+    assert sent == [True, False, False, True]
+
+
+async def test_a_dialect_that_is_refused_for_anything_else_is_forgotten() -> None:
+    """It may be another server's, or words of a person that a refusal quoted."""
+    first, second = refused(GROQ, SHORT_OF)
+    http = FakeHttp(first, GOOD, second, GOOD)
+    request, asked = ModelRequest(messages=CALLED), provider(http)
+    assert [event async for event in asked.stream(request)] == ANSWER
+    with pytest.raises(ProviderRejected, match="thought_signature"):
+        _ = [event async for event in asked.stream(request)]
+    assert [event async for event in asked.stream(request)] == ANSWER
+    sent = [b'"reasoning_content"' in one.body for one in http.requests]
+    assert sent == [True, False, False, True]
+
+
+async def test_an_endpoint_that_refuses_every_dialect_is_asked_a_few_times() -> None:
+    """It may say the contrary each time, for ever."""
+    http = FakeHttp(*refused(*(GROQ, DEEPSEEK) * 9))
+    with pytest.raises(ProviderRejected):
+        await ask(http)
+    assert len(http.requests) == 3
+
+
 async def test_words_that_are_no_dialect_are_told_at_once() -> None:
     """VLLM's limit."""
     said = b"{\"message\":\"'max_tokens' or 'max_completion_tokens' is too large: 9\"}"

@@ -234,10 +234,16 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "then"), [("tool call id a", "length 9"), ("reasoning_content", "missing")]
+    ("said", "then"),
+    [
+        ("tool call id a", "length 9"),
+        ("reasoning_content", "missing"),
+        ("reasoning_details", "are not permitted"),
+        ("unknown field", "extra_content"),
+    ],
 )
 def test_words_far_apart_are_no_dialect(said: str, then: str) -> None:
-    """To look for them in all of a long text takes the square of its length (P9)."""
+    """They may be a person's, and to look in all of a long text takes the square of its length (P9)."""
     near, far = (read_error(f"{said}{' ' * gap}{then}", status=400) for gap in (9, 999))
     assert adapted(Dialect(), near) != adapted(Dialect(), far) == Dialect()
 

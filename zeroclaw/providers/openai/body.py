@@ -10,7 +10,7 @@ from zeroclaw.errors import ProviderRejected, StreamBroken
 from zeroclaw.json_fields import is_array, is_object, parse
 from zeroclaw.provider import StreamEvent
 from zeroclaw.providers.openai.answer import Assembly, error_in
-from zeroclaw.providers.openai.refusal import Refusal, error_for, read_body, read_error
+from zeroclaw.providers.openai.refusal import Refusal, read_body, read_error
 from zeroclaw.sse import MAX_EVENT_BYTES, SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field
 
@@ -26,13 +26,13 @@ class Body(Struct, kw_only=True):
 
     Attributes:
         endpoint: The endpoint's name in errors.
-        redact: Removes secrets from the endpoint's error texts.
+        error_of: Returns the error for a refusal that came instead of an answer.
         has_progressed: The last `feed` contained data; pings and comments don't count.
         is_done: `[DONE]` was received; anything after it is ignored.
     """
 
     endpoint: str
-    redact: Callable[[str], str]
+    error_of: Callable[[Refusal], Exception]
     max_bytes: int = MAX_ANSWER_BYTES
     has_progressed: bool = False
     is_done: bool = False
@@ -131,7 +131,7 @@ class Body(Struct, kw_only=True):
             chunk = parse(data)
         except ValueError as error:
             if is_error:
-                raise self._means(read_error(data, status=0)) from error
+                raise self.error_of(read_error(data, status=0)) from error
             message = f"`{self.endpoint}` sent an event that is not JSON"
             raise StreamBroken(message) from error
         if not is_object(chunk):
@@ -139,7 +139,7 @@ class Body(Struct, kw_only=True):
             raise StreamBroken(message)
         error = error_in(chunk) or (chunk if is_error else None)
         if error is not None:
-            raise self._means(read_error(error, status=0))
+            raise self.error_of(read_error(error, status=0))
         return self._assembly.take(chunk)
 
     def _whole(self, body: bytes) -> Iterator[StreamEvent]:
@@ -153,10 +153,7 @@ class Body(Struct, kw_only=True):
         if is_array(answer) and answer:
             answer = answer[0]
         if not is_object(answer) or error_in(answer) or "choices" not in answer:
-            raise self._means(read_body(text, status=0))
+            raise self.error_of(read_body(text, status=0))
         yield from self._assembly.take(answer)
         yield from self._assembly.take_text()
         yield from self._assembly.end(is_stream=False)
-
-    def _means(self, refusal: Refusal) -> Exception:
-        return error_for(refusal, endpoint=self.endpoint, redact=self.redact)

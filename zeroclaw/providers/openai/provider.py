@@ -10,6 +10,7 @@ chunks and refusals.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from urllib.parse import urlsplit
 
 from msgspec import Raw
@@ -48,8 +49,8 @@ from zeroclaw.provider import (
     bounded_window,
 )
 from zeroclaw.providers.openai.body import Body
-from zeroclaw.providers.openai.refusal import adapted, error_for, read_body, retry_after
-from zeroclaw.providers.openai.request import Dialect, encode_request, encode_tools
+from zeroclaw.providers.openai.refusal import Refusal, adapted, error_for, read_body, retry_after
+from zeroclaw.providers.openai.request import USUAL, Dialect, encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
@@ -115,7 +116,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     _tokenize_url: str = ""
     _tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
     _name: str = ""
-    _dialect: Dialect = Dialect()
+    _dialect: Dialect = USUAL
 
     def __post_init__(self) -> None:
         """Check the endpoint."""
@@ -185,11 +186,12 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                     async for event in events:
                         has_yielded = True
                         yield event
-            except _Misunderstood:
-                self.context.log("dialect_learned", endpoint=self._name)
-            except (HttpFailed, ProviderOverloaded) as error:
+            except (HttpFailed, ProviderOverloaded, _Misunderstood) as error:
                 if has_yielded:
                     raise StreamBroken(str(error)) from error
+                if isinstance(error, _Misunderstood):
+                    self.context.log("dialect_learned", endpoint=self._name)
+                    continue
                 # The peer may just have closed an idle connection, which says nothing about its
                 # health. So the first such failure costs no attempt and no wait.
                 if isinstance(error, HttpCut) and may_repeat_freely:
@@ -267,11 +269,12 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             HttpFailed: The response did not begin.
             ZeroclawError: As `Provider.stream` says.
         """
-        body = Body(endpoint=self._name, redact=self._redact)
-        left_s, is_fast, dialect = self.settings.stall_s, False, self._dialect
+        error_of = partial(self._error, self._dialect)
+        body = Body(endpoint=self._name, error_of=error_of)
+        left_s, is_fast = self.settings.stall_s, False
         async with self.http.open(self._post(request)) as answer:
             if answer.status != OK:
-                raise await self._refusal(answer, dialect)
+                raise error_of(*await self._refusal(answer))
             while not body.is_done:
                 held_s = READ_EVERY_S if is_fast and body.is_under_way else 0.0
                 try:
@@ -299,8 +302,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             return events
         return await asyncio.to_thread(_read_ahead, events)
 
-    async def _refusal(self, answer: HttpAnswer, dialect: Dialect) -> ZeroclawError:
-        """Return the error for a response that is not 200 to a request in a dialect."""
+    async def _refusal(self, answer: HttpAnswer) -> tuple[Refusal, float | None]:
+        """Return what a response says that is not 200, and after how many seconds to ask again."""
         body = b""
         try:
             async with asyncio.timeout(REFUSAL_S):
@@ -311,15 +314,25 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         except (TimeoutError, HttpFailed):
             self.context.log("refusal_incomplete", endpoint=self._name, status=answer.status)
         refusal = read_body(body.decode(errors="replace"), status=answer.status)
+        return refusal, retry_after(answer.headers, self.context.clock.now())
+
+    def _error(
+        self, dialect: Dialect, refusal: Refusal, retry_after_s: float | None = None
+    ) -> ZeroclawError:
+        """Return the error for the refusal of a request in a dialect, and learn from it.
+
+        A dialect that is refused for anything else is forgotten, and learned again if need be: it
+        may be that of a server that was here before, or have been read in a quotation.
+        """
+        error = error_for(
+            refusal, endpoint=self._name, redact=self._redact, retry_after_s=retry_after_s
+        )
         if adapted(dialect, refusal) != dialect:
             self._dialect = adapted(self._dialect, refusal)  # another request may have learned more
-            return _Misunderstood()
-        return error_for(
-            refusal,
-            endpoint=self._name,
-            redact=self._redact,
-            retry_after_s=retry_after(answer.headers, self.context.clock.now()),
-        )
+            return _Misunderstood(str(error))
+        if isinstance(error, ProviderRejected):
+            self._dialect = USUAL
+        return error
 
     def _redact(self, text: str) -> str:
         """Remove our key and every other known secret from a foreign text."""

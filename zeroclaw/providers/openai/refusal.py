@@ -68,9 +68,11 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 # DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
-_VENDOR_FIELDS = re.compile(r"reasoning_content|reasoning_details|extra_content")
+_FIELDS = "(?:reasoning_content|reasoning_details|extra_content)"
+_REFUSED = "(?:unsupported|not supported|not permitted|not allowed|unknown)"
+# Near each other: a refusal may quote what a person wrote.
+_NOT_TAKEN = re.compile(f"{_FIELDS}.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}{_FIELDS}")
 _NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)")
-_NOT_TAKEN = re.compile(r"unsupported|not supported|not permitted|not allowed|unknown")
 # Mistral, and its chat templates.
 _SHORT_IDS = re.compile(r"tool call ids? .{0,200}length (?:of )?9")
 
@@ -175,15 +177,18 @@ def error_for(
 
 
 def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
-    """Return how to ask an endpoint after a refusal: the same way, unless it objects to that."""
+    """Return how to ask an endpoint after a refusal: the same way, unless it objects to that.
+
+    The end is reached after a few refusals, whatever they say.
+    """
     text = refusal.text.lower()
     if "use 'max_completion_tokens'" in text:  # OpenAI's reasoning models
         return replace(dialect, limit="max_completion_tokens")
     if _SHORT_IDS.search(text):
         return replace(dialect, has_short_ids=True)
     if _NEEDED.search(text):  # DeepSeek and Moonshot, of a call that another model or a person made
-        return replace(dialect, needs_reasoning=True)
-    if _VENDOR_FIELDS.search(text) and _NOT_TAKEN.search(text):
+        return replace(dialect, needs_reasoning=True, takes_vendor_fields=True)
+    if _NOT_TAKEN.search(text) and not dialect.needs_reasoning:
         return replace(dialect, takes_vendor_fields=False)
     return dialect
 
