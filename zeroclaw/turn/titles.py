@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from zeroclaw.context.model import complete
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.envelope import is_off_the_record
-from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.errors import Conflict, ProviderRejected, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest
-from zeroclaw.store import Commit, DurablePoint, Put, Reads, RowKind, transact
+from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, transact
 from zeroclaw.table import Age, Ages, Column, Table, Words, json_codec
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.context import TurnServices
@@ -99,12 +99,13 @@ class Titles:
         said, usage = await complete(services.sources.model, request)
         if isinstance(said, Raised):
             services.log("title_failed", why=said.line, level="warning")
-            titled: tuple[Put, ...] = ()
             if not usage.total_tokens:
                 return
+            # What was paid for and refused would be paid for again behind each answer.
+            title = Title(text="") if isinstance(said.error, ProviderRejected) else None
         else:
-            shown = screen_shown(said.content, services.gate.redactor)
-            titled = (TITLES.put(here, Title(text=title_of(shown)), conversation=here),)
+            title = Title(text=title_of(screen_shown(said.content, services.gate.redactor)))
+        titled = () if title is None else (TITLES.put(here, title, conversation=here),)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row, version = await TURNS.read(reads, ended.turn)

@@ -353,6 +353,16 @@ def test_tags_without_thoughts_are_nothing(text: str) -> None:
         events_of(delta(content=text), delta("stop"))
 
 
+def test_what_an_answer_of_nothing_used_is_reported() -> None:
+    """A reasoning model may use up its whole limit for it."""
+    assembly = Assembly()
+    assembly.take(delta("length") | {"usage": {"completion_tokens": 9}})
+    events = assembly.end()
+    assert next(events) == UsageReported(usage=Usage(output_tokens=9))
+    with pytest.raises(ProviderRejected, match="nothing"):
+        next(events)
+
+
 def test_a_refusal_in_its_own_field_is_said() -> None:
     assert TextDelta(text="I can't.") in events_of(delta(refusal="I can't."), delta("stop"))
 
@@ -593,8 +603,8 @@ STREAM = (
 ANSWER: list[StreamEvent] = [
     ReasoningDelta(text="hm"),
     TextDelta(text="né 😀"),
-    ToolCallReady(call=ToolCall(id="a", name="f", arguments='{"x":1}')),
     UsageReported(usage=Usage(input_tokens=3, output_tokens=2)),
+    ToolCallReady(call=ToolCall(id="a", name="f", arguments='{"x":1}')),
     Finished(reason="tool_calls"),
 ]
 TEXT = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'

@@ -16,7 +16,8 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.errors import Conflict, ProviderRejected, ToolFailed
 from zeroclaw.events import ContextLeftOut
 from zeroclaw.gate.receipt_screen import FALSE_MARK
-from zeroclaw.message import UserMessage
+from zeroclaw.message import Usage, UserMessage
+from zeroclaw.provider import UsageReported
 from zeroclaw.store import Commit, LogKind, Put, RowKind
 from zeroclaw.turn.titles import TITLE_CHARS, TITLES, title_of
 from zeroclaw.value import replace
@@ -104,6 +105,17 @@ async def test_one_that_failed_is_asked_for_again(world: World) -> None:
         assert (await titles(house), house.texts("ben")[-1]) == ([], "three")
         await house.say("Well?", "ben")
         assert (await titles(house), house.texts("ben")[-1]) == (["Tea"], "four")
+
+
+async def test_one_that_was_paid_for_and_refused_is_not_asked_for_again(world: World) -> None:
+    """As by a model that reasons to the limit; each turn would pay for it."""
+    world.configure(runtime=ON)
+    async with world.running() as house:
+        nothing = (UsageReported(usage=Usage(output_tokens=9)), ProviderRejected("nothing"))
+        await three(world, house, nothing, says("four"))
+        await house.say("Well?", "ben")
+        assert await titles(house) == [""]
+        assert len(world.model.requests) == 5
 
 
 async def test_what_was_forgotten_gets_none(world: World) -> None:

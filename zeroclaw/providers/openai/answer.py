@@ -306,7 +306,7 @@ class Assembly(Struct, eq=False):
         return events
 
     def end(self, *, is_stream: bool = True) -> Iterator[StreamEvent]:
-        """Yield the remaining events, `Finished` last.
+        """Yield the remaining events, `Finished` last; first the usage, which an error costs too.
 
         Args:
             is_stream: False for an answer that was not streamed, whose finish reason may be
@@ -316,6 +316,8 @@ class Assembly(Struct, eq=False):
             StreamBroken: There was no finish, or it was an error.
             ProviderRejected: The answer was empty.
         """
+        if self._usage is not None:
+            yield UsageReported(usage=self._usage)
         if is_stream and not self._finish:
             message = "the stream ended without a finish"
             raise StreamBroken(message)
@@ -344,8 +346,6 @@ class Assembly(Struct, eq=False):
             )
             yield ReasoningDelta(details=details)
         yield from (ToolCallReady(call=call) for call in calls)
-        if self._usage is not None:
-            yield UsageReported(usage=self._usage)
         yield Finished(reason=reason)
 
     def _say(self, delta: dict[str, object]) -> None:
