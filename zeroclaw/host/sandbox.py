@@ -30,7 +30,7 @@ from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host import processes, seccomp, usage
 from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
-from zeroclaw.host.protected import Found
+from zeroclaw.host.protected import Mask, Parts
 from zeroclaw.host.usage import DiskUsage, Meter
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
@@ -120,12 +120,12 @@ class Folder(Value):
     Attributes:
         real: Its real path.
         at: Its path inside the sandbox.
-        masked: Hidden places in it; their rules are relative to it.
+        masks: Its hidden places.
     """
 
     real: Path
     at: str
-    masked: tuple[Found, ...] = ()
+    masks: tuple[Mask, ...] = ()
 
 
 class Box(Value):
@@ -134,7 +134,7 @@ class Box(Value):
     Attributes:
         workspace: Real path of the workspace, mounted read-write at `/workspace`; None for none.
         network: Whether it may reach what this machine reaches, loopback included.
-        found: The protected places of the workspace.
+        masks: The protected places of the workspace.
         programs: Further real paths that it sees, read-only, at the same place.
         folders: Directories that it sees read-only, at another place.
         limits: Its resource limits.
@@ -142,7 +142,7 @@ class Box(Value):
 
     workspace: Path | None
     network: bool = False
-    found: tuple[Found, ...] = ()
+    masks: tuple[Mask, ...] = ()
     programs: tuple[Path, ...] = ()
     folders: tuple[Folder, ...] = ()
     limits: Limits = Limits()
@@ -220,7 +220,7 @@ def _plain_argv(
             for flag in ("--ro-bind", str(staged.get(path, path)), str(path))
         ),
         *(flag for folder in box.folders for flag in _read_only(folder, staged)),
-        *(() if place is None else ("--bind", str(place), WORKSPACE, *_shields(place, box.found))),
+        *(() if place is None else ("--bind", str(place), WORKSPACE, *_shields(place, box.masks))),
         *("--remount-ro", "/", "--chdir", "/" if place is None else WORKSPACE),
         "--",
         *_limited(system.prlimit, box.limits, processes_too=True),
@@ -258,7 +258,7 @@ async def run(
     is_boxed = isinstance(system, System)
     meter, why = None, ""
     if (workspace := box.workspace) is not None:
-        held = await asyncio.to_thread(_measured, system, workspace, box.found)
+        held = await asyncio.to_thread(_measured, system, workspace, box.masks)
         if is_boxed and len(held.secrets) > usage.MOST_SECRETS:
             message = (
                 f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
@@ -266,7 +266,7 @@ async def run(
             )
             raise ToolFailed(message)
         limits, why = _limits_left(box.limits, held)
-        box = replace(box, found=(*box.found, *held.secrets), limits=limits)
+        box = replace(box, masks=(*box.masks, *held.secrets), limits=limits)
         meter = Meter(
             most_bytes=limits.workspace_bytes,
             workspace=workspace,
@@ -319,13 +319,13 @@ def _limits_left(limits: Limits, held: DiskUsage) -> tuple[Limits, str]:
     return replace(limits, file_bytes=most_bytes), why
 
 
-def _measured(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> DiskUsage:
+def _measured(system: System | Bare, workspace: Path, masks: tuple[Mask, ...]) -> DiskUsage:
     """Measure a workspace; if we are root, also give it to the user that commands run as."""
     # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
         return usage.measure(
             workspace,
-            skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
+            skipped=frozenset(one.parts for one in masks if not one.is_secret),
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
         )
 
@@ -486,31 +486,30 @@ def _readable(box: Box) -> tuple[str, ...]:
     return (*_ALWAYS, *_FOR_NETWORK) if box.network else _ALWAYS
 
 
-def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
+def _shields(workspace: Path, masks: tuple[Mask, ...]) -> tuple[str, ...]:
     """Return the mounts over protected places.
 
-    Each directory above a `masked` place becomes a mount too, because a mount point can't be
-    renamed. Otherwise a command could move the directory away and create an unprotected one. A
-    `secret` needs none: its mask moves with the directory, and a new directory is the command's
-    own.
+    Each directory above one becomes a mount too, because a mount point can't be renamed. Otherwise
+    a command could move the directory away and create an unprotected one. A secret needs none: its
+    mask moves with the directory, and a new directory is the command's own.
     """
-    covered = {found.rule.parts for found in places}
-    outer = [found for found in places if not _is_below(found.rule.parts, covered)]
-    masked = [found.rule.parts for found in outer if found.rule.shield == "masked"]
-    above = {parts[:depth] for parts in masked for depth in range(1, len(parts))}
+    covered = {mask.parts for mask in masks}
+    outer = [mask for mask in masks if not _is_below(mask.parts, covered)]
+    fixed = [mask.parts for mask in outer if not mask.is_secret]
+    above = {parts[:depth] for parts in fixed for depth in range(1, len(parts))}
     flags: list[str] = []
     for parts in sorted(above):
-        flags += ["--bind", str(workspace.joinpath(*parts)), _inside(parts)]
-    flags += _masks(WORKSPACE, outer)
+        flags += ["--bind", str(workspace.joinpath(*parts)), "/".join((WORKSPACE, *parts))]
+    flags += _masked(WORKSPACE, outer)
     return tuple(flags)
 
 
-def _masks(at: str, places: Iterable[Found]) -> list[str]:
+def _masked(at: str, masks: Iterable[Mask]) -> list[str]:
     """Return the mounts over existing places below a directory."""
     flags: list[str] = []
-    for found in places:
-        place = "/".join((at, *found.rule.parts))
-        if found.is_directory:
+    for mask in masks:
+        place = "/".join((at, *mask.parts))
+        if mask.is_directory:
             flags += ["--tmpfs", place, "--remount-ro", place]
         else:
             flags += ["--ro-bind", "/dev/null", place]
@@ -520,15 +519,11 @@ def _masks(at: str, places: Iterable[Found]) -> list[str]:
 def _read_only(folder: Folder, staged: Mapping[Path, str]) -> tuple[str, ...]:
     """Return the mounts of a read-only folder; nothing in it can be moved, so masks stay in place."""
     real = staged.get(folder.real, str(folder.real))
-    return ("--ro-bind", real, folder.at, *_masks(folder.at, folder.masked))
+    return ("--ro-bind", real, folder.at, *_masked(folder.at, folder.masks))
 
 
-def _is_below(parts: tuple[str, ...], covered: set[tuple[str, ...]]) -> bool:
+def _is_below(parts: Parts, covered: set[Parts]) -> bool:
     return any(parts[:depth] in covered for depth in range(1, len(parts)))
-
-
-def _inside(parts: tuple[str, ...]) -> str:
-    return "/".join((WORKSPACE, *parts))
 
 
 def _limited(prlimit: str, limits: Limits, *, processes_too: bool) -> tuple[str, ...]:

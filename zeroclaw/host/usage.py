@@ -19,7 +19,7 @@ from pathlib import Path
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.atomic_file import closing_descriptor
-from zeroclaw.host.protected import Found, Rule
+from zeroclaw.host.protected import Mask, Parts
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Struct, Value, field
 
@@ -61,7 +61,7 @@ class DiskUsage(Struct, kw_only=True):
     is_whole: bool = True
     is_disk_full: bool = False
     largest_bytes: int = 0
-    secrets: list[Found] = field(default_factory=list[Found])
+    secrets: list[Mask] = field(default_factory=list[Mask])
 
     def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
         """Return which limit is exceeded; empty if none is."""
@@ -208,7 +208,7 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
 
 
 def measure(
-    workspace: Path, *, skipped: frozenset[tuple[str, ...]] = frozenset(), owner: int | None = None
+    workspace: Path, *, skipped: frozenset[Parts] = frozenset(), owner: int | None = None
 ) -> DiskUsage:
     """Measure a workspace; directories that a command made inaccessible are unlocked.
 
@@ -247,14 +247,14 @@ class _Measurement(Struct):
     """The state of a walk. Every step starts from an open directory, so no link leads outside."""
 
     held: DiskUsage
-    skipped: frozenset[tuple[str, ...]]
+    skipped: frozenset[Parts]
     owner: int | None
     device: int
     _ours: int = field(default_factory=os.geteuid)
     _linked: set[int] = field(default_factory=set[int])
     _looked: int = 0
 
-    def walk(self, directory: int, parts: tuple[str, ...], *, is_secret: bool) -> None:
+    def walk(self, directory: int, parts: Parts, *, is_secret: bool) -> None:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if self._looked >= _COUNTED_ENTRIES:
@@ -282,12 +282,12 @@ class _Measurement(Struct):
                 if stat.S_ISDIR(found.st_mode):
                     self._descend(entry.name, directory, inner, is_secret=is_kept)
 
-    def _keeps_secrets(self, parts: tuple[str, ...], found: os.stat_result) -> bool:
+    def _keeps_secrets(self, parts: Parts, found: os.stat_result) -> bool:
         if stat.S_ISLNK(found.st_mode) or not names_secrets(parts[-1]):
             return False
         if len(self.held.secrets) <= MOST_SECRETS:
-            rule = Rule(parts=parts, shield="secret")
-            self.held.secrets.append(Found(rule=rule, is_directory=stat.S_ISDIR(found.st_mode)))
+            is_directory = stat.S_ISDIR(found.st_mode)
+            self.held.secrets.append(Mask(parts=parts, is_directory=is_directory, is_secret=True))
         return True
 
     def _count(self, found: os.stat_result) -> None:
@@ -305,9 +305,7 @@ class _Measurement(Struct):
         with suppress(FileNotFoundError):
             os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
 
-    def _descend(
-        self, name: str, directory: int, parts: tuple[str, ...], *, is_secret: bool
-    ) -> None:
+    def _descend(self, name: str, directory: int, parts: Parts, *, is_secret: bool) -> None:
         if len(parts) > MOST_DEPTH:
             self.held.is_whole = False
             return

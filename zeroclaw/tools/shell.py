@@ -16,7 +16,7 @@ from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
-from zeroclaw.host.protected import Found, find, masked_in, rules
+from zeroclaw.host.protected import Mask, hidden_in, masks_in, masks_of
 from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
@@ -161,22 +161,22 @@ class _Shell(Struct, eq=False):
     ) -> Ended:
         workspace = await asyncio.to_thread(context.workspace.resolve)
         system: System | Bare
-        found: tuple[Found, ...] = ()
+        masks: tuple[Mask, ...] = ()
         if self.system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
             system = Bare(prlimit=prlimit or "", subtree=self.subtree)
         else:
-            by = rules(self.hidden, workspace)
-            if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
+            hidden = hidden_in(workspace, self.hidden)
+            if () in hidden or any(map(names_secrets, workspace.parts)):
                 message = "the whole workspace is protected, so no command can run in it"
                 raise ToolFailed(message)
-            system, found = self.system, await asyncio.to_thread(find, workspace, by)
+            system, masks = self.system, await asyncio.to_thread(masks_of, workspace, hidden)
         return await sandbox.run(
             system,
             Box(
                 workspace=workspace,
                 network=self.settings.network,
-                found=found,
+                masks=masks,
                 folders=skills,
                 limits=self.limits,
             ),
@@ -194,7 +194,7 @@ def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]
     for name, folder in () if context is None else context.skills:
         at = f"{SKILLS}/{name}"
         try:
-            found.append(Folder(real=folder, at=at, masked=masked_in(folder)))
+            found.append(Folder(real=folder, at=at, masks=masks_in(folder)))
         except ValueError as error:
             faults.append(f"[`{at}` is not there: the skill's folder {error}]")
     return tuple(found), faults

@@ -468,13 +468,13 @@ def test_the_outermost_places_that_keep_secrets_are_found(
         (tmp_path / name).write_bytes(b"x" * 100_000)
     (tmp_path / "x.key").symlink_to("app/notes")
     held = measure(tmp_path)
-    assert {("/".join(one.rule.parts), one.is_directory) for one in held.secrets} == {
+    assert {("/".join(one.parts), one.is_directory) for one in held.secrets} == {
         (".ssh", True),
         ("app/.env", False),
     }
     assert held.bytes_ >= 300_000
     assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
-        one for one in held.secrets if one.rule.parts == ("app", ".env")
+        one for one in held.secrets if one.parts == ("app", ".env")
     ]
     monkeypatch.setattr(usage, "MOST_SECRETS", 0)
     assert len(measure(tmp_path).secrets) == 1

@@ -1,20 +1,20 @@
-"""Protected places: which rule covers which path, and what may stand in their way."""
+"""Protected places: which path they cover, and what may stand in their way."""
 
 from pathlib import Path
 
 import pytest
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import Found, Rule, find, is_masked, rules
+from zeroclaw.host.protected import Mask, hidden_in, is_masked, masks_of
 
-GIT = Rule(parts=(".git", "hooks"), shield="masked")
-ENV = Rule(parts=(".env",), shield="masked")
+GIT = (".git", "hooks")
+ENV = (".env",)
 
 
 def test_hidden_places_count_only_where_a_workspace_holds_them() -> None:
     """The data directory is masked in a workspace that was put around it, else it is nowhere."""
     hidden = (Path("/w/data"), Path("/elsewhere"), Path("/w/.git/hooks"))
-    assert rules(hidden, Path("/w")) == (Rule(parts=("data",), shield="masked"), GIT)
+    assert hidden_in(Path("/w"), hidden) == (("data",), GIT)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_hidden_places_count_only_where_a_workspace_holds_them() -> None:
         ("", False),
     ],
 )
-def test_a_rule_covers_its_place_and_what_is_below(path: str, *, masked: bool) -> None:
+def test_a_hidden_place_covers_itself_and_what_is_below(path: str, *, masked: bool) -> None:
     """Whole names count."""
     assert is_masked(tuple(path.split("/")) if path else (), (GIT, ENV)) == masked
 
@@ -37,11 +37,11 @@ def test_only_what_exists_is_found(tmp_path: Path) -> None:
     """A place that is missing, or lies below a file, needs no shield."""
     (tmp_path / ".env").touch()
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
-    below = Rule(parts=(".env", "x"), shield="masked")
-    missing = Rule(parts=("no",), shield="masked")
-    assert find(tmp_path, (GIT, ENV, below, missing)) == (
-        Found(rule=GIT, is_directory=True),
-        Found(rule=ENV, is_directory=False),
+    below = (".env", "x")
+    missing = ("no",)
+    assert masks_of(tmp_path, (GIT, ENV, below, missing)) == (
+        Mask(parts=GIT, is_directory=True),
+        Mask(parts=ENV, is_directory=False),
     )
 
 
@@ -51,4 +51,4 @@ def test_a_link_in_a_protected_place_is_refused(tmp_path: Path, link: str) -> No
     (tmp_path / link).parent.mkdir(exist_ok=True)
     (tmp_path / link).symlink_to("/etc")
     with pytest.raises(ToolFailed, match=f"`{link}` is protected, but is a symbolic link"):
-        find(tmp_path, (GIT,))
+        masks_of(tmp_path, (GIT,))

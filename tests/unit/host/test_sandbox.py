@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, Ending
-from zeroclaw.host.protected import Found, Rule, Shield
+from zeroclaw.host.protected import Mask
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.host.seccomp import (
     ABSENT,
@@ -47,16 +47,15 @@ LIMITS = Limits(
 
 
 def argv(
-    *, network: bool = False, found: tuple[Found, ...] = (), setpriv: str = ""
+    *, network: bool = False, masks: tuple[Mask, ...] = (), setpriv: str = ""
 ) -> tuple[str, ...]:
-    box = Box(workspace=Path("/w"), network=network, found=found, limits=LIMITS)
+    box = Box(workspace=Path("/w"), network=network, masks=masks, limits=LIMITS)
     system = replace(SYSTEM, setpriv=setpriv)
     return sandbox.box_argv(system, box, ("/bin/sh", "-c", "echo hi"), filter_at=9)
 
 
-def found(path: str, shield: Shield, *, is_directory: bool = True) -> Found:
-    rule = Rule(parts=tuple(path.split("/")), shield=shield)
-    return Found(rule=rule, is_directory=is_directory)
+def mask(path: str, *, is_directory: bool = True, is_secret: bool = False) -> Mask:
+    return Mask(parts=tuple(path.split("/")), is_directory=is_directory, is_secret=is_secret)
 
 
 def test_the_whole_command_line_is_as_written_here() -> None:
@@ -77,8 +76,8 @@ def test_the_whole_command_line_is_as_written_here() -> None:
 
 def test_a_root_daemon_hands_the_command_to_nobody_first() -> None:
     """What it is to see is laid out where everybody may go; the rest is as for any plain user."""
-    plain = " ".join(argv(found=(found("a/b", "masked"),)))
-    assert " ".join(argv(found=(found("a/b", "masked"),), setpriv="/usr/bin/setpriv")) == (
+    plain = " ".join(argv(masks=(mask("a/b"),)))
+    assert " ".join(argv(masks=(mask("a/b"),), setpriv="/usr/bin/setpriv")) == (
         '/bin/sh -c chown 65533:65533 /proc/self/fd/1 2>&-; exec "$@" stage'
         " /usr/bin/bwrap --die-with-parent --dev-bind / / --tmpfs /mnt --bind /w /mnt/0 --"
         " /usr/bin/setpriv --reuid 65533 --regid 65533 --clear-groups --no-new-privs"
@@ -114,23 +113,23 @@ def test_the_network_is_shared_only_when_granted() -> None:
 @pytest.mark.parametrize(
     ("places", "mounts"),
     [
-        ((found("a", "masked"),), "--tmpfs /workspace/a --remount-ro /workspace/a"),
-        ((found("a", "masked", is_directory=False),), "--ro-bind /dev/null /workspace/a"),
+        ((mask("a"),), "--tmpfs /workspace/a --remount-ro /workspace/a"),
+        ((mask("a", is_directory=False),), "--ro-bind /dev/null /workspace/a"),
         (
-            (found("a/b/c", "masked"),),
+            (mask("a/b/c"),),
             "--bind /w/a /workspace/a --bind /w/a/b /workspace/a/b"
             " --tmpfs /workspace/a/b/c --remount-ro /workspace/a/b/c",
         ),
-        ((found("a/b", "secret", is_directory=False),), "--ro-bind /dev/null /workspace/a/b"),
+        ((mask("a/b", is_directory=False, is_secret=True),), "--ro-bind /dev/null /workspace/a/b"),
         (
-            (found("a/b", "masked"), found("a", "secret")),
+            (mask("a/b"), mask("a", is_secret=True)),
             "--tmpfs /workspace/a --remount-ro /workspace/a",
         ),
     ],
 )
-def test_protected_places_are_mounted_over(places: tuple[Found, ...], mounts: str) -> None:
+def test_protected_places_are_mounted_over(places: tuple[Mask, ...], mounts: str) -> None:
     """The outer ones; no directory above one can be renamed, but for a secret's mask."""
-    line = " ".join(argv(found=places))
+    line = " ".join(argv(masks=places))
     assert f"--bind /w /workspace {mounts} --remount-ro / " in line
 
 

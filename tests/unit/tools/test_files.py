@@ -234,7 +234,7 @@ def test_a_stopped_run_changes_nothing_more(workspace: Path) -> None:
     """The thread of a cancelled call ends at its next step."""
     stopped = threading.Event()
     run = RunContext(
-        workspace=workspace, rules=(), settings=SETTINGS, stopped=stopped, permits=bool
+        workspace=workspace, hidden=(), settings=SETTINGS, stopped=stopped, permits=bool
     )
     run.raise_if_stopped()
     stopped.set()

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.executors import run_inline
-from zeroclaw.host.protected import rules
+from zeroclaw.host.protected import hidden_in
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec, below
@@ -152,7 +152,7 @@ def _run_context(
     real = context.workspace.resolve()
     return RunContext(
         workspace=real,
-        rules=rules(settings.hidden, real),
+        hidden=hidden_in(real, settings.hidden),
         settings=settings,
         stopped=stopped,
         permits=context.permits,

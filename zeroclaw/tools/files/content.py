@@ -7,7 +7,7 @@ from typing import Annotated, BinaryIO
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import is_masked
+from zeroclaw.host.protected import Parts, is_masked
 from zeroclaw.host.usage import MOST_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
@@ -15,7 +15,6 @@ from zeroclaw.text.language import Localized
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import ToolArguments, counted, described, is_binary, quoted, readable
 from zeroclaw.tools.files.workspace import (
-    Parts,
     RunContext,
     missing_parts,
     open_at,
@@ -118,7 +117,7 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
 def readable_parts(path: str, run: RunContext) -> Parts:
     """Return the parts of a path; refuse one that must not be read."""
     parts = parts_of(path, run.workspace)
-    if is_masked(parts, run.rules):
+    if is_masked(parts, run.hidden):
         message = f"{shown(parts)} is protected and can't be read"
         raise ToolFailed(message)
     return parts
@@ -130,7 +129,7 @@ def writable_parts(path: str, run: RunContext) -> Parts:
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
         raise ToolFailed(message)
-    if is_masked(parts, run.rules):
+    if is_masked(parts, run.hidden):
         message = f"{shown(parts)} is protected and can't be changed"
         raise ToolFailed(message)
     if len(parts) > MOST_DEPTH:

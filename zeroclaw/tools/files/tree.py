@@ -10,14 +10,13 @@ from typing import Annotated
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import is_masked
+from zeroclaw.host.protected import Parts, is_masked
 from zeroclaw.tool import BELOW, ToolOutput
 from zeroclaw.tools import counted, is_binary, quoted, without_controls
 from zeroclaw.tools.files.content import PathArguments, readable_parts
 from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
 from zeroclaw.tools.files.workspace import (
     Kind,
-    Parts,
     RunContext,
     kind_of,
     open_at,
@@ -108,7 +107,7 @@ class _Skips:
         """Whether a place must be neither opened nor named; with `BELOW`, everything in it."""
         run = self._run
         resource = "/".join((self._workspace, *parts)) + all_below
-        skipped = is_masked(parts, run.rules) or not run.permits(resource)
+        skipped = is_masked(parts, run.hidden) or not run.permits(resource)
         self._count += skipped
         return skipped
 

@@ -22,14 +22,13 @@ from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.protected import Rule
+from zeroclaw.host.protected import Parts
 from zeroclaw.host.usage import Quota
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
 
 INSIDE = "/workspace"  # path of the workspace inside the sandbox
 
-Parts = tuple[str, ...]
 Kind = Literal["file", "directory", "link", "special"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -324,7 +323,7 @@ class RunContext(Value):
 
     Attributes:
         workspace: Its real path.
-        rules: Which paths are protected.
+        hidden: The places that tools must not see.
         settings: The limits.
         stopped: Set when the caller no longer waits for the answer.
         permits: Whether a path below a directory may be touched, see `ToolContext.permits`.
@@ -332,7 +331,7 @@ class RunContext(Value):
     """
 
     workspace: Path
-    rules: tuple[Rule, ...]
+    hidden: tuple[Parts, ...]
     settings: FilesSettings
     stopped: threading.Event
     permits: Callable[[str], bool]
