@@ -35,7 +35,7 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
-from zeroclaw.inbound.commands.status import StatusOf
+from zeroclaw.inbound.commands.status import StatusCommand
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import PEOPLE, People
@@ -47,7 +47,7 @@ from zeroclaw.inbound.open_requests import OpenRequests
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.outbox_hooks import OutboxHooks
 from zeroclaw.inbound.planner import Planner
-from zeroclaw.inbound.reassembly import Debounce, Reassembly
+from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
@@ -156,15 +156,15 @@ class Services:
             outbox=self.outbox,
             group=group,
             log=EventLog("mailbox"),
-            predecessor=self.conversations.predecessor,
-            debounce=Debounce(context, self.reassembly.left_s),
+            conversations=self.conversations,
+            reassembly=self.reassembly,
         )
         self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
         self.revocation = Revocation(context, group, self.channels.news)
         self.reloader = Reloader(foundation, self.revocation)
-        self.status = StatusOf(store, self._report)
+        self.status = StatusCommand(store, self._report)
         planner = Planner(
             context,
             conversations=self.conversations,

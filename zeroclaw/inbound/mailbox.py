@@ -7,7 +7,6 @@ may end at any time.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import ChannelLog
@@ -15,7 +14,8 @@ from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
-from zeroclaw.inbound.reassembly import Debounce
+from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import SessionCache
@@ -37,8 +37,8 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     outbox: Outbox
     group: asyncio.TaskGroup
     log: ChannelLog
-    predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]]
-    debounce: Debounce
+    conversations: Conversations
+    reassembly: Reassembly
     _open: dict[ConversationId, asyncio.Event] = field(
         default_factory=dict[ConversationId, asyncio.Event]
     )
@@ -147,7 +147,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         while True:
             news.clear()
             await self.turns.between(session)
-            items = await self.debounce.next(conversation, news, lambda: self._may_start)
+            items = await self.reassembly.next_items(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
                 said = tuple(one.item for one in items)
@@ -169,7 +169,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
         """Let the conversation that `/new` ended be answered first, unless it is failing."""
-        before = await self.predecessor(conversation)
+        before = await self.conversations.predecessor(conversation)
         if before is not None:
             async with self._changed:
                 await self._changed.wait_for(

@@ -26,7 +26,10 @@ from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
 """Seconds after a start to wait for a rest at least: the platform must be reached first."""
-
+MAX_COLLECTED = 50
+"""Messages that one turn takes together; the others wait for the next turn."""
+MAX_WINDOWS = 5
+"""Windows after which a turn begins even if the person still writes."""
 
 Where = tuple[str, str, str]
 """An address's key, the sender there, and the group of the message; each has one incomplete message."""
@@ -129,29 +132,9 @@ class Reassembly(Struct, eq=False):
     def _ends_text(self, place: str, sender: str) -> None:
         self._runs.pop((place, sender, ""), None)
 
+    # --- the next turn -------------------------------------------------------------------------
 
-def _where(envelope: Envelope) -> Where:
-    group = "" if envelope.continues is None else envelope.continues.group
-    return envelope.address.key(), envelope.sender.id, group
-
-
-MAX_COLLECTED = 50
-"""Messages that one turn takes together; the others wait for the next turn."""
-MAX_WINDOWS = 5
-"""Windows after which a turn begins even if the person still writes."""
-
-
-class Debounce(Struct, eq=False):
-    """Finds the items of a conversation's next turn.
-
-    Attributes:
-        left_s: See `Reassembly.left_s`.
-    """
-
-    context: InboundContext
-    left_s: Callable[[str], float]
-
-    async def next(
+    async def next_items(
         self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> tuple[Waiting, ...]:
         """Return the items of the next turn, the oldest first; none when nothing waits.
@@ -205,6 +188,11 @@ class Debounce(Struct, eq=False):
         if since_newest < 0:
             return rest_s  # the clock was set back; don't wait until it has caught up
         return max(min(window_s - since_newest, MAX_WINDOWS * window_s - since_oldest), rest_s)
+
+
+def _where(envelope: Envelope) -> Where:
+    group = "" if envelope.continues is None else envelope.continues.group
+    return envelope.address.key(), envelope.sender.id, group
 
 
 def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:

@@ -61,7 +61,7 @@ class TurnServices(Value):
         revoked: Returns who revoked a principal, empty if no operator did.
         budget: Counts the usage of all turns.
         workspaces: Contains a directory for each conversation.
-        left_s: Returns for how many more seconds pieces of a message may come, see `Debounce`.
+        left_s: Returns for how many more seconds pieces of a message may come, see `Reassembly`.
     """
 
     store: Store

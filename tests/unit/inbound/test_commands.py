@@ -12,7 +12,6 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import POKE, Answer, says
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.conversation.inbox import INBOX, item_put
-from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
 from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
@@ -79,8 +78,8 @@ async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:
     """A failed channel is seen from another one."""
     async with world.running() as house:
         house.services.supervisor._note("chat", "waiting", "cut off")  # pyright: ignore[reportPrivateUsage]
-        text = await house.services.status(conversation=ConversationId("none"))
-        assert "`chat` waiting (cut off)" in text
+        await house.say("/status")
+        assert "`chat` waiting (cut off)" in house.texts()[-1]
         report = await house.ask("status")
         assert report["channels"] == {
             "chat": {"condition": "waiting", "since": "2026-01-01T12:00:00+00:00", "why": "cut off"}

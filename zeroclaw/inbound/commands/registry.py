@@ -5,7 +5,7 @@ reply are committed with the claim of its message, so it happens once. `/tool`, 
 `/compact` use the lane that starts turns; all others are served at once.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
@@ -23,6 +23,7 @@ from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
+from zeroclaw.inbound.commands.status import StatusCommand
 from zeroclaw.inbound.commands.usage import usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
@@ -81,9 +82,6 @@ MODES: dict[WhileBusy, Sentence] = {
 OFF: dict[Language, frozenset[str]] = {"en": frozenset({"off"}), "de": frozenset({"off", "aus"})}
 """The words that end `/otr`."""
 
-Status = Callable[[ConversationId, Language], Awaitable[str]]
-"""Returns the daemon's status for one conversation, in Markdown."""
-
 
 class Commands(Struct, eq=False, kw_only=True):
     """Plans commands; ingress commits them."""
@@ -93,7 +91,7 @@ class Commands(Struct, eq=False, kw_only=True):
     requests: Approvals
     pair: PairCommand
     grants: GrantCommands
-    status: Status
+    status: StatusCommand
     budget: UsageBudget
     sources: RequestSources
 
@@ -105,7 +103,7 @@ class Commands(Struct, eq=False, kw_only=True):
             "new": self._new,
             "otr": self._otr,
             "queue": self._queue,
-            "status": self._told_status,
+            "status": self.status.told,
             "usage": partial(usage, self.context, self.budget),
             "tools": partial(_told_offers, self.sources.offers),
             "context": partial(told_filling, self.context.store, self.sources),
@@ -173,9 +171,6 @@ class Commands(Struct, eq=False, kw_only=True):
             if self._may(given, name)
         )
         return Reply(text="\n".join(lines))
-
-    async def _told_status(self, given: Invocation) -> Reply:
-        return Reply(text=await self.status(given.here, given.language))
 
     async def _stop(self, given: Invocation) -> Reply:
         meant = await self.conversations.at_work(given.here)

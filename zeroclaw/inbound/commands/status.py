@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.conversation.inbox import INBOX
-from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.host.answers import Status
+from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import Store
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
+from zeroclaw.text.language import Sentence, decimal
 from zeroclaw.value import Struct, replace
 
 CONDITIONS: Mapping[str, Sentence] = {
@@ -21,7 +21,7 @@ CONDITIONS: Mapping[str, Sentence] = {
 }
 
 
-class StatusOf(Struct, eq=False):
+class StatusCommand(Struct, eq=False):
     """Collects the status.
 
     Attributes:
@@ -41,10 +41,10 @@ class StatusOf(Struct, eq=False):
             disk_bytes=await self.store.size_bytes(),
         )
 
-    async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
-        """Return the current status in Markdown, with the queue of this conversation."""
-        report = await self.report()
-        here = INBOX.where(conversation=conversation, state="queued")
+    async def told(self, given: Invocation) -> Reply:
+        """Reply with the current status, with the queue of this conversation."""
+        report, language = await self.report(), given.language
+        here = INBOX.where(conversation=given.here, state="queued")
         channels = ", ".join(
             f"`{name}` {CONDITIONS[state.condition].to(language)}"
             f"{f' ({state.why})' if state.why else ''}"
@@ -65,4 +65,4 @@ class StatusOf(Struct, eq=False):
             mebibytes=decimal(report.disk_bytes / 1_048_576, language),
             halted=halted,
         )
-        return told + limits
+        return Reply(text=told + limits)
