@@ -19,6 +19,9 @@ from zeroclaw.text.language import Language
 
 T = TypeVar("T")
 
+Autonomy = Literal["readonly", "supervised", "full"]
+StatementEffect = Literal["allow", "ask", "deny"]
+
 LIVE_MARK = "taken up by a reload"
 Live = Annotated[T, LIVE_MARK]
 """A key that a reload applies: rooms read it each time they need it (policy, people, limits).
@@ -443,7 +446,7 @@ class StatementSettings(Settings):
     id: str = Field(
         pattern=r"^[a-z0-9][a-z0-9_-]*$", description="lower-case letters, digits, `-` and `_`"
     )
-    effect: Literal["allow", "ask", "deny"] = Field(description="`allow`, `ask` and `deny`")
+    effect: StatementEffect = Field(description="`allow`, `ask` and `deny`")
     principals: _Names[Annotated[str, Field(pattern=_PRINCIPAL)]] = Field(
         description="`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` and "
         "`<channel>:<id>`"
@@ -505,7 +508,7 @@ class Config(Settings):
     data_dir: str = ""
     workspace_dir: str = ""
     skills_dir: str = ""
-    autonomy: Live[Literal["readonly", "supervised", "full"]] = "supervised"
+    autonomy: Live[Autonomy] = "supervised"
     language: Live[Language] = "en"
     provider: ProviderSettings = ProviderSettings.model_construct()
     runtime: RuntimeSettings = RuntimeSettings.model_construct()

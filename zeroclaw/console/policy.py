@@ -9,10 +9,11 @@ from itertools import starmap
 from urllib.parse import urlencode
 
 from zeroclaw.codec import to_json
+from zeroclaw.config.model import StatementEffect
 from zeroclaw.console.frame import ConsolePaths, button
 from zeroclaw.console.markup import Html, Node, coded, codes, field, joined, panel, pill, table, tag
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.policy import Considered, Statement, StatementEffect
+from zeroclaw.gate.policy import Considered, Statement
 from zeroclaw.gate.ruling import Explained
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.tool import ToolSpec

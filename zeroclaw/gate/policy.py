@@ -34,12 +34,11 @@ statements are translated.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Literal
 
 from msgspec import convert
 from pydantic import ValidationError
 
-from zeroclaw.config.model import StatementSettings
+from zeroclaw.config.model import StatementEffect, StatementSettings
 from zeroclaw.config.validate import faults_of, on_one_line
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError, meant
@@ -52,7 +51,6 @@ from zeroclaw.text.language import Language, Sentence
 from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
-StatementEffect = Literal["allow", "ask", "deny"]
 MOST_ACTIONS = 64
 """Actions whose statements a policy keeps at hand: the tools in use, and a few commands."""
 

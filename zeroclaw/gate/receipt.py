@@ -13,14 +13,11 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.gate.action import Action
-from zeroclaw.message import ToolMessage
+from zeroclaw.message import CallOutcome, ToolMessage
 from zeroclaw.value import Hidden, Value
-
-Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
 _VERSION = b"zc-receipt 1"
 
@@ -60,11 +57,11 @@ class Fields(Value):
     action: ActionId
     tool: str
     arguments: str
-    outcome: Outcome
+    outcome: CallOutcome
     result: str
 
 
-def fields_of(action: Action, outcome: Outcome, result: str) -> Fields:
+def fields_of(action: Action, outcome: CallOutcome, result: str) -> Fields:
     """Return what the receipt of a gated call proves."""
     return Fields(
         conversation=action.conversation,

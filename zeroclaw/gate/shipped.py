@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
 
-from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
+from zeroclaw.config.model import Autonomy, StatementEffect
+from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Sentence
-
-Autonomy = Literal["readonly", "supervised", "full"]
 
 _ANYONE = ("anyone",)
 _OPERATOR = ("role:operator",)

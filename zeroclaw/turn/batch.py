@@ -16,10 +16,9 @@ from typing import Literal, assert_never
 from zeroclaw.channel import ToolProgress
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
-from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.message import CallOutcome, ToolCall, ToolMessage
 from zeroclaw.value import Value, replace
 
-Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 Status = Literal["waiting", "asked", "allowed", "checking", "running", "ended"]
 
 DID_NOT_RUN = "this call did not run: the turn ended before it started"
@@ -47,7 +46,7 @@ class Slot(Value):
     sequential: bool = False
     started: bool = False
     result: ToolMessage | None = None
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
 
 
 class Batch(Value):
@@ -109,7 +108,7 @@ def cleared(batch: Batch, action: ActionId) -> Batch:
     )
 
 
-def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: Outcome) -> Batch:
+def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: CallOutcome) -> Batch:
     """Fill the slot of a call that was being checked or run."""
     busy = _at(action, "checking", "running")
     return _changed(batch, busy, lambda slot: _ended(slot, result, outcome))
@@ -238,7 +237,7 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
             assert_never(verdict)
 
 
-def _ended(slot: Slot, result: ToolMessage, outcome: Outcome) -> Slot:
+def _ended(slot: Slot, result: ToolMessage, outcome: CallOutcome) -> Slot:
     return replace(slot, status="ended", result=_echo(slot.call, result), outcome=outcome)
 
 

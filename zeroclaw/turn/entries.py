@@ -16,8 +16,16 @@ from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.taint import Source
 from zeroclaw.gate.verdict import Verdict
-from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from zeroclaw.turn.batch import Fill, Outcome
+from zeroclaw.message import (
+    NO_USAGE,
+    AssistantMessage,
+    CallOutcome,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from zeroclaw.turn.batch import Fill
 from zeroclaw.turn.states import DoneReason, Limits
 from zeroclaw.value import Value
 
@@ -115,7 +123,7 @@ class CallFinished(Value):
 
     action: ActionId
     result: ToolMessage
-    outcome: Outcome
+    outcome: CallOutcome
     at: datetime
     receipt: str = ""
     usage: Usage = NO_USAGE

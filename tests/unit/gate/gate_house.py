@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.config.model import ApprovalSettings, Config
+from zeroclaw.config.model import ApprovalSettings, Config, StatementEffect
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
 from zeroclaw.gate.action import ACTIONS, Frozen
 from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
+from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.shipped import assemble

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 from tests.unit.gate.gate_house import ANN, BOB, query, statement
+from zeroclaw.config.model import Autonomy, StatementEffect
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Condition, Query
 from zeroclaw.gate.policy import (
@@ -15,13 +16,12 @@ from zeroclaw.gate.policy import (
     PolicySet,
     Reason,
     Statement,
-    StatementEffect,
     reasons_of,
     why_asked,
     why_refused,
     wildcard,
 )
-from zeroclaw.gate.shipped import Autonomy, assemble
+from zeroclaw.gate.shipped import assemble
 from zeroclaw.text.language import Language
 
 

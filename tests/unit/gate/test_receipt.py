@@ -20,7 +20,6 @@ from zeroclaw.gate import receipt as room
 from zeroclaw.gate.receipt import (
     Fields,
     Key,
-    Outcome,
     attach,
     defang,
     detach,
@@ -31,6 +30,7 @@ from zeroclaw.gate.receipt import (
     signer,
 )
 from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, kept_keys, open_keys
+from zeroclaw.message import CallOutcome
 from zeroclaw.value import replace
 
 KEY = Key(id="first", secret=bytes(range(32)))
@@ -52,7 +52,7 @@ ANY_FIELDS = st.builds(
     action=TEXT.map(ActionId),
     tool=TEXT,
     arguments=TEXT,
-    outcome=cast("st.SearchStrategy[Outcome]", OUTCOMES),
+    outcome=cast("st.SearchStrategy[CallOutcome]", OUTCOMES),
     result=TEXT,
 )
 

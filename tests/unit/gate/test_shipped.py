@@ -3,10 +3,11 @@
 import pytest
 
 from tests.unit.gate.gate_house import ANN, BOB, NOW, query, statement
+from zeroclaw.config.model import Autonomy
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.policy import Decision, Statement
-from zeroclaw.gate.shipped import BASE, Autonomy, assemble, autonomy_statements, halt_statement
+from zeroclaw.gate.shipped import BASE, assemble, autonomy_statements, halt_statement
 from zeroclaw.tool import Effect, Risk
 from zeroclaw.value import replace
 

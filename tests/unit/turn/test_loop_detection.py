@@ -14,11 +14,11 @@ from tests.fakes.scripted_model import LOOK, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
-from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.message import AssistantMessage, CallOutcome, UserMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn import entries
-from zeroclaw.turn.batch import Outcome, Slot
+from zeroclaw.turn.batch import Slot
 from zeroclaw.turn.journal import History, OpenTurn, extend
 from zeroclaw.turn.loop_detection import (
     MOST_CALLS,
@@ -37,7 +37,7 @@ WRITE = frozenset({"write"})
 
 
 def slot(
-    arguments: str, came_to: str = SAYS_NOTHING, tool: str = "search", **more: Outcome
+    arguments: str, came_to: str = SAYS_NOTHING, tool: str = "search", **more: CallOutcome
 ) -> Slot:
     made = call(tool, arguments=arguments)
     return Slot(

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from zeroclaw.cli.configuration import Loaded
 from zeroclaw.codec import to_json
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import Autonomy, Config
 from zeroclaw.daemon.config_check import kinds_of, vocabulary_of
 from zeroclaw.daemon.foundation import protected_in
 from zeroclaw.daemon.tools import by_name, open_tools
@@ -22,7 +22,7 @@ from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import Statement, configured
 from zeroclaw.gate.ruling import Explained
-from zeroclaw.gate.shipped import BASE, Autonomy, approver_statement, autonomy_statements
+from zeroclaw.gate.shipped import BASE, approver_statement, autonomy_statements
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.clock import Clock
-from zeroclaw.config.model import Config, CurrentConfig
+from zeroclaw.config.model import Config, CurrentConfig, StatementEffect
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, any_call, facts_of
 from zeroclaw.gate.decide import resolve_resources
-from zeroclaw.gate.policy import PolicySet, StatementEffect
+from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Explained, Ruling, denied, rule, rule_answer
 from zeroclaw.inbound.identity import OPERATOR, People, identity_parts
