@@ -39,7 +39,6 @@ ELSEWHERE = {
     "turn/results.py": "how a result is wrapped",
     # for whoever reads the command line, the console's pages, a log or a configuration
     "daemon/config_check.py": "faults of a configuration",
-    "daemon/model_choice.py": "which model was taken",
     "gate/receipt_keys.py": "an error's line",
     "daemon/services.py:_turn_services": "what an error would call the work on long histories",
     "daemon/reload.py": "`zeroclaw reload`",

@@ -16,10 +16,6 @@ _PIECE_CHARS = 40_000
 bytes in JSON."""
 
 
-class NotExported(Refused):
-    """Raised if there is nothing to export, or the file can't be written."""
-
-
 @click.command("export")
 @click.argument("whose", metavar="WHOSE")
 @click.option(
@@ -80,7 +76,7 @@ async def _exported(
         found = tuple(replace(line, by=next(told), text=next(told)) for line in found)
     if not found:
         message = f"nothing is kept of `{whose}`; name a conversation, a person or a sender"
-        raise NotExported(message)
+        raise Refused(message)
     if as_page:
         return page(f"zeroclaw: {whose}", found)
     return "".join(f"{as_json(line.as_json())}\n" for line in found)
@@ -119,7 +115,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _write(to: Path, text: str) -> None:
-    with refused_as(NotExported, f"`{to}` can't be written"):
+    with refused_as(Refused, f"`{to}` can't be written"):
         descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:

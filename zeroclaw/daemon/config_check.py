@@ -13,16 +13,15 @@ from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
-from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import other_packages, tools_of
-from zeroclaw.errors import ConfigError, ZeroclawError, system_words
+from zeroclaw.errors import ConfigError, Refused, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand, real
 from zeroclaw.host.references import Resolved, resolve, values_to_redact
-from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
+from zeroclaw.host.tokenizer import FileTokenizer
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.limits.budget import price_of
@@ -169,7 +168,7 @@ def check(
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:
         faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
-    providers = (AUTO, *plugins.names(plugins.PROVIDERS))
+    providers = ("auto", *plugins.names(plugins.PROVIDERS))
     tokenizers: dict[str, FileTokenizer] = {}
     for path, provider in providers_of(config):
         if provider.kind not in providers:
@@ -178,7 +177,7 @@ def check(
         try:
             if provider.tokenizer:
                 tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
-        except TokenizerUnusable as error:
+        except Refused as error:
             faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(every.values(), environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)

@@ -186,11 +186,11 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         stack.push_async_callback(opened.aclose)
         providers[path] = opened
     bounded = await asyncio.to_thread(cgroups.take_over)
-    watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
+    subtree, watched = (None, bounded) if isinstance(bounded, str) else (bounded, "")
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
     groups, shell_note = await open_tools(
         settings,
-        subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
+        subtree=subtree,
         store=store,
         hidden=_of_the_daemon(start.places),
         redact=start.checked.redactor.redact,

@@ -20,10 +20,6 @@ NO_FILE = (
 )
 
 
-class NothingToRead(Refused):
-    """Raised when the daemon runs on its built-in defaults."""
-
-
 class Reloader(Struct):
     """Puts the current configuration file into force; the daemon has one.
 
@@ -44,12 +40,12 @@ class Reloader(Struct):
 
         Raises:
             ConfigError: With every fault; nothing was changed.
-            NothingToRead: There is no file.
+            Refused: There is no file.
         """
         reread, log = self.foundation.start.reread, self.foundation.log
         if reread is None:
             log("reload_refused", why=NO_FILE, level="warning")
-            raise NothingToRead(NO_FILE)
+            raise Refused(NO_FILE)
         async with self._one_at_a_time:
             try:
                 with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):

@@ -14,10 +14,6 @@ from zeroclaw.host.places import real
 _REMEDY = "make it writable for this user"
 
 
-class NotWritten(Refused):
-    """Raised when a file could not be written; the text says which, why, and what to do."""
-
-
 def replace_text(path: Path, text: str) -> None:
     """Replace a file's text atomically, keeping its mode.
 
@@ -30,11 +26,11 @@ def replace_text(path: Path, text: str) -> None:
         text: Its new text; a line ends with a line feed.
 
     Raises:
-        NotWritten: The disk is full or permission is denied, and the old text is kept; or the new
+        Refused: The disk is full or permission is denied, and the old text is kept; or the new
             text stands, but the disk did not confirm it. The message says which.
     """
     target = real(path)
-    with refused_as(NotWritten, f"`{path}` can't be written", _REMEDY):
+    with refused_as(Refused, f"`{path}` can't be written", _REMEDY):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = target.stat() if target.exists() else None
         first = b"" if found is None else _first_line_of(target)
@@ -47,7 +43,7 @@ def replace_text(path: Path, text: str) -> None:
             _write(fresh, text.encode(), mode)
             if found is not None and os.geteuid() == 0:
                 os.chown(fresh, found.st_uid, found.st_gid)
-    with refused_as(NotWritten, f"`{path}` is written, but a power cut may undo that"):
+    with refused_as(Refused, f"`{path}` is written, but a power cut may undo that"):
         sync_directory(target.parent)
 
 
@@ -90,10 +86,10 @@ def kept_before(path: Path) -> Path:
     The copy has the file's mode, and replaces an older copy.
 
     Raises:
-        NotWritten: The disk is full or permission is denied.
+        Refused: The disk is full or permission is denied.
     """
     kept = path.with_name(f"{path.name}.before")
-    with refused_as(NotWritten, f"`{kept}` can't be written", _REMEDY), _in_place_of(kept) as fresh:
+    with refused_as(Refused, f"`{kept}` can't be written", _REMEDY), _in_place_of(kept) as fresh:
         shutil.copy2(path, fresh)
     return kept
 
@@ -102,15 +98,15 @@ def write_secret(path: Path, value: str) -> None:
     """Write a secret into a new file that only its owner can read.
 
     Raises:
-        NotWritten: The file exists, or can't be created.
+        Refused: The file exists, or can't be created.
     """
-    with refused_as(NotWritten, f"`{path}` can't be written", "name another file"):
+    with refused_as(Refused, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _write(path, f"{value}\n".encode(), 0o600)
         except FileExistsError as error:
             message = f"`{path}` is there already; name another file, or give that one"
-            raise NotWritten(message) from error
+            raise Refused(message) from error
 
 
 @contextmanager

@@ -35,16 +35,6 @@ _LOOKS = 5
 _LOOK_MS = 2_000
 
 
-class NoSubtree(Value):
-    """The daemon has no subtree.
-
-    Attributes:
-        reason: Why, in one line for people.
-    """
-
-    reason: str
-
-
 class Closed(Value):
     """The outcome of closing a cgroup.
 
@@ -115,19 +105,22 @@ class Group(Value):
             return True
 
 
-def take_over() -> Path | NoSubtree:
-    """Set up the cgroup that this process was started in; return where groups can be created.
+def take_over() -> Path | str:
+    """Set up the cgroup that this process was started in.
 
     Fails if other processes are in it, because then it is not ours. Groups left by an earlier
     daemon are killed and removed. Safe twice.
+
+    Returns:
+        Where groups can be created; or why they can't, in one line for people.
     """
     own = _own_place()
-    if isinstance(own, NoSubtree):
+    if isinstance(own, str):
         return own
     try:
         return _prepared(own)
     except OSError as error:
-        return NoSubtree(reason=f"its cgroup was not delegated to it ({system_words(error)})")
+        return f"its cgroup was not delegated to it ({system_words(error)})"
 
 
 def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
@@ -155,17 +148,17 @@ def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
     return group
 
 
-def _prepared(own: Path) -> Path | NoSubtree:
+def _prepared(own: Path) -> Path | str:
     """Move this process to a leaf and enable the controllers, or undo everything."""
     alone = (own / "cgroup.procs").read_text("ascii").split() == [str(os.getpid())]
     if not alone:
-        return NoSubtree(reason="other programs share its cgroup")
+        return "other programs share its cgroup"
     place = own.parent if own.name == DAEMON else own
     missing = CONTROLLERS - set((place / "cgroup.controllers").read_text("ascii").split())
     if missing:
-        return NoSubtree(reason=f"its cgroup has no controller for {' and '.join(sorted(missing))}")
+        return f"its cgroup has no controller for {' and '.join(sorted(missing))}"
     if not (own / "cgroup.kill").exists():
-        return NoSubtree(reason="this kernel is older than 5.14, and can't end a cgroup at once")
+        return "this kernel is older than 5.14, and can't end a cgroup at once"
     daemon = place / DAEMON
     daemon.mkdir(exist_ok=True)
     try:
@@ -184,8 +177,8 @@ def _prepared(own: Path) -> Path | NoSubtree:
     return place
 
 
-def _own_place() -> Path | NoSubtree:
-    """Return the directory of this process's cgroup v2."""
+def _own_place() -> Path | str:
+    """Return the directory of this process's cgroup v2, or why there is none."""
     with suppress(OSError, StopIteration):
         own = next(
             line[3:] for line in _OWN.read_text("utf-8").splitlines() if line.startswith("0::")
@@ -195,7 +188,7 @@ def _own_place() -> Path | NoSubtree:
             root, at = fields.split()[3:5]
             if kind.startswith("cgroup2 ") and Path(own).is_relative_to(root):
                 return Path(at) / Path(own).relative_to(root)
-    return NoSubtree(reason="this machine has no cgroups of version 2")
+    return "this machine has no cgroups of version 2"
 
 
 def _table(file: Path) -> dict[str, int]:

@@ -20,10 +20,6 @@ AT_ONCE_CHARS = 2_000
 """Most characters counted on the event loop, which takes less than a millisecond."""
 
 
-class TokenizerUnusable(Refused):
-    """Raised when a tokenizer file can't be used; the text says why and what to do."""
-
-
 class _Tokenizer(Protocol):
     """The part of `tokenizers.Tokenizer` that we use; the package ships no types."""
 
@@ -45,7 +41,7 @@ class FileTokenizer:
         """Read the file; blocks, for half a second if it is large.
 
         Raises:
-            TokenizerUnusable: The package is missing, the file can't be read, or it is not a
+            Refused: The package is missing, the file can't be read, or it is not a
                 tokenizer.
         """
         # Disable parallelism: it would start a thread pool, which does not survive a fork well.
@@ -54,18 +50,18 @@ class FileTokenizer:
             reader = import_module("tokenizers").Tokenizer
         except ImportError as error:
             message = "the package `tokenizers` is missing: install the extra `tokenizer`"
-            raise TokenizerUnusable(message) from error
-        with refused_as(TokenizerUnusable, f"`{path}` can't be read"), path.open("rb") as file:
+            raise Refused(message) from error
+        with refused_as(Refused, f"`{path}` can't be read"), path.open("rb") as file:
             body = file.read(MOST_BYTES + 1)
         if len(body) > MOST_BYTES:
             message = f"`{path}` has more than {MOST_BYTES:,} bytes; name a `tokenizer.json`"
-            raise TokenizerUnusable(message)
+            raise Refused(message)
         found = call_now(lambda: cast("_Tokenizer", reader.from_buffer(body)))
         if isinstance(found, Raised):
             message = (
                 f"`{path}` is no tokenizer: name the `tokenizer.json` that the model came with"
             )
-            raise TokenizerUnusable(message) from found.error
+            raise Refused(message) from found.error
         # The file may ask for padding or truncation, and for special tokens in the text to be
         # interpreted.
         found.no_truncation()

@@ -19,10 +19,10 @@ from zeroclaw.cli.init import flow
 from zeroclaw.cli.init.flow import channel_seen
 from zeroclaw.cli.init.prompts import Interview
 from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
+from zeroclaw.cli.models.choice import Discovered, Key
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.model_choice import Discovered, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest

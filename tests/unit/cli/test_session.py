@@ -27,11 +27,11 @@ from zeroclaw import (
     Pressed,
     Said,
 )
-from zeroclaw.cli.chat.connection import STREAM, Link, NoTerminal
+from zeroclaw.cli.chat.connection import STREAM, Link
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.chat.screen import Cards, Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
-from zeroclaw.errors import ZeroclawError
+from zeroclaw.errors import NeedsOperator, ZeroclawError
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable
@@ -411,7 +411,7 @@ async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None
     with pytest.raises(Unreachable):
         await Sitting(tmp_path, bot, PIPE).run()
     async with control_socket(tmp_path):
-        with pytest.raises(NoTerminal, match=r"set `channels\.terminal\.enabled` to true"):
+        with pytest.raises(NeedsOperator, match=r"set `channels\.terminal\.enabled` to true"):
             await Sitting(tmp_path, bot, PIPE).run()
 
 

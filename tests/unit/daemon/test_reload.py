@@ -20,8 +20,8 @@ from zeroclaw.config.model import (
 )
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, CheckedConfig
 from zeroclaw.daemon.foundation import Start
-from zeroclaw.daemon.reload import NO_FILE, NothingToRead, Reloaded, Reloader, replaced_secrets
-from zeroclaw.errors import ConfigError
+from zeroclaw.daemon.reload import NO_FILE, Reloaded, Reloader, replaced_secrets
+from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.store import Commit, DurablePoint, RowKind
@@ -260,7 +260,7 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
         rooms = house.services
         reloading = Reloader(bare, rooms.revocation)
-        with pytest.raises(NothingToRead, match=NO_FILE):
+        with pytest.raises(Refused, match=NO_FILE):
             await reloading.again()
 
 

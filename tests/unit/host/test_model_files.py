@@ -16,8 +16,8 @@ from zeroclaw.host.http import http_client
 from zeroclaw.host.models.downloads import fetch
 from zeroclaw.host.models.files import (
     ModelFile,
-    ModelNotTaken,
     Part,
+    Refused,
     is_gguf,
     is_here,
     knows_tools,
@@ -86,7 +86,7 @@ async def test_a_cut_download_goes_on_where_it_was(target: Path) -> None:
     async with Pages() as server:
         written = asyncio.Event()
         server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000, cut_when=written)
-        with pytest.raises(ModelNotTaken, match="it goes on from there"):
+        with pytest.raises(Refused, match="it goes on from there"):
             await bring(server, target, show=lambda done, _: written.set() if done else None)
         assert content(target) == b""
         server.pages["/m.gguf"] = Page(body=MODEL)
@@ -130,7 +130,7 @@ async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
     """P10."""
     async with Pages() as server:
         server.pages["/m.gguf"] = page
-        with pytest.raises(ModelNotTaken, match=why):
+        with pytest.raises(Refused, match=why):
             await bring(server, target)
     assert await asyncio.to_thread(model_files, target.parent) == ()
 
@@ -139,19 +139,19 @@ async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
 async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
     async with Pages() as server:
         server.pages["/round"] = Page(status=302, headers={"location": "/round"})
-        with pytest.raises(ModelNotTaken, match="from one address to the next"):
+        with pytest.raises(Refused, match="from one address to the next"):
             await bring(server, target, path="/round")
         server.pages["/a"] = Page(status=302, headers={"location": "/m.gguf"})
         server.pages["/m.gguf"] = Page(body=MODEL)
         await bring(server, target, path="/a")
         server.pages["/ftp"] = Page(status=302, headers={"location": "ftp://127.0.0.1/m.gguf"})
-        with pytest.raises(ModelNotTaken, match="which is not"):
+        with pytest.raises(Refused, match="which is not"):
             await bring(server, target.with_name("b.gguf"), path="/ftp")
     assert content(target) == MODEL
 
 
 def test_two_do_not_fetch_the_same(target: Path) -> None:
-    with Part(target, HASH), pytest.raises(ModelNotTaken, match="another zeroclaw"):
+    with Part(target, HASH), pytest.raises(Refused, match="another zeroclaw"):
         Part(target, HASH)
 
 
@@ -178,7 +178,7 @@ def test_a_path_is_checked(tmp_path: Path, *, copies: bool) -> None:
         ("b.gguf", "0" * 64, "has another SHA-256"),
         ("c.gguf", "", "can't be used: no such file"),
     ):
-        with pytest.raises(ModelNotTaken, match=why):
+        with pytest.raises(Refused, match=why):
             take(tmp_path / name, into, copies=copies, sha256=sha256, show=mute)
     assert not into.exists()
 
@@ -188,14 +188,14 @@ async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "models").touch()
     into = tmp_path / "models" / "m.gguf"
     async with Pages() as server:
-        with pytest.raises(ModelNotTaken, match=r"models` can't be used: (file exists|not a dir)"):
+        with pytest.raises(Refused, match=r"models` can't be used: (file exists|not a dir)"):
             await bring(server, into)
         assert server.asked == []
 
 
 @pytest.mark.parametrize("name", ["m.bin", ".gguf", "../m.gguf", "a/m.gguf", "\x1bm.gguf", ""])
 def test_a_model_has_a_plain_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ModelNotTaken, match="is no name for a model"):
+    with pytest.raises(Refused, match="is no name for a model"):
         place_for(name, tmp_path)
 
 
@@ -205,11 +205,11 @@ def test_what_is_here_is_not_overwritten(target: Path) -> None:
     target.write_bytes(MODEL)
     assert is_here(target, HASH)
     for sha256 in ("", "0" * 64):
-        with pytest.raises(ModelNotTaken, match="is there already"):
+        with pytest.raises(Refused, match="is there already"):
             is_here(target, sha256)
     target.unlink()
     target.symlink_to("/nowhere")
-    with pytest.raises(ModelNotTaken, match="is there already"):
+    with pytest.raises(Refused, match="is there already"):
         is_here(target, HASH)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import check
-from zeroclaw.errors import ConfigError
-from zeroclaw.host.tokenizer import FileTokenizer, TokenizerUnusable
+from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.host.tokenizer import FileTokenizer
 
 pytestmark = pytest.mark.needs("tokenizers")
 
@@ -61,18 +61,18 @@ def test_a_file_that_is_no_tokenizer_is_told(tmp_path: Path, body: str) -> None:
     """In one line that says what to name instead."""
     path = tmp_path / "tokenizer.json"
     path.write_text(body)
-    with pytest.raises(TokenizerUnusable, match=r"is no tokenizer: name the `tokenizer\.json`"):
+    with pytest.raises(Refused, match=r"is no tokenizer: name the `tokenizer\.json`"):
         FileTokenizer(path)
 
 
 def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
     """It may be away, or far too large to be one."""
-    with pytest.raises(TokenizerUnusable, match="can't be read: no such file"):
+    with pytest.raises(Refused, match="can't be read: no such file"):
         FileTokenizer(tmp_path / "tokenizer.json")
     path = tmp_path / "model.gguf"
     with path.open("wb") as file:
         file.truncate(64 * 1024 * 1024 + 1)
-    with pytest.raises(TokenizerUnusable, match="more than 67,108,864 bytes"):
+    with pytest.raises(Refused, match="more than 67,108,864 bytes"):
         FileTokenizer(path)
 
 
@@ -81,7 +81,7 @@ def test_without_the_package_the_extra_is_named(
 ) -> None:
     """It is imported when a file is named, and never else."""
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(TokenizerUnusable, match="install the extra `tokenizer`"):
+    with pytest.raises(Refused, match="install the extra `tokenizer`"):
         FileTokenizer(words(tmp_path))
 
 

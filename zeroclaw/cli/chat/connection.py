@@ -23,10 +23,6 @@ AGAIN_S = 1.0
 Line = Mapping[str, object]
 
 
-class NoTerminal(NeedsOperator):
-    """Raised if the daemon runs, but without a terminal channel."""
-
-
 class Link(Struct):
     """One client of the daemon's chat.
 
@@ -53,7 +49,7 @@ class Link(Struct):
 
         Raises:
             Unreachable: There was no daemon at the first attempt.
-            NoTerminal: The daemon has no terminal channel.
+            NeedsOperator: The daemon has no terminal channel.
         """
         lines = await connect(self.place)
         tries = 0
@@ -109,7 +105,7 @@ class Link(Struct):
                         "the running daemon has no channel `terminal`; set "
                         "`channels.terminal.enabled` to true, and start it again"
                     )
-                    raise NoTerminal(message)
+                    raise NeedsOperator(message)
                 has_stood = has_stood or line["type"] == "live"
                 self._has_stood = self._has_stood or has_stood
                 if late := self._settled(line):

@@ -11,7 +11,14 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError, refused_as, ungrouped
+from zeroclaw.errors import (
+    ConfigError,
+    NeedsOperator,
+    StoreUnusable,
+    ZeroclawError,
+    refused_as,
+    ungrouped,
+)
 from zeroclaw.host.atomic_file import closing_descriptor
 
 LOG = "chat.log"
@@ -23,10 +30,6 @@ _FAULTY = 2
 
 class DidNotStart(ZeroclawError):
     """Raised if the daemon ended before it was ready; the text is its own last line."""
-
-
-class EndedEarly(ZeroclawError):
-    """Raised if the daemon ended during the session; the text says why, or where to look."""
 
 
 async def with_own_daemon(
@@ -47,7 +50,7 @@ async def with_own_daemon(
     Raises:
         ConfigError: Its configuration has faults.
         DidNotStart: It ended before it was ready.
-        EndedEarly: It ended during the session.
+        NeedsOperator: It ended during the session; the text says why, or where to look.
     """
     with closing_descriptor(await asyncio.to_thread(_open_log, place)) as log:
         process = await asyncio.create_subprocess_exec(
@@ -92,7 +95,7 @@ async def with_temporary_daemon(
 
 
 async def _watch(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> None:
-    raise EndedEarly(await _last_word(process, log, is_kept=is_kept))
+    raise NeedsOperator(await _last_word(process, log, is_kept=is_kept))
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -71,7 +71,7 @@ class Session(Struct, kw_only=True):
 
         Raises:
             Unreachable: No daemon runs, or it stays away at the end of a script.
-            NoTerminal: The daemon has no terminal channel.
+            NeedsOperator: The daemon has no terminal channel.
             Unanswered: A script ended with a card open.
         """
         with ungrouped():
@@ -219,7 +219,7 @@ async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool =
 
     Raises:
         Unreachable: No daemon runs there.
-        NoTerminal: The daemon has no terminal channel.
+        NeedsOperator: The daemon has no terminal channel.
     """
     ink = ink_of_stdout()
     clock = SystemClock()

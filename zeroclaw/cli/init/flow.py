@@ -10,16 +10,15 @@ from pydantic import ValidationError
 
 from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds, faults_in
 from zeroclaw.cli.init.prompts import Interview, address
-from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
+from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel, compose
 from zeroclaw.cli.invocation import command
 from zeroclaw.cli.models.provider import discover, first_of, open_model
 from zeroclaw.cli.models.trial import try_and_close, verdict
 from zeroclaw.config.edit import set_key
-from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
+from zeroclaw.config.model import Autonomy, ChannelSettings, Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
-from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.errors import ConfigError, ProviderUnusable, Refused, ZeroclawError
 from zeroclaw.host.places import places_of
 from zeroclaw.manifest import ChannelManifest
@@ -30,10 +29,6 @@ from zeroclaw.value import Value, replace
 
 CHECK_S = 30.0
 """Seconds that a platform may take to answer."""
-
-
-class NotProven(Refused):
-    """Raised if an answer was tried and does not work; nothing was written."""
 
 
 class Given(Value):
@@ -57,7 +52,7 @@ def by_asking(directory: Path) -> str:
 
     Typed secrets go into files in `directory`.
     """
-    found = asyncio.run(discover(ProviderSettings(kind=AUTO), os.environ))
+    found = asyncio.run(discover(ProviderSettings(kind="auto"), os.environ))
     interview = Interview(
         found=found,
         channels=channel_kinds(),
@@ -73,7 +68,7 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
 
     Raises:
         ConfigError: Lists every fault of it.
-        NotProven: The model or a platform was asked, and does not answer.
+        Refused: The model or a platform was asked, and does not answer.
     """
     installed = channel_kinds()
     # Strangers need a code on channels that don't know their operator.
@@ -125,7 +120,7 @@ def without_asking(given: Given, *, is_tried: bool) -> str:
             seen.append(channel_seen(chosen, installed[kind][0]))
     if lines := [one.line for one in seen if not one.is_well]:
         message = f"{'; '.join(lines)}; nothing was written; --unchecked writes it anyway"
-        raise NotProven(message)
+        raise Refused(message)
     return text
 
 

@@ -4,20 +4,21 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 from urllib.parse import urlsplit
 
 import click
 from pydantic import BaseModel
 
 from zeroclaw.cli.configuration import Seen
-from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel
+from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel
 from zeroclaw.cli.invocation import say
+from zeroclaw.cli.models.choice import Discovered, Key, choose
 from zeroclaw.config.edit import value_of
-from zeroclaw.config.model import ProviderSettings, endpoint_url
+from zeroclaw.config.model import Autonomy, ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import AUTO, Discovered, Key, choose
-from zeroclaw.host.atomic_file import NotWritten, write_secret
+from zeroclaw.errors import Refused
+from zeroclaw.host.atomic_file import write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.host.places import expand, places_of
 from zeroclaw.manifest import ChannelManifest
@@ -65,7 +66,7 @@ class Interview(Value):
             "What may tools do without asking you: only read, and nothing else at all (readonly),\n"
             "read, and ask before anything more (supervised), or all that no rule forbids (full)?"
         )
-        levels = click.Choice(["readonly", "supervised", "full"])
+        levels = click.Choice(get_args(Autonomy))
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
         answers = Answers(
             provider=provider, channels=tuple(chosen), operators=tuple(operators), autonomy=autonomy
@@ -187,7 +188,7 @@ class Interview(Value):
             return None
         try:
             write_secret(path, value)
-        except NotWritten as error:
+        except Refused as error:
             click.echo(str(error))
             return None
         return SecretReference(file=str(path))
@@ -272,7 +273,7 @@ _name = _taking(
 
 def _first_of(server: Server) -> ProviderSettings | None:
     """Return the settings for the first model of a server that can chat."""
-    settings = choose(ProviderSettings(kind=AUTO), Discovered(servers=(server,))).settings
+    settings = choose(ProviderSettings(kind="auto"), Discovered(servers=(server,))).settings
     return settings if settings.kind == "openai" else None
 
 

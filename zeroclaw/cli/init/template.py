@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Literal
 
 from zeroclaw.config.edit import on_one_line
-from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.config.model import Autonomy, Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field
-
-Autonomy = Literal["readonly", "supervised", "full"]
 
 OWNER = "owner"
 HEAD = """\

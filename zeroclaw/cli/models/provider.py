@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import click
 
 from zeroclaw.cli.configuration import Loaded, in_file, start_of
+from zeroclaw.cli.models.choice import Confirm, Discovered, choose, keys_in, named
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
-from zeroclaw.daemon.model_choice import AUTO, Confirm, Discovered, choose, keys_in, named
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
@@ -39,7 +39,7 @@ def take_model(
         addresses: Where to look for servers.
     """
     settings = loaded.config.provider
-    if settings.kind != AUTO:
+    if settings.kind != "auto":
         return loaded
     choice = choose(
         settings, asyncio.run(discover(settings, environment, addresses=addresses)), ask

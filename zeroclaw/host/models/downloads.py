@@ -4,8 +4,9 @@ import asyncio
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
+from zeroclaw.errors import Refused
 from zeroclaw.host.http import HttpAnswer, HttpClient, HttpFailed, HttpRequest
-from zeroclaw.host.models.files import CHUNK_BYTES, ModelNotTaken, Part, Show
+from zeroclaw.host.models.files import CHUNK_BYTES, Part, Show
 from zeroclaw.redact import without_credentials
 
 MOST_REDIRECTS = 5
@@ -24,7 +25,7 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
         show: Receives the progress.
 
     Raises:
-        ModelNotTaken: The download failed. The part that arrived is kept for the next try, unless
+        Refused: The download failed. The part that arrived is kept for the next try, unless
             it was wrong.
     """
     with await asyncio.to_thread(Part, target, sha256) as part:
@@ -42,7 +43,7 @@ async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show)
             return
         url = _followed(url, moved)
     message = f"`{_host(url)}` sends from one address to the next; give the last one"
-    raise ModelNotTaken(message)
+    raise Refused(message)
 
 
 async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
@@ -62,7 +63,7 @@ async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
     except HttpFailed as error:
         again = "run this again, it goes on from there" if part.size_bytes else "run this again"
         message = f"`{_host(url)}` was cut off: {error}; {again}"
-        raise ModelNotTaken(message) from error
+        raise Refused(message) from error
     return ""
 
 
@@ -74,7 +75,7 @@ async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None
     )
     if answer.status != _OK and not is_rest:
         message = f"`{_host(url)}` answered {answer.status} to `{urlsplit(without_credentials(url)).path}`"
-        raise ModelNotTaken(message)
+        raise Refused(message)
     if not is_rest:
         await asyncio.to_thread(part.restart)
     length = answer.headers.get("content-length", "")
@@ -102,7 +103,7 @@ def _followed(url: str, location: str) -> str:
     schemes = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
     if urlsplit(found).scheme not in schemes:
         message = f"`{_host(url)}` sends from https to `{_host(found)}`, which is not"
-        raise ModelNotTaken(message)
+        raise Refused(message)
     return found
 
 

@@ -41,10 +41,6 @@ Show = Callable[[int, int | None], None]
 """Called with the bytes so far, and the total, or None if that is unknown."""
 
 
-class ModelNotTaken(Refused):
-    """Raised when a model could not be added; the text says why and what to do."""
-
-
 class ModelFile(Value):
     """A model on this machine.
 
@@ -70,12 +66,12 @@ def place_for(name: str, directory: Path) -> Path:
     """Return the path for a model of this name.
 
     Raises:
-        ModelNotTaken: It is not a file name that ends in `.gguf`.
+        Refused: It is not a file name that ends in `.gguf`.
     """
     is_plain = name.isprintable() and "/" not in name and not name.startswith(".")
     if not is_plain or not name.endswith(SUFFIX):
         message = f"`{name}` is no name for a model; give one that ends in {SUFFIX} with --name"
-        raise ModelNotTaken(message)
+        raise Refused(message)
     return directory / name
 
 
@@ -83,7 +79,7 @@ def is_here(target: Path, sha256: str) -> bool:
     """Whether this very model is already there; blocks while it hashes the file.
 
     Raises:
-        ModelNotTaken: Another file is there, or there is no hash to compare.
+        Refused: Another file is there, or there is no hash to compare.
     """
     if not os.path.lexists(target):
         return False
@@ -91,7 +87,7 @@ def is_here(target: Path, sha256: str) -> bool:
         if sha256 and target.is_file() and _hash_of(target) == sha256:
             return True
     message = f"`{target}` is there already; take it away, or give another name with --name"
-    raise ModelNotTaken(message)
+    raise Refused(message)
 
 
 def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -> None:
@@ -105,12 +101,12 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
         show: Receives the progress.
 
     Raises:
-        ModelNotTaken: It is not a GGUF, its hash differs, or the disk fails.
+        Refused: It is not a GGUF, its hash differs, or the disk fails.
     """
     with _told(target):
         if not is_gguf(source):
             message = f"`{source}` is not a GGUF model"
-            raise ModelNotTaken(message)
+            raise Refused(message)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not copies:
             if sha256 and _hash_of(source) != sha256:
@@ -138,7 +134,7 @@ class Part:
             tag: Distinguishes downloads of the same name; the file's hash.
 
         Raises:
-            ModelNotTaken: Another process has the lock, or the disk fails.
+            Refused: Another process has the lock, or the disk fails.
         """
         self._path = target.with_name(f".{target.name}.{tag[:16]}.part")
         self._target = target
@@ -153,7 +149,7 @@ class Part:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
-                raise ModelNotTaken(message) from error
+                raise Refused(message) from error
             while data := self._file.read(CHUNK_BYTES):
                 self._take(data)
             unless_ready.pop_all()
@@ -173,7 +169,7 @@ class Part:
         """Check that the rest of the file fits on the disk.
 
         Raises:
-            ModelNotTaken: It does not fit.
+            Refused: It does not fit.
         """
         free, missing = shutil.disk_usage(self._path.parent).free, total - self.size_bytes
         if missing > free:
@@ -181,13 +177,13 @@ class Part:
                 f"no space for `{self._target.name}`: it needs {_megabytes(missing)} more, and "
                 f"`{self._target.parent}` has {_megabytes(free)}; make room and run this again"
             )
-            raise ModelNotTaken(message)
+            raise Refused(message)
 
     def write(self, data: bytes) -> None:
         """Append bytes.
 
         Raises:
-            ModelNotTaken: The file is not a GGUF, or the disk fails.
+            Refused: The file is not a GGUF, or the disk fails.
         """
         with _told(self._target):
             self._file.write(data)
@@ -196,13 +192,13 @@ class Part:
         if len(self._begin) == len(MAGIC) and self._begin != MAGIC:
             self._throw_away()
             message = f"what came for `{self._target.name}` is not a GGUF model; is it a web page?"
-            raise ModelNotTaken(message)
+            raise Refused(message)
 
     def restart(self) -> None:
         """Discard what is there.
 
         Raises:
-            ModelNotTaken: The disk fails.
+            Refused: The disk fails.
         """
         with _told(self._target):
             self._file.seek(0)
@@ -215,7 +211,7 @@ class Part:
         """Check the complete file and move it into place.
 
         Raises:
-            ModelNotTaken: The hash differs, and the part was deleted; or the disk fails.
+            Refused: The hash differs, and the part was deleted; or the disk fails.
         """
         if self._begin != MAGIC or self.sha256 != sha256:
             self._throw_away()
@@ -239,14 +235,14 @@ def _hash_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _another_hash(name: str, found: str = "") -> ModelNotTaken:
+def _another_hash(name: str, found: str = "") -> Refused:
     came = f" ({found}), so it was thrown away" if found else ""
-    return ModelNotTaken(f"`{name}` has another SHA-256 than you gave{came}; check both")
+    return Refused(f"`{name}` has another SHA-256 than you gave{came}; check both")
 
 
 @contextmanager
 def _told(target: Path) -> Generator[None]:
-    """Turn disk errors into a one-line `ModelNotTaken`."""
+    """Turn disk errors into a one-line `Refused`."""
     try:
         yield
     except OSError as error:
@@ -255,7 +251,7 @@ def _told(target: Path) -> Generator[None]:
             reason = (
                 f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
             )
-        raise ModelNotTaken(reason) from error
+        raise Refused(reason) from error
 
 
 def _megabytes(size: int) -> str:

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.emulators.model_server import ModelServer
+from zeroclaw.cli.models.choice import Choice, Confirm, Discovered, Key, choose, keys_in
 from zeroclaw.cli.models.provider import discover
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.model_choice import Choice, Confirm, Discovered, Key, choose, keys_in
 from zeroclaw.host.models.listing import Server
 
 OLLAMA = Server(

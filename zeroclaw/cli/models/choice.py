@@ -17,7 +17,6 @@ from zeroclaw.host.models.listing import Server
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value, replace
 
-AUTO = "auto"
 Confirm = Callable[[str], bool]
 """Asks a person a yes-or-no question."""
 # Parts of names of models that don't chat; a server's list says nothing else about them.
