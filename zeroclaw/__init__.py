@@ -115,7 +115,6 @@ from zeroclaw.provider import (
     Provider as Provider,
     ProviderContext as ProviderContext,
     ProviderFacts as ProviderFacts,
-    ProviderLog as ProviderLog,
     ReasoningDelta as ReasoningDelta,
     StreamEvent as StreamEvent,
     TextDelta as TextDelta,

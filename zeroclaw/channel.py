@@ -373,7 +373,7 @@ class TranscriptItem(Value):
 
 
 class ChannelLog(Protocol):
-    """An adapter's log: an event name in the past tense and fields, no message bodies."""
+    """A room's log: an event name in the past tense and fields, no message bodies."""
 
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, ToolDefinition, Usage
 from zeroclaw.value import Hidden, Value, field
@@ -166,14 +167,6 @@ class Provider(Protocol):
         ...
 
 
-class ProviderLog(Protocol):
-    """A provider's log: an event name in the past tense and fields, no message bodies."""
-
-    def __call__(self, event: str, /, **fields: object) -> None:
-        """Record one fact."""
-        ...
-
-
 @runtime_checkable
 class Preloading(Protocol):
     """A provider with a slow first answer that can warm up before the first call."""
@@ -249,7 +242,7 @@ class ProviderContext(Value):
     clock: Clock
     ids: Ids
     jitter: Callable[[], float]
-    log: ProviderLog
+    log: ChannelLog
     redact: Callable[[str], str]
     secrets: Hidden[Mapping[str, str]]
     models: Path
