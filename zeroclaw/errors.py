@@ -287,14 +287,14 @@ def first_of(error: E | BaseExceptionGroup[E]) -> E:
 
 @contextmanager
 def ungrouped() -> Generator[None]:
-    """Raise the first error in place of a group that holds errors of ours alone.
+    """Raise the first error in place of a group that holds errors of ours and the system's alone.
 
     `except*` can't: if it raises, Python 3.11.2, which is Debian 12's, makes a group of that again.
     """
     try:
         yield
     except BaseExceptionGroup as group:
-        ours, others = group.split(ZeroclawError)
+        ours, others = group.split((ZeroclawError, OSError))
         if ours is None or others is not None:
             raise
         raise first_of(ours) from None

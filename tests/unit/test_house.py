@@ -158,11 +158,13 @@ def test_no_group_is_made_of_an_error_that_is_told_in_one_line() -> None:
 
 
 def test_an_error_of_ours_is_raised_in_place_of_its_group() -> None:
-    """A group that holds anything else stays whole."""
+    """One of the system's too; a group that holds anything else stays whole."""
     ours = Refused("no")
     with pytest.raises(Refused) as raised, ungrouped():
         raise BaseExceptionGroup("", [BaseExceptionGroup("", [ours])])
     assert raised.value is ours
+    with pytest.raises(BrokenPipeError), ungrouped():
+        raise BaseExceptionGroup("", [BrokenPipeError()])
     for more in (ValueError(), KeyboardInterrupt()):
         with pytest.raises(BaseExceptionGroup), ungrouped():
             raise BaseExceptionGroup("", [ours, more])

@@ -20,7 +20,7 @@ from typing import cast
 from msgspec import to_builtins
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
+from zeroclaw.errors import ConfigError, NeedsOperator, Refused, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import Answer
 from zeroclaw.host.connections import close_stream
@@ -55,10 +55,16 @@ class NotRunning(Unreachable):
 class Lines:
     """One connection; a JSON object per line."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Wrap an open connection."""
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        longest: int = LONGEST_ANSWER,
+    ) -> None:
+        """Wrap an open connection whose peer reads lines of up to `longest` bytes."""
         self._reader = reader
         self._writer = writer
+        self._longest = longest
 
     async def receive(self) -> Mapping[str, object] | None:
         """Return the next object; None at the end, or if the line is not a JSON object."""
@@ -74,13 +80,23 @@ class Lines:
 
         Raises:
             ConnectionError: The peer is gone.
+            Refused: The line is longer than the peer reads.
         """
         self.write(line)
         await self._writer.drain()
 
     def write(self, line: Answer | Mapping[str, object]) -> None:
-        """Write one object without waiting for room; it is dropped if it can't be sent."""
-        self._writer.write(written(line))
+        """Write one object without waiting for room; it is dropped if the peer is gone.
+
+        Raises:
+            Refused: The line is longer than the peer reads, which would end the connection.
+        """
+        data = written(line)
+        if len(data) > self._longest:
+            most = f"{self._longest:,}; send less"
+            message = f"{len(data):,} bytes are more than the daemon reads at once: {most}"
+            raise Refused(message)
+        self._writer.write(data)
 
     async def aclose(self) -> None:
         """Close the connection; see `close_stream`."""
@@ -208,7 +224,7 @@ async def connect(directory: Path) -> Lines:
             raise Unreachable(message) from error
         message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
         raise NotRunning(message) from error
-    lines = Lines(reader, writer)
+    lines = Lines(reader, writer, LONGEST_LINE)
     if (owner := _peer_of(writer)) != os.getuid():
         await lines.aclose()
         name = _name_of(owner)
@@ -230,6 +246,7 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
     Raises:
         NotRunning: No daemon runs.
         Unreachable: It serves another user, or it went away before it answered.
+        Refused: The request is longer than the daemon reads.
     """
     lines = await connect(directory)
     try:

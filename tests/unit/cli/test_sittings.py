@@ -128,6 +128,46 @@ def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: P
     assert zeroclaw(short, "status", "--config", str(configured)).returncode == 3
 
 
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [(">/dev/full", "zeroclaw: it can't go on: no space left on device\n"), ("| true", "")],
+)
+def test_an_output_that_takes_nothing_ends_a_chat(
+    short: Path, configured: Path, sink: str, said: str
+) -> None:
+    """One line where the disk is full, none where the reader is gone (P10)."""
+    chat = f'"{sys.executable}" -m zeroclaw chat --config "{configured}"'
+    done = subprocess.run(
+        ["sh", "-c", f"(echo one; echo two) | {chat} {sink}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(short),
+    )
+    assert (done.stdout, done.stderr) == ("", said)
+
+
+def test_a_line_longer_than_the_daemon_reads_ends_a_script(short: Path, configured: Path) -> None:
+    """P10: it is not sent again and again to a daemon that hangs up."""
+    done = zeroclaw(short, "chat", "--config", str(configured), typed="x" * 1_100_000)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("zeroclaw: 1,100,0")
+    assert line.endswith("more than the daemon reads at once: 1,048,576; send less")
+
+
+def test_a_log_that_can_not_be_written_is_told_before_the_daemon_starts(
+    short: Path, configured: Path
+) -> None:
+    """On a full disk all that a daemon says of it is lost, for it would stand there (P10)."""
+    (short / "data").mkdir()
+    (short / "data" / "chat.log").symlink_to("/dev/full")
+    place = ("--config", str(configured), "--data-dir", str(short / "data"))
+    done = zeroclaw(short, "chat", *place, typed="hi\n")
+    line = f"zeroclaw: `{short / 'data'}` can't be used: no space left on device; make room there\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+
+
 def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> None:
     """P10: its own last words, not that a socket is missing."""
     configured.write_text("autonomy = 3\nlanguage = 4\n", encoding="utf-8")

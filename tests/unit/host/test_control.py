@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.errors import ConfigError, ToolFailed
+from zeroclaw.errors import ConfigError, Refused, ToolFailed
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.control import (
     LONGEST_LINE,
     MOST_CONNECTIONS,
     Control,
+    Lines,
     NotRunning,
     Unreachable,
     connect,
@@ -65,6 +66,17 @@ async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
         assert await request(tmp_path, {"call": "echo", "text": "grüße \ud83d"}) == {
             "said": "grüße \ud83d"
         }
+
+
+async def test_a_request_too_long_to_be_read_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    """The daemon would hang up, and whoever waits would try for ever, or look for a crash (P10)."""
+    control = control_in(tmp_path)
+    control.call("echo", echo)
+    async with serving(control):
+        with pytest.raises(Refused, match="more than the daemon reads at once: 1,048,576"):
+            await request(tmp_path, {"call": "echo", "text": "x" * LONGEST_LINE})
+        longest = "x" * (LONGEST_LINE - len('{"call": "echo", "text": ""}\n'))
+        assert await request(tmp_path, {"call": "echo", "text": longest}) == {"said": longest}
 
 
 async def test_a_long_answer_arrives(tmp_path: Path) -> None:
@@ -147,11 +159,15 @@ async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: by
 
 
 async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
+    """Of a client that is not ours."""
     control = control_in(tmp_path)
     control.call("echo", echo)
     async with serving(control):
-        with pytest.raises(Unreachable, match="went away"):
-            await request(tmp_path, {"call": "echo", "text": "x" * LONGEST_LINE})
+        reader, writer = await asyncio.open_unix_connection(control.path)
+        lines = Lines(reader, writer)
+        lines.write({"call": "echo", "text": "x" * LONGEST_LINE})
+        assert await lines.receive() is None
+        await lines.aclose()
 
 
 async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:

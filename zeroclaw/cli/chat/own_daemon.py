@@ -113,7 +113,13 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 def _open_log(place: Path) -> int:
     with refused_as(StoreUnusable, f"`{place}` can't be used", "name another data directory"):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        log = os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.pwrite(log, b"\n", 0)  # on a full disk the daemon could not say why it ends
+        except OSError:
+            os.close(log)
+            raise
+        return log
 
 
 async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
