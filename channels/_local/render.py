@@ -1,8 +1,8 @@
 """The items of a local chat, the events about them, and their form as plain data.
 
 An item is always sent whole and replaces the one with the same id, so events may be repeated, or
-skipped for a newer one. Invisible characters in a card are escaped, so that people approve what
-they read. A card's fixed words and endings are in the card's language.
+skipped for a newer one. Invisible characters in a card and in the name of a file are escaped, so
+that people approve and open what they read. A card's fixed words and endings are in its language.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -156,9 +156,9 @@ def _item(item: TranscriptItem, arguments: Callable[[str], str]) -> dict[str, ob
     if item.plain:
         shown["plain"] = True
     if item.files:
-        shown["files"] = list(item.files)
+        shown["files"] = [escape_invisible(name) for name in item.files]
     if item.sent is not None:
-        shown["sent"] = {"name": item.sent.name, "size": item.sent.size_bytes}
+        shown["sent"] = {"name": escape_invisible(item.sent.name), "size": item.sent.size_bytes}
     if item.receipts:
         shown["receipts"] = [_receipt(one) for one in item.receipts]
     if item.outcome is not None:

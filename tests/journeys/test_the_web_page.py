@@ -191,6 +191,41 @@ async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
         assert "did not run" in result
 
 
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path) -> None:
+    """A box that scrolls hides its rest where scroll bars are drawn late, as on phones (P5)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "true; " * 2000 + "rm -r everything")
+        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+        call = page.page.locator("pre", has_text="rm -r everything")
+        await expect(call).to_have_count(1)
+        assert await call.evaluate("call => call.scrollHeight === call.clientHeight")
+
+
+async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: Path) -> None:
+    """It is held once and says so; whoever means it presses again (P5)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(500, 600))
+        approve = page.button("Approve once")
+        for key in ("first", "second"):
+            here.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
+            here.model.say("Done.", round=1, key=key)
+        await page.say("first" + "\n" * 30)
+        box = await approve.bounding_box()
+        assert box is not None
+        at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        await page.page.mouse.click(*at)
+        await expect(page.answers).to_have_text(["Done."])
+        await page.say("second" + "\n" * 30)
+        await expect(approve).to_have_count(1)
+        await page.page.mouse.click(*at)
+        await expect(page.page.locator("#toast")).to_contain_text("press again if you mean it")
+        await expect(approve).to_have_count(1)
+        await page.page.mouse.click(*at)
+        await expect(page.answers).to_have_text(["Done.", "Done."])
+
+
 @pytest.mark.needs("bwrap")
 async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
     """What is read, hovered over and read aloud, while the question is open and when it has ended."""

@@ -181,10 +181,14 @@ function changed(wasNear) {
   showWork();
   if (wasNear) scroller.scrollTop = scroller.scrollHeight;
   by("latest").hidden = isNear();
+  const before = under;
+  under = underPointer();
+  if (under && under !== before) slid = pointer;
 }
 
 let isAtEnd = true;
 scroller.addEventListener("scroll", () => {
+  under = underPointer();
   isAtEnd = isNear();
   by("latest").hidden = isAtEnd;
 }, { passive: true });
@@ -193,6 +197,38 @@ new ResizeObserver(() => {
   if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
 }).observe(scroller);
 by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
+
+/* --- buttons that move under the pointer ---------------------------------------------------------- */
+
+/* A click must not answer a call whose button has only just come to stand under the pointer: the first
+   such click is ignored, and says so. */
+const SLID_PX = 10;
+const SLID = "this has just come to stand here; press again if you mean it";
+let pointer = null;
+let under = "";
+let slid = null;
+
+function underPointer() {
+  const button = pointer && document.elementFromPoint(pointer.x, pointer.y)?.closest(".card button");
+  if (!button) return "";
+  const call = button.closest("section")?.dataset.approval;
+  return `${call ?? button.closest("li").dataset.id} ${button.textContent}`;
+}
+
+for (const kind of ["pointermove", "pointerdown"]) {
+  document.addEventListener(kind, (event) => {
+    pointer = { x: event.clientX, y: event.clientY };
+    under = underPointer();
+    if (slid && Math.hypot(pointer.x - slid.x, pointer.y - slid.y) > SLID_PX) slid = null;
+  }, { passive: true });
+}
+
+document.addEventListener("click", (event) => {
+  if (!slid || !event.detail || !event.target.closest(".card button")) return; // keys have no position
+  slid = null;
+  event.stopPropagation();
+  toast(SLID);
+}, { capture: true });
 
 /* --- the composer -------------------------------------------------------------------------------- */
 

@@ -101,6 +101,14 @@ def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
     assert heard.data.count(r"\u27e8U+202E\u27e9") == 7
 
 
+def test_a_file_is_called_by_all_the_signs_of_its_name() -> None:
+    """Of the bot's and of a person's, who may not have made it: `fdp.exe` read as `exe.pdf`."""
+    sent = SentFile(name="a\u202efdp.exe", size_bytes=1)
+    _, (heard,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent), 1))
+    item = json.loads(heard.data)
+    assert [*item["files"], item["sent"]["name"]] == 2 * ["a\u27e8U+202E\u27e9fdp.exe"]
+
+
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_stream(text: str) -> None:
     """Line ends, lone surrogates and what looks like a field stay inside their event."""
