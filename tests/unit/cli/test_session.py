@@ -28,7 +28,7 @@ from zeroclaw import (
     Said,
 )
 from zeroclaw.cli.chat.connection import STREAM, Link
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Resized, Typed
 from zeroclaw.cli.chat.screen import Cards, Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
 from zeroclaw.errors import NeedsOperator, ZeroclawError
@@ -225,6 +225,44 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
         assert await bot.came.get() == Pressed(
             approval=ApprovalId("a2"), choice="deny", card=second
         )
+
+
+async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path) -> None:
+    """It is said, as the rest of the text is; who pasted it may not have read it (P5)."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        await sitting.sees("a = Approve once")
+        sitting.keyboard.press(Typed(text="a", is_pasted=True), "a", Ended())
+        assert await bot.came.get() == Said(text="a")
+        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+
+
+async def test_in_a_window_of_another_size_nothing_above_an_answer_is_erased(
+    tmp_path: Path,
+) -> None:
+    """What took three rows may take one, and two of others stand above it; it goes on below."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        await bot.answer("x" * 200, "k1", draft=True)
+        await sitting.sees("xxx")
+        sitting.keyboard.press(Resized(columns=300, rows=24))
+        await sitting.sees("xxx\n")
+        await bot.answer("y" * 200, "k1", draft=True)
+        await sitting.sees("● yyy")
+        assert "\x1b[2A" not in sitting.written
+        await bot.answer("z" * 600, "k1", draft=True)
+        await sitting.sees("zzz")
+        await bot.answer("end", "k1")
+        await sitting.sees("end\n")
+        assert "\x1b[2A\x1b[J● end" in sitting.written
+        sitting.keyboard.press(Ended())
 
 
 async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import signal
+import termios
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -25,7 +26,7 @@ from zeroclaw import (
     Outgoing,
     escape_invisible,
 )
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, lines_in, typed
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Resized, Typed, lines_in, typed
 from zeroclaw.cli.chat.screen import Cards, Ink, View
 
 Line = Mapping[str, object]
@@ -554,3 +555,35 @@ async def test_on_a_terminal_an_interrupt_is_an_event_and_ends_nothing() -> None
     os.close(outer)
     os.close(inner)
     assert events == [Typed(text="hi"), Interrupted(), Ended()]
+
+
+async def test_on_a_terminal_lines_that_come_at_once_were_pasted() -> None:
+    """The first and the last of them too; one that comes alone was typed."""
+    outer, inner = pty.openpty()
+    events: list[Event] = []
+    os.write(outer, b"one\na\nthree\n")
+    async for event in typed(inner):
+        events.append(event)
+        if event == Typed(text="three", is_pasted=True):
+            os.write(outer, b"a\n")
+        if event == Typed(text="a"):
+            os.write(outer, b"\x04")
+    os.close(outer)
+    os.close(inner)
+    pasted = [Typed(text=text, is_pasted=True) for text in ("one", "a", "three")]
+    assert events == [*pasted, Typed(text="a"), Ended()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGWINCH, signal.SIGCONT])
+async def test_a_terminal_tells_of_its_new_size(number: signal.Signals) -> None:
+    """Also of one that it got while the program was stopped."""
+    outer, inner = pty.openpty()
+    os.write(outer, b"hi\n")
+    async for event in typed(inner):
+        if event == Typed(text="hi"):
+            termios.tcsetwinsize(inner, (30, 100))
+            os.kill(os.getpid(), number)
+        if event == Resized(columns=100, rows=30):
+            os.write(outer, b"\x04")
+    os.close(outer)
+    os.close(inner)

@@ -20,7 +20,7 @@ from zeroclaw.card_words import CardWords
 from zeroclaw.json_fields import array_at, object_at, objects_at
 from zeroclaw.text.escape import without_mark_signs
 from zeroclaw.text.language import ENGLISH
-from zeroclaw.value import Struct, Value, field
+from zeroclaw.value import Struct, Value, field, replace
 
 Line = Mapping[str, object]
 """A message from the daemon, or a table within it."""
@@ -293,6 +293,14 @@ class View(Struct, kw_only=True):
         self._has_loose_line = False
         fresh, self.cards.fresh = self.cards.fresh, 0
         return fresh <= 1 or not self.ink.moves
+
+    def resized(self, columns: int, rows: int) -> str:
+        """Use another size; return what ends a growing answer, which goes on in a new line.
+
+        Its rows have moved or been written over, so nothing of it may be erased.
+        """
+        self.cards.ink = replace(self.ink, columns=columns, rows=rows)
+        return self._fresh() if self._tail else ""
 
     def note(self, text: str) -> str:
         """Return a remark of the client itself."""

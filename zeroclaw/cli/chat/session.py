@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from zeroclaw.cli.chat.connection import Line, Link
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Resized, Typed, typed
 from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
@@ -91,9 +91,9 @@ class Session(Struct, kw_only=True):
     async def _listen(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
             match event:
-                case Typed(text=text):
+                case Typed(text=text, is_pasted=is_pasted):
                     self._interrupts = 0
-                    self._enter(text)
+                    self._enter(text, is_pasted=is_pasted)
                     if not self.view.ink.moves:
                         await self.quiet(or_card=True)
                 case Interrupted():
@@ -102,6 +102,8 @@ class Session(Struct, kw_only=True):
                         self._show("\n")
                         return
                     self._interrupt()
+                case Resized(columns=columns, rows=rows):
+                    self._show(self.view.resized(columns, rows))
                 case Ended():
                     break
         if self.view.ink.moves:
@@ -168,10 +170,10 @@ class Session(Struct, kw_only=True):
 
     # --- what is typed ---------------------------------------------------------------------------
 
-    def _enter(self, text: str) -> None:
+    def _enter(self, text: str, *, is_pasted: bool) -> None:
         is_sure = self.view.entered()
         word, calls = text.strip().lower(), self.view.cards.open_calls
-        choice = KEYS.get(word)
+        choice = None if is_pasted else KEYS.get(word)
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
             if is_sure:
                 self.link.press(calls[0].approval, choice, calls[0].card)
