@@ -457,6 +457,16 @@ async def test_a_model_that_does_not_load_does_not_answer() -> None:
     assert "\x1b" not in "\n".join(in_words(loaded))
 
 
+def test_thoughts_that_people_would_read_are_told() -> None:
+    """As vLLM without a parser sends those of DeepSeek-R1, whose opening tag is in the prompt."""
+    found = Tried(
+        model="m", answer=Played(text="Okay, a lobster.\n</think>\n\nAn animal.", pieces=9)
+    )
+    assert any(line.startswith("thoughts     stand in the answer") for line in in_words(found))
+    found.answer.text = "An animal."
+    assert not any(line.startswith("thoughts") for line in in_words(found))
+
+
 def test_speed_is_of_the_writing_and_not_of_the_waiting() -> None:
     """The first token takes as long as reading the question does."""
     played = Played(pieces=11, first_s=5.0, writing_s=2.0, tokens=21)

@@ -194,6 +194,8 @@ def in_words(tried: Tried) -> Iterator[str]:
         yield f"first token  {answer.first_s:.2f} s"
         yield f"speed        {_speed(answer)}"
         yield f"answer       {_short(answer.text)}"
+    if "</think>" in answer.text:  # they began in the prompt, so nothing tells them from an answer
+        yield "thoughts     stand in the answer: give its server a parser for its reasoning"
     if tried.answers:
         yield f"tool call    {_call_in_words(tried)}"
         yield f"window       {tried.window or 'nobody says; the first refusal will'}"
