@@ -57,7 +57,7 @@ _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
 _RETURNED = re.compile(r"^Message-ID:\s*<([^<>\s]{1,900})>", re.IGNORECASE | re.MULTILINE)
-_REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20}):(.*)", re.ASCII)
+_REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20})", re.ASCII)
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
@@ -165,7 +165,7 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
         keys.append(f"id:{_hash(author.id, parent.id)}")
-    found = _files(mail, place, parent.id) if len(fetched.raw) < settings.max_mail_bytes else ()
+    found = _files(mail, place) if len(fetched.raw) < settings.max_mail_bytes else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
     own_text = quotes.without_known(own_text, known) if known else own_text
@@ -376,16 +376,14 @@ def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files(mail: Mail, place: str, message_id: str) -> Iterator[Attachment]:
-    known = message_id if is_plain_id(message_id) else ""
+def _files(mail: Mail, place: str) -> Iterator[Attachment]:
     for number, part in enumerate(mail.parts):
         if part.is_file:
-            reference = f"{place}:{number}:{known}"
-            name, kind, size = part.name, part.kind, part.size_bytes
-            yield Attachment(reference=reference, name=name, media_type=kind, size_bytes=size)
+            name, kind, size, ref = part.name, part.kind, part.size_bytes, f"{place}:{number}"
+            yield Attachment(reference=ref, name=name, media_type=kind, size_bytes=size)
 
 
-def read_reference(reference: str) -> tuple[int, int, int, str] | None:
-    """Return the UIDVALIDITY, UID, part and Message-ID in a file reference, None if it is not ours."""
+def read_reference(reference: str) -> tuple[int, int, int] | None:
+    """Return the UIDVALIDITY, UID and part in a file reference, None if it is not ours."""
     found = _REFERENCE.fullmatch(reference)
-    return (int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None

@@ -316,13 +316,11 @@ class Account:
         """Return the file of a reference; None if it or its mail is gone."""
         if not (place := decode.read_reference(reference)):
             return None
-        validity, uid, number, message = place
+        validity, uid, number = place
         async with self._looking, self.mailbox() as mailbox:
             if mailbox.validity != validity:  # the UID may now be another mail's
-                named = f'HEADER Message-ID "<{message}>"'
-                found = await mailbox.search(named) if decode.is_plain_id(message) else []
-                uid = found[0] if found else 0
-            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes) if uid else None
+                return None
+            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
         return await asyncio.to_thread(_file_of, fetched.raw, number) if fetched else None
 
     async def aclose(self) -> None:

@@ -176,7 +176,7 @@ async def test_a_look_up_keeps_no_connection_that_could_be_lost_without_a_word(
     channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
     with pytest.raises(ChannelRejected):
         await channel.fetch(
-            Attachment(reference="1:2:3:", name="a", media_type="a/b"), max_bytes=100
+            Attachment(reference="1:2:3", name="a", media_type="a/b"), max_bytes=100
         )
     async with asyncio.timeout(START_S):
         while await asyncio.to_thread(place.mail.sessions, place.bot):

@@ -241,19 +241,23 @@ async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace
     assert any("mailbox_renumbered" in fact for fact in place.facts)
 
 
-async def test_a_file_is_found_after_the_mailbox_was_numbered_anew(place: EmailPlace) -> None:
+async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: EmailPlace) -> None:
+    """Anybody may reuse a Message-ID; so after a renumbering, the file is gone."""
     desk = Desk()
     mail = mail_from(place.ann, place.bot, "see")
-    mail.add_attachment(b"bytes", maintype="application", subtype="x", filename="a.bin")
+    mail.add_attachment(b"hers", maintype="application", subtype="x", filename="a.bin")
+    forged = mail_from("eve@else.example", place.bot, "see")
+    forged.replace_header("Message-ID", str(mail["Message-ID"]))
+    forged.add_attachment(b"eve's", maintype="application", subtype="x", filename="a.bin")
+    await write(place, forged)
     async with place.life(desk.admit, {}):
         await write(place, mail)
         await desk.holds(1)
         await place.mail.has_seen(place.bot, 1)
-    [file] = desk.stored[0].attachments
+    channel, [file] = channel_of(place), desk.stored[0].attachments
+    assert await channel.fetch(file, max_bytes=100) == b"hers"
     await place.mail.renumber(place.bot)
-    channel = channel_of(place)
-    assert await channel.fetch(file, max_bytes=100) == b"bytes"
-    for reference in (f"1:{file.reference.split(':', 1)[1]}.gone", "1:2:3:"):
+    for reference in (file.reference, "1:2:3"):
         lost = Attachment(reference=reference, name="a", media_type="a/b")
         with pytest.raises(ChannelRejected):
             await channel.fetch(lost, max_bytes=100)
