@@ -50,8 +50,9 @@ from zeroclaw import (
 
 AGAIN_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
-MOST_REFUSED, REFUSED_S = 5, 60.0
-"""Tries of a mail that the server does not give, and the seconds between them."""
+MOST_REFUSED, TOLD_AFTER, REFUSED_S = 10, 5, 60.0
+"""Tries of a mail that the server does not give, the try after which operators are told, and the
+seconds after the first one; each further wait is twice as long, which makes 17 hours in all."""
 RENUMBERED = timedelta(days=2)
 """How far back to read again if the mailbox's UIDs have changed."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -80,7 +81,8 @@ class EmailChannel:
         directory, now = context.directory, context.clock.monotonic
         logins = Logins(context.name, settings, context.secrets, directory, now)
         self._account, self._sender = Account(logins), Sender(logins)
-        self._noted = Kept(directory, "read-up-to")
+        self._noted, self._holds = Kept(directory, "read-up-to"), Kept(directory, "held")
+        self._held: dict[int, tuple[int, float]] = {}
         self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
@@ -104,7 +106,10 @@ class EmailChannel:
                     read = await self._read_on(mailbox, read, admit)
                     with suppress(OSError):  # a full disk; what is read again is known by its keys
                         await self._note(read)
-                    await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
+                        await self._keep_held(mailbox)
+                    wait_s = self._settings.poll_s
+                    # Recent news ends it at once.
+                    await mailbox.idle(min(wait_s, REFUSED_S) if self._held else wait_s)
 
     async def _begun(self, mailbox: Mailbox) -> Read:
         """Return how far the mailbox has been read; mail from before the first start counts as read."""
@@ -112,6 +117,12 @@ class EmailChannel:
         cursor, _, name = (await self._noted.read()).strip().partition(" ")
         noted = read_cursor(cursor) if name == self._settings.mailbox else None
         known = [one for one in (committed, noted) if one is not None]
+        latest = self._now() + REFUSED_S  # wherever the clock stood
+        self._held = {
+            int(uid): (int(tries), min(int(at), latest))
+            for uid, tries, at, place in _HELD.findall(await self._holds.read())
+            if place == f"{validity} {self._settings.mailbox}"
+        }
         if committed is not None and committed.uid and committed.validity == validity:
             await mailbox.flag(committed.uid)  # in case a kill or a lost connection prevented it
         if mine := [one.uid for one in known if one.validity == validity]:
@@ -137,29 +148,51 @@ class EmailChannel:
             await self._noted.keep(f"{read.validity}:{read.uid} {self._settings.mailbox}\n")
 
     async def _read_on(self, mailbox: Mailbox, read: Read, admit: Admit) -> Read:
-        """Read the new mails, one at a time; return how far it got."""
-        for uid in await mailbox.newer(read.uid):
-            fetched = await self._fetched(mailbox, uid)
-            while fetched is not None and not await self._take(mailbox, fetched, admit):
-                await self._context.clock.sleep(AGAIN_S)
-            read = Read(validity=read.validity, uid=uid)
+        """Read the new mails and those that are held, one at a time; return how far it got."""
+        for uid in sorted({*await mailbox.newer(read.uid), *self._held}):
+            if self._held.get(uid, (0, 0.0))[1] <= self._now():
+                fetched = await self._fetched(mailbox, uid)
+                while fetched is not None and not await self._take(mailbox, fetched, admit):
+                    await self._context.clock.sleep(AGAIN_S)
+            read = replace(read, uid=max(uid, read.uid))
         return read
 
     async def _fetched(self, mailbox: Mailbox, uid: int) -> Fetched | None:
-        """Return a mail; None if it is gone, or if the server never gives it, with operators told.
+        """Return a mail; None if it is gone, or if the server does not give it now.
 
         Servers have mails that they can't read themselves, and say so or pass them over
-        (github.com/jstedfast/MailKit/issues/358 and 908, read 2026-11). One would end the reading.
+        (github.com/jstedfast/MailKit/issues/358 and 908, read 2026-11), or break the connection. Such a
+        mail is held: later ones go on, it is asked for again, and in the end it is given up.
+
+        Raises:
+            ChannelUnavailable: The connection is lost. That counts, but the mail is asked for first
+                when there is another, so that later ones do not overtake it.
+            OSError: The disk does not take what is held, so no later mail may be stored.
         """
-        for _ in range(MOST_REFUSED):
-            with suppress(CommandRefused):
-                fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
-                if fetched is not None or not await mailbox.search(f"UID {uid}"):
-                    return fetched
-            await self._context.clock.sleep(REFUSED_S)
-        self._context.log("mail_not_given", uid=uid, level="warning")
-        await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
+        tries, lost = self._held.pop(uid, (0, 0.0))[0] + 1, None
+        if tries > MOST_REFUSED:
+            self._context.log("mail_given_up", uid=uid, level="warning")
+            return None
+        try:
+            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
+            if fetched is not None or not await mailbox.search(f"UID {uid}"):
+                return fetched
+        except ChannelUnavailable as error:
+            lost = None if isinstance(error, CommandRefused) else error
+        wait_s = 0.0 if lost else REFUSED_S * 2 ** (tries - 1)
+        self._held[uid] = (tries, self._now() + wait_s)
+        self._context.log("mail_not_given", uid=uid, tries=tries, level="warning")
+        if tries == TOLD_AFTER:
+            await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
+        await self._keep_held(mailbox)
+        if lost is not None:
+            raise lost
         return None
+
+    async def _keep_held(self, mailbox: Mailbox) -> None:
+        place = f"{mailbox.validity} {self._settings.mailbox}"
+        held = self._held.items()
+        await self._holds.keep("".join(f"{uid} {n} {at:.0f} {place}\n" for uid, (n, at) in held))
 
     async def _take(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:
         """Decode a mail and pass it to the ingress; False if it could not be stored, for a retry.
@@ -389,3 +422,4 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")
+_HELD = re.compile(r"^(\d+) (\d+) (\d+) (\d+ .*)$", re.ASCII | re.MULTILINE)

@@ -21,8 +21,10 @@ SENDER_CAPPED = Sentence(
     "werden.",
 )
 MAIL_NOT_GIVEN = Sentence(
-    en="`{channel}`: the server does not hand over a mail, however often I ask, so I skip it.",
-    de="`{channel}`: Eine Mail gibt der Server trotz mehrerer Versuche nicht heraus; ich überspringe sie.",
+    en="`{channel}`: the server does not hand over a mail. I go on with the others, and ask for it for some "
+    "more hours.",
+    de="`{channel}`: Eine Mail gibt der Server nicht heraus. Ich mache mit den anderen weiter und frage noch "
+    "einige Stunden lang nach ihr.",
 )
 MAIL_RETURNED = Sentence(
     en="`{channel}`: a mail of mine to {sender} came back undelivered; the mailbox says why.",

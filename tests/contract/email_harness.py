@@ -312,13 +312,13 @@ class EmailPlace:
         self.facts: list[str] = []
         self.secrets = (PASSWORD,)
         self.directory = directory
-        self._clock = ManualClock()
+        self.clock = ManualClock()
 
     @asynccontextmanager
     async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
         context = email_context(
             email_settings(self.mail, self.bot),
-            self._clock,
+            self.clock,
             positions=positions,
             log=noting(self.facts),
             directory=self.directory,

@@ -350,23 +350,87 @@ class Silent(Unreadable):
 async def test_a_mail_that_the_server_does_not_give_holds_up_no_other(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
 ) -> None:
-    """It ended the reading, and again at each start; or it was left out and nobody told. P1, P10."""
+    """Later mail waited five minutes for it. It is asked for again, after a restart too. P1."""
+    known, desk = imap.Protocol, Desk()
     monkeypatch.setattr(imap, "Protocol", protocol)
+    async with place.life(desk.admit, {}):
+        await place.write("one")
+        await place.write("two")
+        await desk.holds(1)
+        await place.mail.has_seen(place.bot, 1)
+    assert texts(desk) == ["two"]
+    monkeypatch.setattr(imap, "Protocol", known)
+    await place.clock.advance(adapter.REFUSED_S)
+    async with place.life(desk.admit, desk.positions):
+        await desk.holds(2)
+        await place.mail.has_seen(place.bot, 2)
+        await place.write("three")
+        await desk.holds(3)
+        await place.mail.has_seen(place.bot, 3)
+    assert texts(desk) == ["two", "one", "three"]
+
+
+async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P10."""
+    monkeypatch.setattr(imap, "Protocol", Unreadable)
     monkeypatch.setattr(adapter, "REFUSED_S", 0.0)
-    desk, told = Desk(), list[str]()
+    desk, told, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
 
     async def tell(says: Localized) -> None:
         told.append(says.to("en"))
 
-    context = email_context(
-        email_settings(place.mail, place.bot), ManualClock(), positions={}, log=noting(place.facts)
-    )
+    def log(event: str, /, **fields: object) -> None:
+        facts.append(event)
+        if event == "mail_given_up":
+            is_over.set()
+
+    given = email_settings(place.mail, place.bot)
+    context = email_context(given, ManualClock(), positions={}, log=log, directory=place.directory)
     async with receiving(EmailChannel(replace(context, tell=tell)), desk.admit):
         await place.write("one")
+        await is_over.wait()
         await place.write("two")
         await desk.holds(1)
-    assert texts(desk) == ["two"]
+        await place.mail.has_seen(place.bot, 1)
+        await place.write("three")
+        await desk.holds(2)
+    assert facts.count("mail_not_given") == adapter.MOST_REFUSED
+    assert facts.count("mail_given_up") == 1
     assert ["does not hand over" in one for one in told] == [True]
+    assert (place.directory / "held").read_text() == ""
+
+
+class Breaking(imap.Protocol):
+    """A connection to a server that breaks on the first mail of a mailbox."""
+
+    async def execute(self, command: Command, scrub: str | None = None) -> Response:
+        if " UID FETCH 1 " in str(command):
+            self.transport.abort()
+        return await super().execute(command, scrub)
+
+
+async def test_a_mail_that_breaks_the_connection_does_not_do_so_for_ever(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It did at each start. The first times it is asked for first, since any connection may break."""
+    monkeypatch.setattr(imap, "Protocol", Breaking)
+    monkeypatch.setattr(adapter, "MOST_REFUSED", 2)
+    desk = Desk()
+
+    async def life() -> None:
+        async with place.life(desk.admit, {}):
+            await place.write("one")
+            await desk.holds(1)
+
+    for tries in ("1", "2"):
+        with pytest.raises(ExceptionGroup) as caught:
+            await life()
+        assert caught.group_contains(ChannelUnavailable, match="was lost")
+        assert (place.directory / "held").read_text().startswith(f"1 {tries} ")
+    await life()
+    assert texts(desk) == ["one"]
 
 
 async def test_operators_are_told_of_a_mail_that_comes_back(place: EmailPlace) -> None:
