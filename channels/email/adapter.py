@@ -20,7 +20,7 @@ from channels.email.imap import Account, CommandRefused, Mailbox
 from channels.email.kept import Kept, Read, read_cursor
 from channels.email.logins import Logins
 from channels.email.render import Words
-from channels.email.robots import MAIL_NOT_GIVEN, MAIL_RETURNED, SENDER_CAPPED, Caps
+from channels.email.robots import MAIL_NOT_GIVEN, NOTICES, Caps
 from channels.email.smtp import Sender
 from zeroclaw import (
     Accepted,
@@ -43,7 +43,6 @@ from zeroclaw import (
     Pressed,
     Recent,
     Rendered,
-    Sentence,
     ZeroclawError,
     replace,
 )
@@ -207,14 +206,14 @@ class EmailChannel:
                 log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
                 # Nobody else knows the ids of what was sent, so the report is one.
                 for to in filter(None, map(self._sent.get, decode.returned_ids(fetched.raw))):
-                    await self._tell_once(MAIL_RETURNED, to)
+                    await self._tell_once("returned", to)
                 return True
             sender = event.envelope.sender
             counts = sender.verified and self._counts(event)
             state = self._caps.state(sender.id, self._now()) if counts else "free"
             if state == "capped":
                 log("sender_capped", uid=fetched.uid, level="warning")
-                await self._tell_once(SENDER_CAPPED, sender.id)
+                await self._tell_once("capped", sender.id)
                 return True
             admission = await admit(event.envelope) if state == "free" else None
         except ZeroclawError as error:
@@ -280,13 +279,13 @@ class EmailChannel:
         body = event.envelope.body
         return not isinstance(body, Pressed) or carried(body.approval, body.choice) in self._pressed
 
-    async def _tell_once(self, sentence: Sentence, person: str) -> None:
-        """Tell operators something of a person, once until the person is answered again."""
-        if not self._caps.is_told(person):
+    async def _tell_once(self, notice: str, person: str) -> None:
+        """Give operators a notice of a person, once until the person is answered again."""
+        if not self._caps.is_told(notice, person):
             count = self._settings.sender_per_hour
-            says = sentence.about(channel=self.name, sender=person, count=count)
+            says = NOTICES[notice].about(channel=self.name, sender=person, count=count)
             await self._context.tell(says)
-            self._caps.note_told(person)
+            self._caps.note_told(notice, person)
             await self._keep_counts()
 
     async def _keep_counts(self) -> None:

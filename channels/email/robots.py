@@ -7,6 +7,7 @@ there is also a cap for each sender, and one for the account that stops the chan
 
 import re
 from collections import deque
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
 
@@ -38,7 +39,9 @@ _MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
 _MARK = re.compile(r"x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon")
 _SUPPRESSES = frozenset({"all", "autoreply"})
 
-_KEPT = re.compile(r"^(\S+) (\d+\.?\d*)( told)?$", re.ASCII | re.MULTILINE)
+NOTICES: Mapping[str, Sentence] = {"capped": SENDER_CAPPED, "returned": MAIL_RETURNED}
+"""What operators are told of a person, once until the person is answered again."""
+_KEPT = re.compile(r"^(\S+) (\d+\.?\d*|[a-z]+)$", re.ASCII | re.MULTILINE)
 
 
 def why_none(mail: Mail, *, sender: str, own: str) -> str:
@@ -81,21 +84,19 @@ class Caps:
         """Start with nothing counted."""
         self._of_sender = of_sender
         self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
-        self._told: Recent[str, bool] = Recent(of_all)
+        self._told: Recent[tuple[str, str], bool] = Recent(of_all)
 
     def remember(self, kept: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
         found = _KEPT.findall(kept)
-        self._answered.extend(sorted((min(float(time), at), who) for who, time, _ in found))
-        self._told.update((who, True) for who, _, told in found if told)
+        answers = ((min(float(time), at), who) for who, time in found if time[0].isdigit())
+        self._answered.extend(sorted(answers))
+        self._told.update((one, True) for one in found if one[1] in NOTICES)
 
     def kept(self, at: float) -> str:
-        """Return the current counts, one line per answer: sender's digest, time, whether told."""
-        return "".join(
-            f"{who} {time}{' told' * (who in self._told)}\n"
-            for time, who in self._answered
-            if at - time < HOUR_S
-        )
+        """Return the current counts, a line per answer and notice: a person's digest, and which."""
+        answers = ((who, time) for time, who in self._answered if at - time < HOUR_S)
+        return "".join(f"{who} {what}\n" for who, what in (*answers, *self._told))
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
         """Return whether one more mail of a sender may be answered now."""
@@ -106,16 +107,17 @@ class Caps:
 
     def count(self, sender: str, at: float) -> None:
         """Count a mail that will be answered."""
-        self._told.pop(_digest(sender), None)
+        for notice in NOTICES:
+            self._told.pop((_digest(sender), notice), None)
         self._answered.append((at, _digest(sender)))
 
-    def is_told(self, sender: str) -> bool:
-        """Return whether operators were told of a sender since the sender's last answer."""
-        return _digest(sender) in self._told
+    def is_told(self, notice: str, person: str) -> bool:
+        """Return whether operators have had a notice of a person since the person's last answer."""
+        return (_digest(person), notice) in self._told
 
-    def note_told(self, sender: str) -> None:
-        """Note that operators were told."""
-        self._told[_digest(sender)] = True
+    def note_told(self, notice: str, person: str) -> None:
+        """Note that operators have had a notice."""
+        self._told[_digest(person), notice] = True
 
 
 def _digest(sender: str) -> str:

@@ -107,35 +107,34 @@ def test_what_was_counted_counts_on_after_a_restart() -> None:
     assert "ann" not in alone.kept(40.0)
 
 
-def test_that_a_sender_is_capped_is_told_once_until_they_are_answered_again() -> None:
-    """Also over a restart; what an earlier release has kept says that nobody was told."""
+def test_operators_have_each_notice_of_a_person_once_until_the_person_is_answered_again() -> None:
+    """Also over a restart; one notice hid the other. What an earlier release kept tells of none."""
     caps = Caps(of_sender=1, of_all=100)
     for who in ("ann", "bob"):
         caps.count(who, 0.0)
-    assert not caps.is_told("ann")
-    caps.note_told("ann")
+    assert not caps.is_told("capped", "ann")
+    caps.note_told("capped", "ann")
+    assert not caps.is_told("returned", "ann")
+    caps.note_told("returned", "ann")
     after = Caps(of_sender=1, of_all=100)
-    after.remember(caps.kept(1.0), 1.0)
-    assert [after.is_told(who) for who in ("ann", "bob")] == [True, False]
-    after.count("ann", HOUR_S)
-    assert not after.is_told("ann")
-    earlier = Caps(of_sender=1, of_all=100)
-    earlier.remember(after.kept(HOUR_S), HOUR_S)
-    assert not earlier.is_told("ann")
+    after.remember(caps.kept(2 * HOUR_S), 2 * HOUR_S)
+    assert [after.is_told("returned", who) for who in ("ann", "bob")] == [True, False]
+    assert after.is_told("capped", "ann")
+    after.count("ann", 2 * HOUR_S)
+    assert not after.is_told("capped", "ann")
+    assert not after.is_told("returned", "ann")
 
 
 def test_who_is_forgotten_is_told_of_once_more() -> None:
     """What is remembered of senders stays bounded."""
     caps = Caps(of_sender=1, of_all=3)
     for number in range(4):
-        caps.count(f"sender-{number}", 0.0)
-        caps.note_told(f"sender-{number}")
-    caps.note_told("sender-1")
-    assert [caps.is_told(f"sender-{number}") for number in (0, 1)] == [False, True]
+        caps.note_told("capped", f"sender-{number}")
+    assert [caps.is_told("capped", f"sender-{number}") for number in (0, 1)] == [False, True]
 
 
 def test_a_note_that_is_none_and_a_clock_that_was_set_back_block_nobody_for_long() -> None:
     caps = Caps(of_sender=1, of_all=100)
-    caps.remember("ann\n\nx -1\nx y\nx 1e9\nx 9999999999 told\nann 1 tol", 100.0)
-    assert caps.kept(100.0) == "x 100.0 told\n"
-    assert caps.kept(100.0 + HOUR_S) == ""
+    caps.remember("ann\n\nx -1\nx y\nx 1e9\nx 9999999999\nann 1 tol\nx capped", 100.0)
+    assert caps.kept(100.0) == "x 100.0\nx capped\n"
+    assert caps.kept(100.0 + HOUR_S) == "x capped\n"
