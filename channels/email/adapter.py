@@ -86,7 +86,7 @@ class EmailChannel:
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
         self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
-        self._sent: Recent[str, str] = Recent(MOST_REMEMBERED)
+        self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._answered = Kept(directory, "answered")
@@ -204,8 +204,7 @@ class EmailChannel:
             event = await self._decoded(fetched)
             if isinstance(event, Passed):
                 log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
-                # Nobody else knows the ids of what was sent, so the report is one.
-                for to in filter(None, map(self._sent.get, decode.returned_ids(fetched.raw))):
+                for to in decode.returned_to(fetched.raw, await self._me_with_key()):
                     await self._tell_once("returned", to)
                 return True
             sender = event.envelope.sender
@@ -332,7 +331,8 @@ class EmailChannel:
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Send a card with the links to answer it."""
-        id_, me = self._id(to, card.key), await self._me_with_key()
+        me = await self._me_with_key()
+        id_ = decode.own_id(to, card.key, me)
         words = partial(render.card, card, id=id_, to=to.chat, me=me)
         return await self._post(to, card.key, words, decode.root_of(to.thread))
 
@@ -386,18 +386,16 @@ class EmailChannel:
         """Send a mail, in the thread of its parent; one that was sent before is not sent again."""
         if identity.normalised(to.chat) != to.chat:
             raise unknown(self.name, "chat", to.chat)
-        id_, at, account = self._id(to, key), self._context.clock.now(), self._settings
+        id_ = decode.own_id(to, key, await self._me_with_key())
+        at, account = self._context.clock.now(), self._settings
 
         def mail() -> bytes:
             return render.mail(words(), parent, account, message_id=id_, to=to.chat, at=at)
 
         if id_ not in self._sent:
             await self._sender.send(await asyncio.to_thread(mail), to.chat)
-            self._sent[id_] = to.chat
+            self._sent[id_] = True
         return MessageRef(address=to, message=id_)
-
-    def _id(self, to: Address, key: str) -> str:
-        return decode.own_id(to.thread, f"{to.chat}\n{key}", self._me.domain)
 
 
 async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:

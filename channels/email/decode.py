@@ -56,10 +56,15 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
-_RETURNED = re.compile(r"^Message-ID:\s*<([^<>\s]{1,900})>", re.IGNORECASE | re.MULTILINE)
+_RETURNED = re.compile(
+    r"^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@", re.IGNORECASE | re.MULTILINE
+)
+_RETURNED_TO = re.compile(r"^To:\s*<?([^<>\s]{1,254})", re.IGNORECASE | re.MULTILINE)
+MOST_RETURNED = 5
+"""Mails and people that are looked for in a report; it is about one mail of ours, to one person."""
 _REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20})", re.ASCII)
 _PRESS = re.compile(
-    r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
+    r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
 )
 REPLY = re.compile(
@@ -189,13 +194,18 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     return Taken(envelope=envelope, parent=parent, may_quote=may_quote)
 
 
-def returned_ids(raw: bytes) -> list[str]:
-    """Return the Message-IDs in a report of a mail that was not delivered; RFC 3464, 2.3.3.
+def returned_to(raw: bytes, me: Me) -> set[str]:
+    """Return the people to whom, a report says, mail of ours was not delivered; RFC 3464, 2.3.3.
 
-    That mail's headers stand before its text, so the beginning is enough.
+    That mail's headers stand before its text, so the beginning is enough. Its id proves that it is ours
+    and was sent to that person, who alone could make up a report of it.
     """
     report = raw[:MOST_CHARS].decode("ascii", "replace")
-    return _RETURNED.findall(report) if "\nAction: failed" in report else []
+    ids = _RETURNED.findall(report)[:MOST_RETURNED] if "\nAction: failed" in report else ()
+    people = _RETURNED_TO.findall(report)[:MOST_RETURNED]
+    return {
+        to for to in people for number, proof in ids if proof == _proof(number, me.key, to)[:12]
+    }
 
 
 def _chat(me: Me, sender: str, thread: str | None) -> Address:
@@ -246,15 +256,16 @@ def root_of(thread: str | None) -> Parent:
     return Parent(id=thread if thread and is_plain_id(thread) else "")
 
 
-def own_id(thread: str | None, key: str, domain: str) -> str:
+def own_id(to: Address, key: str, me: Me) -> str:
     """Return the Message-ID of a mail of ours; the same for every attempt to send it.
 
     Args:
-        thread: The mail's thread, which the id contains.
-        key: Identifies the message and its recipient.
-        domain: The account's domain.
+        to: Its recipient, and its thread, which the id contains.
+        key: Identifies the message.
+        me: The account, and the key by which `returned_to` knows the id again.
     """
-    return f"{own_prefix(thread)}{_hash(key)}@{domain}"
+    number = _hash(to.chat, key)
+    return f"{own_prefix(to.thread)}{number}{_proof(number, me.key, to.chat)[:12]}@{me.domain}"
 
 
 def own_prefix(thread: str | None) -> str:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from channels._local import render as local
 from channels.discord import cards as discord
 from channels.email import render as email
-from channels.email.decode import Parent, own_id
+from channels.email.decode import Parent
 from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
-from tests.unit.channels.email.letters import ME
+from tests.unit.channels.email.letters import ME, ours
 from tests.unit.gate.test_wording import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
@@ -31,7 +31,7 @@ from zeroclaw.text.language import LANGUAGES, Language
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = "it does more than read"
 HASH = "0a1b2c3d"
-MAIL = own_id(None, "ann@zc.example\nc", "zc.example")
+MAIL = ours(None)
 
 
 def on_telegram(outcome: Outcome) -> str:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from channels._remote.said import Passed
 from channels.email import EmailSettings
-from channels.email.decode import Fetched, Me, Taken, decoded
-from zeroclaw import Envelope, Said
+from channels.email.decode import Fetched, Me, Taken, decoded, own_id
+from zeroclaw import Address, Envelope, Said, replace
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -22,8 +22,14 @@ def me_with(**settings: object) -> Me:
 
 
 ME = me_with()
+ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
 VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
 HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
+
+
+def ours(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Me = ME) -> str:
+    """The id of a mail of the bot's."""
+    return own_id(replace(ANNS, chat=to, thread=thread), key, me)
 
 
 def fetched(text: str | bytes) -> Fetched:

@@ -11,26 +11,27 @@ from channels.email.decode import (
     Me,
     Taken,
     decoded,
-    own_id,
     own_thread,
     press_code,
     read_reference,
+    returned_to,
     thread_of,
 )
 from tests.unit.channels.email.letters import (
+    ANNS,
     AT,
     HEAD,
     ME,
     fetched,
     letter,
     me_with,
+    ours,
     passed,
     reply,
     said,
     taken,
 )
 from zeroclaw import (
-    Address,
     ApprovalId,
     CardCall,
     Choice,
@@ -43,9 +44,9 @@ from zeroclaw import (
     replace,
 )
 
-ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
 HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
-CARD = own_id(None, "card", "zero.test")
+OTHER = me_with(address="bot@other.test")
+CARD = ours(None, "card")
 CALL = CardCall(
     approval=ApprovalId("a-1"),
     number=1,
@@ -98,14 +99,14 @@ THREADS = {
     "References: <root@a.example> <two@a.example>\nIn-Reply-To: <two@a.example>": "root@a.example",
     "In-Reply-To: <root@a.example>": "root@a.example",
     "In-Reply-To: =?utf-8?q?=3Croot=40a=2Eexample=3E?=": "root@a.example",
-    f"In-Reply-To: <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
-    f"References: <lost@a.example> <{own_id('root@a.example', 'k', 'zero.test')}>": "root@a.example",
-    f"In-Reply-To: <{own_id(None, 'k', 'zero.test')}>": None,
+    f"In-Reply-To: <{ours('root@a.example')}>": "root@a.example",
+    f"References: <lost@a.example> <{ours('root@a.example')}>": "root@a.example",
+    f"In-Reply-To: <{ours(None)}>": None,
     f"References: <{'r' * 200}@a.example>": thread_of("r" * 200 + "@a.example"),
     'References: <a"b@a.example>': thread_of('a"b@a.example'),
     "References: none": "one@a.example",
     "References: none\nIn-Reply-To: <root@a.example>": "root@a.example",
-    f"In-Reply-To: <{own_id(None, 'k', 'other.test')}>": own_id(None, "k", "other.test"),
+    f"In-Reply-To: <{ours(None, me=OTHER)}>": ours(None, me=OTHER),
     "In-Reply-To: <zc.%%.x@zero.test>": "zc.%%.x@zero.test",
     "In-Reply-To: <zc._w.x@zero.test>": "zc._w.x@zero.test",
     "In-Reply-To: <zc.YSBi.x@zero.test>": "zc.YSBi.x@zero.test",
@@ -121,7 +122,7 @@ def test_a_thread_is_named_after_the_mail_that_began_it(more: str, thread: str |
 def test_an_odd_thread_is_known_by_its_hash_and_carried_by_our_ids() -> None:
     odd = thread_of("r" * 200 + "@a.example")
     assert odd.startswith("#")
-    assert own_thread(own_id(odd, "k", "zero.test"), "zero.test") == odd
+    assert own_thread(ours(odd), "zero.test") == odd
 
 
 def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
@@ -131,7 +132,7 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
 
 
 def test_our_own_mails_are_passed_over() -> None:
-    own = HEAD.replace("one@a.example", own_id(None, "k", "zero.test"))
+    own = HEAD.replace("one@a.example", ours(None))
     assert passed(letter(head=own)) == "it is our own"
 
 
@@ -141,14 +142,37 @@ def test_what_no_person_wrote_is_passed_over() -> None:
 
 
 def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
-    first = own_id("t@a.example", "ann@a.example\nk", "zero.test")
-    others = {
-        own_id(None, "ann@a.example\nk", "zero.test"),
-        own_id("t@a.example", "ann@a.example\nl", "zero.test"),
-        own_id("t@a.example", "bob@a.example\nk", "zero.test"),
-    }
-    assert first == own_id("t@a.example", "ann@a.example\nk", "zero.test")
+    first = ours("t@a.example")
+    others = {ours(None), ours("t@a.example", "l"), ours("t@a.example", to="bob@a.example")}
+    assert first == ours("t@a.example")
     assert len(others - {first}) == 3
+
+
+REPORT = "{head}\nAction: {action}\n\nMessage-ID: <{id}>\nTo: {to}\n"
+ANN, BOB = "ann@a.example", "bob@a.example"
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (REPORT.format(head="To: bot@zero.test", action="failed", id=ours("t"), to=ANN), {ANN}),
+        (REPORT.format(head="", action="failed", id=ours(None), to=f" <{ANN}>"), {ANN}),
+        (REPORT.format(head="", action="delayed", id=ours("t"), to=ANN), set[str]()),
+        (REPORT.format(head="", action="failed", id=ours("t"), to=BOB), set[str]()),
+        (REPORT.format(head="", action="failed", id="zc..0@zero.test", to=ANN), set[str]()),
+        (
+            REPORT.format(
+                head="", action="failed", id=ours(None, me=replace(ME, key=b"-")), to=ANN
+            ),
+            set[str](),
+        ),
+    ],
+)
+def test_a_report_tells_of_mail_of_ours_alone_and_to_whom_it_was(
+    report: str, told: set[str]
+) -> None:
+    """Anybody can write one. P4."""
+    assert returned_to(report.encode(), ME) == told
 
 
 BY_SUBJECT = me_with(threads="subject")
@@ -172,8 +196,8 @@ def test_a_subject_may_name_the_thread_where_programs_leave_the_ids_out(mail: st
 
 
 def test_a_reply_to_one_of_ours_stays_in_its_thread_whatever_its_subject() -> None:
-    ours = f"In-Reply-To: <{own_id('root@a.example', 'k', 'zero.test')}>"
-    assert taken(letter(more=ours), BY_SUBJECT).address.thread == "root@a.example"
+    answered = f"In-Reply-To: <{ours('root@a.example')}>"
+    assert taken(letter(more=answered), BY_SUBJECT).address.thread == "root@a.example"
     bare = HEAD.replace("Subject: the sums", "Subject: Re:")
     assert taken(letter(head=bare), BY_SUBJECT).address.thread == "one@a.example"
 
@@ -455,7 +479,7 @@ def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
 
 
 def test_a_card_may_stand_in_a_thread() -> None:
-    card = own_id("root@a.example", "card", "zero.test")
+    card = ours("root@a.example", "card")
     body = pressed(code_of(choice="for_a_time", card=card))
     ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
     assert body == Pressed(approval=CALL.approval, choice="for_a_time", card=ref)
@@ -465,8 +489,8 @@ OTHERS = {
     "another call's": code_of(replace(CALL, hash8="76543210")),
     "another question's": code_of(replace(CALL, approval=ApprovalId("a-2"))),
     "another answer's": code_of(choice="deny"),
-    "another card's": code_of(card=own_id(None, "other", "zero.test")),
-    "another thread's": code_of(card=own_id("root@a.example", "card", "zero.test")),
+    "another card's": code_of(card=ours(None, "other")),
+    "another thread's": code_of(card=ours("root@a.example", "card")),
     "another approver's": code_of(to="olga@a.example"),
     "another daemon's": code_of(me=replace(ME, key=b"another")),
 }
