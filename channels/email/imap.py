@@ -187,6 +187,7 @@ class Mailbox:
         said = call(name if login.is_token else quoted(name), secret)
         what = f"the mailbox does not accept the {login.called}"
         await self._asked(said, CONNECT_S, refused=what)
+        await self._within(protocol.capability(), CONNECT_S)  # some can do more after the login
 
     async def open(self, mailbox: str) -> None:
         """Open a mailbox.

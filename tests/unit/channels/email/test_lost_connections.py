@@ -235,6 +235,31 @@ def test_a_connection_that_is_lost_before_the_login_ends_the_wait(
         assert runner.run(greeted()) == set()
 
 
+async def capabilities(*, is_token: bool) -> set[str]:
+    """Log in at a server that names IDLE only then; return what it is known to do."""
+    loop, protocol = asyncio.get_running_loop(), wired()
+    tag = protocol.new_tag()
+    told = (
+        "* OK here\r\n",
+        "* CAPABILITY IMAP4rev1\r\nTAG OK\r\n",
+        "TAG OK logged in\r\n",
+        "* CAPABILITY IMAP4rev1 IDLE\r\nTAG OK\r\n",
+    )
+    for number, one in enumerate(told):
+        said = one.replace("TAG", tag.replace("0", str(number))).encode()
+        loop.call_later(number + 1, protocol.data_received, said)
+    login = Login(username="bot", secret="secret", is_token=is_token)
+    await imap.Mailbox(protocol, "email").login(login)
+    return protocol.capabilities
+
+
+@pytest.mark.parametrize("is_token", [False, True])
+def test_a_server_may_say_only_after_the_login_that_it_announces_mail(*, is_token: bool) -> None:
+    """Such a one was asked every two minutes. RFC 3501, 6.1.1."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert "IDLE" in runner.run(capabilities(is_token=is_token))
+
+
 async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     """Fetch a mail that comes in so many pieces."""
     loop, protocol = asyncio.get_running_loop(), wired()
