@@ -27,6 +27,7 @@ from zeroclaw import (
     Body,
     CardCall,
     Choice,
+    Command,
     Envelope,
     Hidden,
     Mail,
@@ -178,8 +179,6 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
         body = _pressed(press, own_text, me, author.id)
     else:
         body = _body(parent.subject, text, own_text, is_first=not parent.references)
-    if body is None:
-        return Passed(why="a code that proves nothing")
     envelope = Envelope(
         address=address,
         sender=replace(author, verified=verified, display=plain_header(author.display)),
@@ -339,12 +338,16 @@ def _proof(said: str, key: bytes, to: str) -> str:
     return hmac.new(key, f"{to}\n{said}".encode(), "sha256").hexdigest()[:32]
 
 
-def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body | None:
-    """Return the answer that a code means, None if its sender was not given this code."""
+def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body:
+    """Return the answer that a code means; if its sender was not given this code, a bare command.
+
+    That approves nothing and asks which call is meant, because an approver may have answered from
+    another address of theirs.
+    """
     said, found, number, thread, proof = press.groups()
     answer = read_carried(found)
     if not (answer and me.key and hmac.compare_digest(proof, _proof(said, me.key, sender))):
-        return None
+        return Command(name="deny" if found.startswith("d") else "approve")
     approval, choice = answer
     card = f"zc.{thread}.{number}@{me.domain}"
     return Pressed(

@@ -502,23 +502,24 @@ def test_a_code_proves_nothing_but_what_it_was_made_for(whose: str) -> None:
     other, mine = OTHERS[whose], code_of()
     assert other.rpartition(":")[2] != mine.rpartition(":")[2]
     forged = f"{mine.rpartition(':')[0]}:{other.rpartition(':')[2]}"
-    assert passed(reply("", subject=forged)) == "a code that proves nothing"
+    assert pressed(forged, "1 2 3") == Command(name="approve")
     assert pressed(mine) == Pressed(
         approval=CALL.approval, choice="once", card=MessageRef(address=ANNS, message=CARD)
     )
 
 
 def test_a_link_that_was_passed_on_counts_for_nobody_else() -> None:
-    """Neither for another approver, who has one of their own, nor for a stranger. P4, P5."""
-    assert passed(reply("", subject=code_of(to="olga@a.example"))) == "a code that proves nothing"
+    """Another approver has one of their own, and is asked which call is meant. P4, P5."""
+    assert pressed(code_of(to="olga@a.example")) == Command(name="approve")
+    assert pressed(code_of(choice="deny", to="olga@a.example")) == Command(name="deny")
     forwarded = f"Fwd: Approve once: 1 {code_of(to='olga@a.example')}"
-    assert passed(reply("please click", subject=forwarded)) == "a code that proves nothing"
+    assert pressed(forwarded, "please click 1") == Command(name="approve")
 
 
 def test_without_a_key_no_code_counts() -> None:
     """An empty key is one that everybody has."""
     nobody = replace(ME, key=b"")
-    assert passed(reply("", subject=code_of(me=nobody)), nobody) == "a code that proves nothing"
+    assert taken(reply("", subject=code_of(me=nobody)), nobody).body == Command(name="approve")
 
 
 @pytest.mark.parametrize(
