@@ -203,7 +203,7 @@ class EmailChannel:
         try:
             event = await self._decoded(fetched)
             if isinstance(event, Passed):
-                log("mail_passed_over", why=event.why, uid=fetched.uid, level="debug")
+                log("mail_passed_over", why=event.why, uid=fetched.uid)
                 for to in decode.returned_to(fetched.raw, await self._me_with_key()):
                     await self._tell_once("returned", to)
                 return True

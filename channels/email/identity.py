@@ -39,6 +39,10 @@ _Result = tuple[str, str, Mapping[str, str]]
 def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | None:
     """Return the author that a mail claims, unverified; None if From is not one plain address.
 
+    `Doe, Ann <ann@a.example>` without quotes is a list of two (RFC 5322, 3.6.2). Gmail refuses such mail
+    (github.com/nodemailer/nodemailer/issues/973, read 2026-11), and servers differ in whose domain they
+    check (github.com/msimerson/mail-dmarc/issues/87).
+
     Args:
         values: Every From header of the mail.
         plus_tags: Whether `ann+x@` is another person than `ann@`.

@@ -23,6 +23,7 @@ FROM = {
     r'"a \" quote" <ann@a.example> (\) odd)': ANN,
     "Ann <ann@bücher.example>": "ann@xn--bcher-kva.example",
     "ann@a.example, bob@b.example": None,
+    "Doe, Ann <ann@a.example>": None,
     "Ann <ann@a.example>, Bob <bob@b.example>": None,
     "<ann@a.example> <bob@b.example>": None,
     "all: ann@a.example;": None,

@@ -306,6 +306,9 @@ async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlac
         await desk.holds(1)
         await place.mail.has_seen(place.bot, 1)
     assert texts(desk) == ["person"]
+    why = [fact for fact in place.facts if "mail_passed_over" in fact]
+    assert ["no one sender" in one for one in why].count(True) == 2
+    assert not any("debug" in one for one in why)
 
 
 async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
