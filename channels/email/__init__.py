@@ -93,10 +93,7 @@ class EmailSettings(BaseModel):
         by_token = (self.token_url, self.client_id, self.refresh_token or self.client_secret)
         fault = ""
         if any((*by_token, self.token_scope)) if self.password else not all(by_token):
-            fault = (
-                "needs `password`, or else `token_url`, `client_id` and one of `refresh_token` and "
-                "`client_secret`"
-            )
+            fault = "needs `password`, or `token_url`, `client_id` and `refresh_token` or `client_secret`"
         elif self.token_url and not is_safe(self.token_url):
             fault = "`token_url` must begin with https://, for secrets are sent there"
         elif self.token_url and not self.username.isascii():

@@ -89,8 +89,7 @@ class EmailChannel:
         self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
-        self._answered = Kept(directory, "answered")
-        self._key = Kept(directory, "code-key")
+        self._answered, self._key = Kept(directory, "answered"), Kept(directory, "code-key")
         self._keying = asyncio.Lock()
 
     # --- inward ----------------------------------------------------------------------------------
@@ -106,9 +105,7 @@ class EmailChannel:
                     with suppress(OSError):  # a full disk; what is read again is known by its keys
                         await self._note(read)
                         await self._keep_held(mailbox)
-                    wait_s = self._settings.poll_s
-                    # Recent news ends it at once.
-                    await mailbox.idle(min(wait_s, REFUSED_S) if self._held else wait_s)
+                    await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
 
     async def _begun(self, mailbox: Mailbox) -> Read:
         """Return how far the mailbox has been read; mail from before the first start counts as read."""
@@ -116,12 +113,11 @@ class EmailChannel:
         cursor, _, name = (await self._noted.read()).strip().partition(" ")
         noted = read_cursor(cursor) if name == self._settings.mailbox else None
         known = [one for one in (committed, noted) if one is not None]
-        latest = self._now() + REFUSED_S  # wherever the clock stood
-        self._held = {
-            int(uid): (int(tries), min(int(at), latest))
-            for uid, tries, at, place in _HELD.findall(await self._holds.read())
-            if place == f"{validity} {self._settings.mailbox}"
-        }
+        place = re.escape(f" {validity} {self._settings.mailbox}")
+        held = re.findall(rf"(?m)^(\d+) (\d+){place}$", await self._holds.read())
+        later = self._now() + REFUSED_S
+        # Any connection may break once, so what was asked for once is asked for first.
+        self._held = {int(uid): (int(n), later if n > "1" else 0.0) for uid, n in held}
         if committed is not None and committed.uid and committed.validity == validity:
             await mailbox.flag(committed.uid)  # in case a kill or a lost connection prevented it
         if mine := [one.uid for one in known if one.validity == validity]:
@@ -164,13 +160,11 @@ class EmailChannel:
         mail is held: later ones go on, it is asked for again, and in the end it is given up.
 
         Raises:
-            ChannelUnavailable: The connection is lost. That counts, but the mail is asked for first
-                when there is another, so that later ones do not overtake it.
+            ChannelUnavailable: The connection is lost, which counts.
             OSError: The disk does not take what is held, so no later mail may be stored.
         """
         tries, lost = self._held.pop(uid, (0, 0.0))[0] + 1, None
         if tries > MOST_REFUSED:
-            self._context.log("mail_given_up", uid=uid, level="warning")
             return None
         try:
             fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
@@ -178,8 +172,7 @@ class EmailChannel:
                 return fetched
         except ChannelUnavailable as error:
             lost = None if isinstance(error, CommandRefused) else error
-        wait_s = 0.0 if lost else REFUSED_S * 2 ** (tries - 1)
-        self._held[uid] = (tries, self._now() + wait_s)
+        self._held[uid] = (tries, self._now() + REFUSED_S * 2 ** (tries - 1))
         self._context.log("mail_not_given", uid=uid, tries=tries, level="warning")
         if tries == TOLD_AFTER:
             await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
@@ -189,9 +182,8 @@ class EmailChannel:
         return None
 
     async def _keep_held(self, mailbox: Mailbox) -> None:
-        place = f"{mailbox.validity} {self._settings.mailbox}"
-        held = self._held.items()
-        await self._holds.keep("".join(f"{uid} {n} {at:.0f} {place}\n" for uid, (n, at) in held))
+        place, held = f"{mailbox.validity} {self._settings.mailbox}", self._held.items()
+        await self._holds.keep("".join(f"{uid} {n} {place}\n" for uid, (n, _) in held))
 
     async def _take(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:
         """Decode a mail and pass it to the ingress; False if it could not be stored, for a retry.
@@ -199,11 +191,10 @@ class EmailChannel:
         Raises:
             ChannelStopped: So many mails are answered that it must be a loop.
         """
-        log = self._context.log
         try:
             event = await self._decoded(fetched)
             if isinstance(event, Passed):
-                log("mail_passed_over", why=event.why, uid=fetched.uid)
+                self._context.log("mail_passed_over", why=event.why, uid=fetched.uid)
                 for to in decode.returned_to(fetched.raw, await self._me_with_key()):
                     await self._tell_once("returned", to)
                 return True
@@ -211,18 +202,16 @@ class EmailChannel:
             counts = sender.verified and self._counts(event)
             state = self._caps.state(sender.id, self._now()) if counts else "free"
             if state == "capped":
-                log("sender_capped", uid=fetched.uid, level="warning")
+                self._context.log("sender_capped", uid=fetched.uid, level="warning")
                 await self._tell_once("capped", sender.id)
                 return True
             admission = await admit(event.envelope) if state == "free" else None
         except ZeroclawError as error:
-            log("event_not_admitted", why=str(error), level="warning")
+            self._context.log("event_not_admitted", why=str(error), level="warning")
             return False
         if admission is None:
-            message = (
-                f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
-                "a loop, so the channel has stopped for an hour; see who writes, then start it again"
-            )
+            most = self._settings.account_per_hour
+            message = f"`{self.name}`: {most} mails within an hour look like a loop; see who writes, and start it again in an hour"
             raise ChannelStopped(message)
         await self._follow(mailbox, fetched.uid, event, admission)
         return True
@@ -318,8 +307,7 @@ class EmailChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Send an answer."""
-        size = self.measure(outgoing.rendered)
-        check_size(self.name, size, CAPABILITIES.max_length, "characters")
+        check_size(self.name, len(outgoing.rendered.body), CAPABILITIES.max_length, "characters")
         words = partial(render.answer, outgoing, is_folded=self._settings.receipts == "folded")
         return await self._post(to, outgoing.key, words, await self._parent(to))
 
@@ -419,4 +407,3 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
 
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-_HELD = re.compile(r"^(\d+) (\d+) (\d+) (\d+ .*)$", re.ASCII | re.MULTILINE)

@@ -57,10 +57,8 @@ _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
-_RETURNED = re.compile(
-    r"^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@", re.IGNORECASE | re.MULTILINE
-)
-_RETURNED_TO = re.compile(r"^To:\s*<?([^<>\s]{1,254})", re.IGNORECASE | re.MULTILINE)
+_RETURNED = re.compile(r"(?im)^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@")
+_RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
 MOST_RETURNED = 5
 """Mails and people that are looked for in a report; it is about one mail of ours, to one person."""
 _REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20})", re.ASCII)
@@ -162,8 +160,6 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     if why := robots.why_none(mail, sender=author.id, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
-    if own_thread(parent.id, me.domain) is not None:
-        return Passed(why="it is our own")
     verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
     address = _chat(me, author.id, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
@@ -202,9 +198,7 @@ def returned_to(raw: bytes, me: Me) -> set[str]:
     report = raw[:MOST_CHARS].decode("ascii", "replace")
     ids = _RETURNED.findall(report)[:MOST_RETURNED] if "\nAction: failed" in report else ()
     people = _RETURNED_TO.findall(report)[:MOST_RETURNED]
-    return {
-        to for to in people for number, proof in ids if proof == _proof(number, me.key, to)[:12]
-    }
+    return {to for to in people for n, proof in ids if proof == _proof(n, me.key, to)[:12]}
 
 
 def _chat(me: Me, sender: str, thread: str | None) -> Address:

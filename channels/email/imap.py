@@ -202,8 +202,7 @@ class Mailbox:
 
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
-        call = self._protocol.search(*criteria, charset=None, by_uid=True)
-        lines = await self._asked(call)
+        lines = await self._asked(self._protocol.search(*criteria, charset=None, by_uid=True))
         found = b" ".join(lines[:-1]).split()
         return sorted({int(one) for one in found if one.isdigit()})
 
@@ -240,8 +239,7 @@ class Mailbox:
 
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""
-        call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
-        await self._asked(call)
+        await self._asked(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
 
     async def idle(self, limit_s: float) -> None:
         """Wait for news since the last `newer`, at most for `limit_s`; without IDLE none come."""

@@ -31,7 +31,7 @@ _LEAD_LINES = 3  # a long "On … wrote:" is wrapped over up to this many
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
-# A row for each language of common mail programs: the end and the beginning of "… wrote:", the labels
+# A row for each language of common mail programs, the last ones for several: the end and the beginning of "… wrote:", the labels
 # of Outlook's block (from, sent, to, subject), the text between dashes, the line that a telephone adds.
 _LANGUAGES = (
     "wrote|on|from|sent,date|to|subject|original message,forwarded message,begin forwarded message,reply message|sent from my,sent from outlook,get outlook for,sent with proton",
@@ -43,12 +43,8 @@ _LANGUAGES = (
     "schreef|op|van|verzonden|aan|onderwerp|oorspronkelijk bericht|verzonden vanaf",
     "написал,написала,написал(а),пишет|в|от|отправлено,дата|кому|тема|исходное сообщение,пересылаемое сообщение|отправлено с",  # noqa: RUF001  Cyrillic
     "napisał,napisał(a)|dnia|od|data|do|temat||",
-    "skrev|den|från|skickat|till|ämne||skickat från",
-    "skrev|den|fra|sendt|til|emne||",
-    "kirjoitti|||||||",
-    "yazdı|||||||",  # noqa: RUF001  Turkish
-    "写道|||||||",
-    "のメール|||||||",
+    "skrev|den|från,fra|skickat,sendt|till,til|ämne,emne||skickat från",
+    "kirjoitti,yazdı,写道,のメール|||||||",  # noqa: RUF001  Turkish
 )
 _WROTE, _FIRST, _FROM, _SENT, _TO, _SUBJECT, _ORIGINAL, _DEVICE = (
     tuple(word for cell in column for word in cell.split(",") if word)

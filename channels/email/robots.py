@@ -15,17 +15,12 @@ from zeroclaw import Mail, Recent, Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(
-    en="`{channel}`: {sender} wrote {count} mails within an hour, as a machine does that answers mine. What "
-    "they write now stays unread, for you to see; `sender_per_hour` says how many are answered.",
-    de="`{channel}`: {sender} hat in einer Stunde {count} Mails geschrieben, wie ein Automat, der auf meine "
-    "antwortet. Was jetzt noch kommt, bleibt ungelesen liegen; `sender_per_hour` sagt, wie viele beantwortet "
-    "werden.",
+    en="`{channel}`: {sender} wrote {count} mails within an hour (`sender_per_hour`). Further ones stay unread.",
+    de="`{channel}`: {sender} schrieb {count} Mails in einer Stunde (`sender_per_hour`). Weitere bleiben ungelesen.",
 )
 MAIL_NOT_GIVEN = Sentence(
-    en="`{channel}`: the server does not hand over a mail. I go on with the others, and ask for it for some "
-    "more hours.",
-    de="`{channel}`: Eine Mail gibt der Server nicht heraus. Ich mache mit den anderen weiter und frage noch "
-    "einige Stunden lang nach ihr.",
+    en="`{channel}`: the server does not hand over a mail. I read the others, and ask for it for hours.",
+    de="`{channel}`: Eine Mail gibt der Server nicht heraus. Ich lese die anderen und frage stundenlang nach ihr.",
 )
 MAIL_RETURNED = Sentence(
     en="`{channel}`: a mail of mine to {sender} came back undelivered; the mailbox says why.",

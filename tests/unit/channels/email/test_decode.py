@@ -131,11 +131,6 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
     assert envelope.message == "uid:7:42"
 
 
-def test_our_own_mails_are_passed_over() -> None:
-    own = HEAD.replace("one@a.example", ours(None))
-    assert passed(letter(head=own)) == "it is our own"
-
-
 def test_what_no_person_wrote_is_passed_over() -> None:
     assert passed(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
     assert passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody"))) == "no one sender"

@@ -79,7 +79,7 @@ def test_a_host_may_be_an_address(host: str) -> None:
 @pytest.mark.parametrize(("key", "value"), WRONG_BY_TOKEN.items())
 def test_a_login_by_token_needs_all_that_it_takes(key: str, value: object) -> None:
     EmailSettings.model_validate(GIVEN | BY_TOKEN)
-    with pytest.raises(ValidationError, match="or else `token_url`"):
+    with pytest.raises(ValidationError, match="or `token_url`"):
         EmailSettings.model_validate(GIVEN | BY_TOKEN | {key: value})
 
 
