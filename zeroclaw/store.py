@@ -204,7 +204,8 @@ class DropBlob(Value):
 
     Attributes:
         put_before: Delete only if it was last put before this instant, which spares a blob that was
-            put again in the meantime; None to delete in any case.
+            put again in the meantime; or if it was put in the future, because the clock was set
+            back since. None to delete in any case.
     """
 
     digest: str

@@ -137,6 +137,22 @@ async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
 
 
 @every_store
+async def test_a_clock_that_was_set_back_spares_no_blob(
+    kept: Implementation, tmp_path: Path
+) -> None:
+    """What was put at an instant that is still to come was not put since somebody looked."""
+    clock = ManualClock()
+    async with kept.opened(tmp_path, clock) as store:
+        early = blob(b"early")
+        await store.commit(chore(early))
+        clock.leap(-DAY)
+
+        await store.commit(chore(DropBlob(digest=early.digest, put_before=clock.now())))
+
+        assert await store.blob(early.digest) is None
+
+
+@every_store
 async def test_what_is_taken_away_is_used_no_more(kept: Implementation, tmp_path: Path) -> None:
     """What is used shrinks with what is removed, so that a bound on it can be kept."""
     async with kept.opened(tmp_path, ManualClock()) as store:

@@ -180,7 +180,7 @@ class MemoryStore:
             case Trim():
                 _trim(tables, write)
             case DropBlob():
-                _drop_blob(tables, write)
+                self._drop_blob(tables, write)
             case _:
                 assert_never(write)
 
@@ -201,6 +201,14 @@ class MemoryStore:
         tables.blobs[write.digest] = write.body
         if self._clock is not None:
             tables.put_at[write.digest] = self._clock.now()
+
+    def _drop_blob(self, tables: _Tables, write: DropBlob) -> None:
+        put_at = tables.put_at.get(write.digest)
+        is_early = put_at is not None and self._clock is not None and put_at > self._clock.now()
+        is_old = put_at is not None and write.put_before is not None and put_at < write.put_before
+        if write.put_before is None or is_old or is_early:
+            tables.blobs.pop(write.digest, None)
+            tables.put_at.pop(write.digest, None)
 
     def _check(self, one: Put | Query) -> None:
         """A column that a table does not declare is one that another store has no index for."""
@@ -331,13 +339,6 @@ def _append(tables: _Tables, write: Append) -> None:
         message = f"`{write.stream}` is at {last}, not at {write.after}"
         raise Conflict(message)
     log.append(write.body)
-
-
-def _drop_blob(tables: _Tables, write: DropBlob) -> None:
-    put_at = tables.put_at.get(write.digest)
-    if write.put_before is None or (put_at is not None and put_at < write.put_before):
-        tables.blobs.pop(write.digest, None)
-        tables.put_at.pop(write.digest, None)
 
 
 def _trim(tables: _Tables, write: Trim) -> None:

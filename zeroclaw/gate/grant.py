@@ -44,6 +44,7 @@ class Grant(Value):
             which go by their short id.
         numbers: Only in rows of an earlier release.
         workspace: As in `Scope`.
+        since: When it was granted; None in rows of an earlier release.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Grant(Value):
     number: int = 0
     numbers: tuple[Numbered, ...] = ()
     workspace: str = ""
+    since: datetime | None = None
 
 
 def grant_for(
@@ -86,16 +88,19 @@ def grant_for(
         effects=scope.effects,
         number=number,
         workspace=scope.workspace,
+        since=at,
     )
 
 
 def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> bool:
     """Whether the grant lets this call run without asking; not at or after its end.
 
+    Nor before it was granted: if the clock was set back, it would last longer than its card said.
+
     A grant for resources never covers a call without any, and a grant without never a call with
     some.
     """
-    if action.resources is None or now >= grant.until:
+    if action.resources is None or not (grant.since or now) <= now < grant.until:
         return False
     if (grant.conversation, grant.tool) != (action.conversation, action.tool):
         return False

@@ -14,6 +14,9 @@ from zeroclaw.host.atomic_file import replace_private
 from zeroclaw.value import Value
 
 FILE = "receipt-keys.json"
+DAY = timedelta(days=1)
+LEAP = timedelta(days=8)
+"""A clock that is further ahead of the last start is not believed: a wrong one would end every key."""
 
 
 class StoredKey(Value):
@@ -56,7 +59,8 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
 
     Args:
         directory: The data directory.
-        keep_days: How long a key is kept; 0 keeps it in memory only, and deletes the file.
+        keep_days: How long a key is kept, longer after a long time without a start; 0 keeps it in
+            memory only, and deletes the file.
         now: When the process starts.
         name: A name for the new key.
         secret: 32 random bytes.
@@ -70,7 +74,10 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
             path.unlink(missing_ok=True)
         return Keys(current=current, every=(current,), since_s=now.timestamp())
     stored = _read(path)
-    kept = tuple(key for key in stored.keys if key.made_at > now - timedelta(days=keep_days))
+    # Keys of the last day may be of other starts under the same wrong clock.
+    starts = (key.made_at for key in stored.keys if key.made_at <= now - DAY)
+    believed = min(now, max(starts, default=now) + LEAP)
+    kept = tuple(key for key in stored.keys if key.made_at > believed - timedelta(days=keep_days))
     since = max(stored.since or now, min((one.made_at for one in kept), default=now))
     keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)

@@ -1,17 +1,19 @@
 """Deletes old data: at a start and then daily, in small commits with pauses in between.
 
 `policy.py` decides what is old. A busy conversation is left for the next time, and a row that
-changed after it was read stays.
+changed after it was read stays. While the wall clock may be wrong by days, nothing is old: after a
+leap forward, the sweep waits a day, in which somebody, or a time server, can set it.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Generator, Iterable
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from zeroclaw.channel import ChannelLog
-from zeroclaw.clock import Clock
+from zeroclaw.clock import Clock, made_at, ulid_time
 from zeroclaw.config.model import CurrentConfig
+from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, RecordUnreadable
@@ -43,6 +45,9 @@ from zeroclaw.value import Struct
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0
 """Seconds between two checks of the disk limit."""
+LEAP = timedelta(days=8)
+"""A leap of the wall clock by more than this is not believed for a day. Also the longest silence
+after which a start believes it: longer than a week, so that a machine used at weekends is swept."""
 PAUSE_S = 0.1
 """Seconds after each commit, so that other commits get in between."""
 BATCH = 100
@@ -67,13 +72,38 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def keep(self) -> None:
         """Sweep now, daily, and whenever the disk limit is exceeded; until cancelled."""
+        offset = await self._last_offset()
         while True:
+            while (leap := self._offset() - offset) > LEAP:
+                self.log(
+                    "clock_leapt",
+                    level="warning",
+                    days=leap.days,
+                    advice="nothing is deleted by age for a day; if it is wrong, set the clock",
+                )
+                offset += leap
+                await self.clock.sleep(EVERY_S)
+            offset = self._offset()
             await self.sweep()
             swept_at = self.clock.monotonic()
             while self.clock.monotonic() - swept_at < EVERY_S:
                 await self.clock.sleep(LOOK_S)
                 if await self._is_over():
                     break
+
+    def _offset(self) -> datetime:
+        """Return the wall time at the zero of the monotonic clock; it changes by leaps alone."""
+        return self.clock.now() - timedelta(seconds=self.clock.monotonic())
+
+    async def _last_offset(self) -> datetime:
+        """Return the offset if the clock stood at the newest message that is older than a day.
+
+        Younger messages may be of an earlier process under the same wrong clock.
+        """
+        a_day_ago = ulid_time(self.clock.now() - timedelta(seconds=EVERY_S))
+        newest = await self.store.select(INBOX.where(after=a_day_ago, newest_first=True, limit=1))
+        silence = [self.clock.now() - made_at(row.key) for row in newest]
+        return self._offset() - sum(silence, start=timedelta())
 
     async def sweep(self) -> None:
         """Delete what is old, with shorter ages while the disk limit is exceeded."""

@@ -83,6 +83,15 @@ def test_a_grant_covers_its_conversation_tool_and_resources(name: str) -> None:
     assert covers(grant(granted), asked, WRITES, NOW) == expected
 
 
+def test_a_clock_that_was_set_back_makes_no_grant_longer() -> None:
+    """Before the instant at which it was granted, it covers nothing; then what is left of it."""
+    began = UNTIL - timedelta(hours=1)
+    held, early = grant(action(A)), began - timedelta(microseconds=1)
+    assert covers(held, action(A), WRITES, began)
+    assert not covers(held, action(A), WRITES, early)
+    assert covers(replace(held, since=None), action(A), WRITES, early)  # of an earlier release
+
+
 FILES = tuple(f"file:/w/{name}" for name in "abcdef")
 NAMED = st.sampled_from(
     [FILES, FILES[:1], FILES[:2], FILES[:5], ("host:*",), ("file:/w/*", "file:/w/a"), ()]

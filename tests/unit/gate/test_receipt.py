@@ -253,6 +253,14 @@ def test_a_key_is_kept_for_so_many_days(tmp_path: Path) -> None:
     assert b"one1" not in (tmp_path / FILE).read_bytes()
 
 
+def test_a_clock_that_is_wrong_at_some_starts_loses_no_key(tmp_path: Path) -> None:
+    """Neither does a process that ran for longer than keys are kept: it has signed until just now."""
+    first = opened(tmp_path, "one1")
+    assert first.current in opened(tmp_path, "two2", day=400).every
+    assert first.current in opened(tmp_path, "thr3", day=400).every
+    assert first.current in opened(tmp_path, "fou4", day=1).every
+
+
 def test_what_an_earlier_release_left_verifies_and_disproves_nothing(tmp_path: Path) -> None:
     """Its file stayed while no key was kept, so keys of that time may be missing from it (P7)."""
     old = StoredKey(id="old0", secret="00" * 32, made_at=EPOCH)

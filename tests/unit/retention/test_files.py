@@ -19,6 +19,7 @@ from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import horizons, may_go
+from zeroclaw.retention.sweep import EVERY_S
 from zeroclaw.store import Commit, Delete, DropBlob, DurablePoint, Query, Row, RowKind
 from zeroclaw.tools import files
 from zeroclaw.value import replace
@@ -51,6 +52,16 @@ async def test_files_of_a_private_chat_go_when_they_are_forgotten(world: World) 
         assert await digests(world) == [both]
         assert await world.store.blob(own) is None
         assert await world.store.blob(both) == b"of both"
+
+
+async def test_files_go_although_the_clock_was_set_back_since(world: World) -> None:
+    """It says that they were stored in the future, and so after they were forgotten."""
+    async with world.running() as house:
+        await send(house, "own.txt", b"only mine")
+        [own] = await digests(world)
+        world.clock.leap(-timedelta(hours=1))
+        await forget(house)
+        assert await world.store.blob(own) is None
 
 
 async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None:
@@ -142,12 +153,12 @@ async def test_files_go_with_their_age(world: World) -> None:
         [old] = await digests(world)
     world.clock.leap(timedelta(days=31))
     async with world.running() as house:
-        await house.advance(60)
+        await house.advance(EVERY_S + 60)
         assert await world.store.blob(old) is None
         assert await digests(world) == [old]
     world.clock.leap(timedelta(days=60))
     async with world.running() as house:
-        await house.advance(60)
+        await house.advance(EVERY_S + 60)
         assert await digests(world) == []
         assert await house.rows(RowKind.INBOX) == ()
 

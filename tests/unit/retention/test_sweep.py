@@ -56,6 +56,12 @@ async def later(world: World, house: House) -> None:
         await house.advance(0.1)
 
 
+async def a_day_later(world: World, house: House) -> None:
+    """Let the sweep begin that a start puts off after a long silence, and come to its end."""
+    await house.advance(EVERY_S)
+    await later(world, house)
+
+
 async def whole_chains(store: Store) -> list[str]:
     """Every stream of the audit, each verified."""
     streams = await store.streams(LogKind.AUDIT)
@@ -77,7 +83,7 @@ async def test_what_is_old_and_over_goes_at_the_start(world: World) -> None:
         await house.advance(300)
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert await counts(world.store) == dict.fromkeys(before, 0)
         assert await world.store.streams(LogKind.JOURNAL) == ()
         assert len(await whole_chains(world.store)) == 1
@@ -114,7 +120,7 @@ async def test_a_conversation_in_which_something_is_under_way_is_left_alone(worl
         before = await counts(world.store)
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert await counts(world.store) == before
         await house.press()
         assert house.texts()[-1] == "poked"
@@ -134,6 +140,32 @@ async def test_a_sweep_comes_daily(world: World) -> None:
         assert not await house.rows(RowKind.INBOX)
 
 
+async def test_a_clock_that_is_wrong_at_a_start_makes_nothing_old(world: World) -> None:
+    """Neither at the next start, when there are messages of that time; until it is set right."""
+    async with world.running() as house:
+        await house.say("hello")
+    world.clock.leap(LONG)
+    for _ in range(2):
+        async with world.running() as house:
+            await house.say("what day is it?")
+            await house.advance(EVERY_S / 3)
+    world.clock.leap(-LONG)
+    async with world.running() as house:
+        await a_day_later(world, house)
+        assert len(await house.rows(RowKind.INBOX)) == 3
+
+
+async def test_a_clock_that_is_wrong_for_some_hours_makes_nothing_old(world: World) -> None:
+    """The sweep in between is put off, and finds the clock as it was."""
+    async with world.running() as house:
+        await house.say("hello")
+        world.clock.leap(LONG)
+        await house.advance(EVERY_S + LOOK_S)
+        world.clock.leap(-LONG)
+        await house.advance(2 * EVERY_S)
+        assert len(await house.rows(RowKind.INBOX)) == 1
+
+
 async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> None:
     """What `/new` left behind is gone once it is empty and its audit is old; no cut is lost."""
     world.model.will(LOOK, says("seen"), LOOK, says("again"))
@@ -145,12 +177,12 @@ async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> 
         assert len(await whole_chains(world.store)) == 2
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         [left] = await house.rows(RowKind.CONVERSATION)
         assert await whole_chains(world.store) == [left.key]
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert await whole_chains(world.store) == [left.key]
 
 
@@ -178,7 +210,7 @@ async def test_an_empty_conversation_waits_for_its_audit(world: World) -> None:
         await house.say("/new")
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         first, last = await house.rows(RowKind.CONVERSATION)
         assert await whole_chains(world.store) == [first.key]
         assert last.key != first.key
@@ -194,7 +226,7 @@ async def test_the_audit_of_a_forgotten_conversation_goes_whole(world: World) ->
     world.store.forget(RowKind.CONVERSATION)
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert await whole_chains(world.store) == []
         found = await verify_stream(world.store, row.key)
         assert isinstance(found, audit.Intact)
@@ -221,7 +253,7 @@ async def test_a_conversation_that_somebody_else_removes_just_now_ends_nothing(
     world.store.before = first
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert met
         await house.say("hello")
         assert house.texts()[-1] == "ok"
@@ -283,7 +315,7 @@ async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> No
         assert len(await house.rows(RowKind.RESULT)) == 1
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert await house.rows(RowKind.RESULT) == ()
 
 
@@ -334,7 +366,7 @@ async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind)
     )
     world.clock.leap(LONG)
     async with world.running() as house:
-        await later(world, house)
+        await a_day_later(world, house)
         assert [one.body for one in await house.rows(RowKind.OUTBOX)] == [b"?"]
         assert not await house.rows(RowKind.INBOX)
         assert [one.body for one in await house.rows(RowKind.COUNTER)] == [b"7", b"?"]
@@ -363,7 +395,7 @@ async def test_a_disk_that_fails_to_read_is_no_damaged_record(
     world.clock.leap(LONG)
     with pytest.raises(StoreUnusable, match="the disk failed to read"), ungrouped():
         async with world.running() as house:
-            await later(world, house)
+            await a_day_later(world, house)
 
 
 async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
@@ -384,6 +416,7 @@ async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
 
     world.store.commit = touch_first
     async with world.running() as house:
+        await house.advance(EVERY_S)
         for _ in range(BATCH + 10):
             await house.advance(0.1)
         assert [row.body for row in await house.rows(RowKind.INBOX)] == [b"new"]
@@ -406,7 +439,7 @@ async def test_what_is_gone_is_not_sent_to_the_model_again(world: World, lately:
         world.clock.leap(OLD)
         if lately:
             await house.say("two")
-        await house.advance(EVERY_S)
+        await house.advance(2 * EVERY_S)
         for _ in range(20):
             await house.advance(0.1)
         await house.say("three")

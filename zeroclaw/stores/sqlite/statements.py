@@ -214,7 +214,7 @@ def apply(connection: sqlite3.Connection, commit: Commit, *, now_us: int) -> Non
                 case Put():
                     put(connection, write)
                 case Delete() | Trim() | DropBlob():
-                    _remove(connection, write)
+                    _remove(connection, write, now_us)
                 case Expect():
                     _expect(connection, write.kind, write.key, write.version)
                 case Append():
@@ -299,7 +299,7 @@ _INSERT = (
 )
 
 
-def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> None:
+def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob, now_us: int) -> None:
     match write:
         case Delete():
             connection.execute(
@@ -312,9 +312,10 @@ def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> 
             )
         case DropBlob():
             before = write.put_before
+            before_us = None if before is None else to_microseconds(before)
             connection.execute(
-                "DELETE FROM blob WHERE digest = ? AND (? IS NULL OR put_at < ?)",
-                (write.digest, *[None if before is None else to_microseconds(before)] * 2),
+                "DELETE FROM blob WHERE digest = ? AND (? IS NULL OR put_at < ? OR put_at > ?)",
+                (write.digest, before_us, before_us, now_us),
             )
 
 
