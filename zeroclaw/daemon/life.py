@@ -1,7 +1,7 @@
 """The composition root: opens and wires every room, and runs until it is told to stop.
 
 Start:  store → process groups left by a crash → outbox, overdue approval requests → channels → open turns
-Stop:   admit nothing → give turns a grace time → mark open drafts → close
+Stop:   admit nothing → give turns a grace time → mark open drafts, show open requests → close
 
 One TaskGroup owns every task. An exception in a channel or a conversation stays there; one from the
 store or a listener ends the daemon with one line.
@@ -290,6 +290,7 @@ class Daemon:
             services.runner.pause(catalogue.RESTARTED)
         try:
             async with asyncio.timeout(STOP_S):
+                await services.open_requests.look()  # a turn may have stored its request just now
                 await services.runner.at_rest()
         except TimeoutError:
             self._foundation.log("drafts_left", level="warning")

@@ -82,7 +82,7 @@ class OpenRequests(Struct, eq=False):
             self.news.clear()
             began = clock.monotonic()
             await self.notices.post()
-            wait_s = await self._look()
+            wait_s = await self.look()
             # Each card of a burst is news three times, and each look is at all of them.
             await clock.sleep(min(REST * (clock.monotonic() - began), LONGEST_REST_S))
             if wait_s is None:
@@ -90,7 +90,7 @@ class OpenRequests(Struct, eq=False):
             else:
                 await wait_at_most(wait_s, self.news.wait(), clock=clock)
 
-    async def _look(self) -> float | None:
+    async def look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
         store, cards = self.context.store, dict[str, list[Approval]]()
         async for call in APPROVALS.readable(store, state="pending"):

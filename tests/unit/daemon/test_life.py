@@ -28,7 +28,7 @@ from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.inbound.live_config import KEY
-from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store
+from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store, Write
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
@@ -335,6 +335,26 @@ async def test_a_turn_that_comes_to_a_question_is_waited_for_until_then(world: W
         await house.stop()
         assert not is_over(world)
         held.set()
+        await house.settle()
+        assert house.card().calls[0].tool == "poke"
+        assert is_over(world)
+
+
+async def test_a_question_that_is_not_put_yet_is_put_before_the_end(world: World) -> None:
+    """However long that takes others: a turn only stores its question (P5)."""
+    may_be_put = asyncio.Event()
+
+    async def slowly(writes: tuple[Write, ...]) -> None:
+        if any(isinstance(one, Put) and one.kind is RowKind.OUTBOX for one in writes):
+            await may_be_put.wait()
+
+    world.store.meanwhile = slowly
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.stop()
+        assert not is_over(world)
+        may_be_put.set()
         await house.settle()
         assert house.card().calls[0].tool == "poke"
         assert is_over(world)
