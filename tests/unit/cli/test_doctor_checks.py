@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.fakes.house import World
 from tests.fakes.installed import install
-from tests.fakes.scripted_model import asks_for
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.cli import root
 from zeroclaw.cli.doctor.checks import (
     Disk,
@@ -25,13 +25,14 @@ from zeroclaw.cli.doctor.checks import (
     warn,
 )
 from zeroclaw.cli.doctor.health import LATELY, MIN_FAILURES, STUCK, Failing, Health, health
-from zeroclaw.cli.doctor.probes import versions
+from zeroclaw.cli.doctor.probes import checked_chains, versions
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.host.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
+from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.live_config import Halt
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
 from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -97,6 +98,7 @@ def test_where_all_is_well_every_check_says_so() -> None:
         "approvals",
         "conversations",
         "delivery",
+        "audit",
         "disk",
         "clock",
         "permissions",
@@ -230,6 +232,21 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         with_store(pending=1, next_deadline_at=NOW),
         "warn",
         "1 to answer, one has expired; `/pending` in an approver's chat lists them",
+    ),
+    (
+        "approvals",
+        with_store(pending=3, damaged=1),
+        "warn",
+        "3 to answer, of which 1 is damaged, so that nobody can; "
+        "`/pending` in an approver's chat lists the others",
+    ),
+    ("audit", with_store(chains=3), "ok", "none of the newest 3 chains was changed"),
+    (
+        "audit",
+        with_store(chains=3, broken=("`c` at entry 7: its hash is wrong",)),
+        "fail",
+        "`c` at entry 7: its hash is wrong; from there on nothing in it is proven, and receipts can't "
+        "be checked: find out who, or which disk, changed it",
     ),
     (
         "approvals",
@@ -466,6 +483,41 @@ async def test_a_question_that_waits_is_told_with_its_times(world: World) -> Non
         assert found.oldest_at is not None
         assert abs(found.oldest_at - asked_at) < timedelta(seconds=1)
         assert found.newest_at is not None
+
+
+async def test_a_damaged_question_and_its_conversation_hide_nothing_else(world: World) -> None:
+    """The store can be read; only that question can't be answered (P10)."""
+    world.model.will(asks_for(("poke", "{}")), asks_for(("poke", "{}")))
+    async with world.running() as house:
+        await house.say("poke")
+        await house.say("poke", "ben")
+        [first, _] = await house.rows(RowKind.APPROVAL)
+        world.store.damage(first)
+        found = await health(world.store, world.clock.now())
+        assert (found.pending, found.damaged, found.oldest_at is not None) == (2, 1, True)
+
+
+async def test_why_a_turn_failed_stays_unsaid_where_its_journal_is_damaged(world: World) -> None:
+    """That it failed is told all the same."""
+    await rows(world, *["failed"] * MIN_FAILURES)
+    entry = Append(log=LogKind.JOURNAL, stream=HERE, body=b"{")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(entry,)))
+    [found] = (await health(world.store, world.clock.now())).failing
+    assert (found.times, found.why) == (MIN_FAILURES, "")
+
+
+async def test_a_chain_of_the_audit_that_was_changed_is_told(world: World) -> None:
+    """Which one, and from where on; the others are whole."""
+    world.model.will(LOOK, says("seen"), LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("look", "ben")
+        await house.stop()
+    first, _, own = await world.store.streams(LogKind.AUDIT)
+    assert (await checked_chains(world.store), own) == ((3, ()), STREAM)
+    world.store.drop_last(first)
+    _, [told] = await checked_chains(world.store)
+    assert told.startswith(f"`{first}` at entry ")
 
 
 async def test_a_halt_is_told(world: World) -> None:

@@ -18,8 +18,8 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     """Find out why the bot is silent, and what to do.
 
     Prints one line for each check: the configuration, proxies and certificates, the provider, each
-    channel, the sandbox, stored and waiting messages, the disk, the clock, permissions, versions
-    and the last errors. It changes nothing, needs no running daemon, and asks a model server only
+    channel, the sandbox, stored and waiting messages, the audit, the disk, the clock, permissions,
+    versions and the last errors. It changes nothing, needs no running daemon, and asks a model server only
     for its list of models, never for an answer. Exits with 1 if a check fails.
     """
     from zeroclaw.cli.doctor.checks import exit_code, in_words, run_checks

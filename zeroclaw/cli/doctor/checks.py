@@ -27,7 +27,7 @@ SOON = timedelta(minutes=5)
 _ORDER = (
     "configuration", "daemon", "secrets", "halt", "network", "provider", "channels", "sandbox",
     "user", "store", "approvals", "conversations", "delivery",
-    "disk", "clock", "permissions", "versions", "errors",
+    "audit", "disk", "clock", "permissions", "versions", "errors",
 )  # fmt: skip
 _SHOWN = 3
 _RESTART = "restart `zeroclaw run`"
@@ -258,6 +258,7 @@ def _store(facts: Facts) -> Iterator[Line]:
             yield _approvals(store, facts.now)
             yield from _conversations(store, facts.now)
             yield _delivery(store)
+            yield from _audit(store)
 
 
 def _approvals(store: Health, now: datetime) -> Line:
@@ -271,8 +272,12 @@ def _approvals(store: Health, now: datetime) -> Line:
         ending = (
             f", {soon} to expire in {_span(left)}" if left > timedelta() else ", one has expired"
         )
-    text = f"{store.pending} to answer{oldest}{ending}"
-    return warn("approvals", text, "`/pending` in an approver's chat lists them")
+    lost, others = "", "them"
+    if store.damaged:
+        are = "is" if store.damaged == 1 else "are"
+        lost, others = f", of which {store.damaged} {are} damaged, so that nobody can", "the others"
+    text = f"{store.pending} to answer{lost}{oldest}{ending}"
+    return warn("approvals", text, f"`/pending` in an approver's chat lists {others}")
 
 
 def _conversations(store: Health, now: datetime) -> Iterator[Line]:
@@ -300,6 +305,14 @@ def _delivery(store: Health) -> Line:
             "delivery", text, "look at the last errors, and at the bot's permissions in that chat"
         )
     return ok("delivery", "nothing is stuck")
+
+
+def _audit(store: Health) -> Iterator[Line]:
+    if not store.broken:
+        yield ok("audit", f"none of the newest {store.chains} chains was changed")
+    for one in store.broken[:_SHOWN]:
+        why = "from there on nothing in it is proven, and receipts can't be checked"
+        yield fail("audit", one, f"{why}: find out who, or which disk, changed it")
 
 
 def _disk(disk: Disk | None) -> Line:

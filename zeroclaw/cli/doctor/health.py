@@ -8,10 +8,11 @@ from zeroclaw.clock import made_at
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.inbound.live_config import NEVER, Halt, last_halt
-from zeroclaw.store import Kept, LogKind, Query, RowKind, scan
+from zeroclaw.store import Kept, LogKind, Query, RowKind, readable_of, scan
 from zeroclaw.turn import entries
 from zeroclaw.value import Value
 
@@ -51,17 +52,21 @@ class Health(Value):
         halt: The newest halt, even if it is over.
         pending: Approvals that wait for an answer.
         oldest_at: When the oldest of them was requested, None without one.
+        damaged: How many of them can't be read, and so not answered.
         next_deadline_at: The first deadline of them.
         queued: Messages that wait for their turn.
         stuck: Messages to platforms that are not sent after `STUCK`.
         refused: Messages that a platform refused within the last day.
         failing: Failing conversations, the newest failure first.
         joined: Channels on which an operator let somebody in.
+        chains: How many chains of the audit were checked; see `probes.checked_chains`.
+        broken: The first fault of each that was changed, in one line.
     """
 
     newest_at: datetime | None = None
     halt: Halt = NEVER
     pending: int = 0
+    damaged: int = 0
     oldest_at: datetime | None = None
     next_deadline_at: datetime | None = None
     queued: int = 0
@@ -69,6 +74,8 @@ class Health(Value):
     refused: int = 0
     failing: tuple[Failing, ...] = ()
     joined: frozenset[str] = frozenset()
+    chains: int = 0
+    broken: tuple[str, ...] = ()
 
 
 async def health(kept: Kept, now: datetime) -> Health:
@@ -79,10 +86,11 @@ async def health(kept: Kept, now: datetime) -> Health:
         now: The time to compare with.
 
     Raises:
-        StoreUnusable: A row can't be read.
+        StoreUnusable: A row that a daemon needs to start can't be read.
     """
     approvals = [row async for row in scan(kept, APPROVALS.where(state="pending"))]
-    asked = _times(APPROVALS.of(row).action for row in approvals)
+    actions = [*readable_of(approvals, lambda row: APPROVALS.of(row).action)]
+    asked = _times(actions)
     deadlines = [row.due_at for row in approvals if row.due_at is not None]
     unsent = [row for state in OPEN_STATES async for row in scan(kept, OUTBOX.where(state=state))]
     newest = [await kept.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
@@ -95,6 +103,7 @@ async def health(kept: Kept, now: datetime) -> Health:
         ),
         halt=await last_halt(kept),
         pending=len(approvals),
+        damaged=len(approvals) - len(actions),
         oldest_at=min(asked, default=None),
         next_deadline_at=min(deadlines, default=None),
         queued=await kept.count(INBOX.where(state="queued")),
@@ -133,8 +142,10 @@ async def _failing(kept: Kept) -> tuple[Failing, ...]:
 async def _told(kept: Kept, conversation: ConversationId) -> str:
     """Return the note at the end of the newest turn."""
     last = await kept.last(LogKind.JOURNAL, conversation)
-    entry = None if last is None else entries.decode(last.body)
-    return entry.note if isinstance(entry, entries.TurnFinished) else ""
+    with suppress(RecordUnreadable):
+        entry = None if last is None else entries.decode(last.body)
+        return entry.note if isinstance(entry, entries.TurnFinished) else ""
+    return ""
 
 
 def _in_a_row(states: Iterable[str]) -> int:

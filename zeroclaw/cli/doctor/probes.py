@@ -29,6 +29,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
+from zeroclaw.gate.audit import Broken as BrokenChain
 from zeroclaw.gate.receipt_keys import kept_keys
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
@@ -39,21 +40,25 @@ from zeroclaw.host.models.servers import NoOffer, offers_of
 from zeroclaw.host.places import data_place, find_config, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
+from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.json_fields import is_object, text_at
 from zeroclaw.network import Network
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.disk import free_bytes
+from zeroclaw.store import Kept, LogKind
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_read_only
 from zeroclaw.tools.attachments import try_reader
+from zeroclaw.value import replace
 
 _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
 _ANY_SERVER = "server.invalid"  # never contacted; RFC 2606
+_CHAINS = 50  # the check of each reads the daemon's own as well
 _NOT_ASKED = "not asked, because this shell does not have its secret"
 
 
@@ -276,9 +281,22 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     try:
         await asyncio.to_thread(kept_keys, data, now=now, secret=b"")
         async with open_read_only(data) as kept:
-            return await health(kept, now), await kept.used_bytes()
+            chains, broken = await checked_chains(kept)
+            found = replace(await health(kept, now), chains=chains, broken=broken)
+            return found, await kept.used_bytes()
     except StoreUnusable as error:
         return str(error), 0
+
+
+async def checked_chains(kept: Kept) -> tuple[int, tuple[str, ...]]:
+    """Check the newest chains of the audit; return how many, and the first fault of each."""
+    chains = await kept.streams(LogKind.AUDIT, last=_CHAINS)
+    verdicts = [(stream, await verify_stream(kept, stream)) for stream in chains]
+    return len(chains), tuple(
+        f"`{stream}` at entry {verdict.at}: {verdict.why}"
+        for stream, verdict in verdicts
+        if isinstance(verdict, BrokenChain)
+    )
 
 
 def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
