@@ -18,7 +18,11 @@ from zeroclaw.host.atomic_file import closing_descriptor, sync_directory
 from zeroclaw.store import Put, Query, RowKind
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
+    LOG_SUFFIX,
+    RESTORING,
+    SIDE_SUFFIXES,
     check_is_there,
+    discard,
     lock_directory,
     primary_code,
     unusable,
@@ -28,8 +32,6 @@ from zeroclaw.stores.sqlite.statements import put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
 _UNREADABLE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LOG_SUFFIX = "-wal"
-_SIDE_SUFFIXES = (_LOG_SUFFIX, "-shm", "-journal")
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes done and the total."""
@@ -110,24 +112,25 @@ def restore(
     if not copy.is_file():
         message = f"`{backup}` is no backup: it holds no `{FILE_NAME}`"
         raise StoreUnusable(message)
-    log = copy.with_name(f"{FILE_NAME}{_LOG_SUFFIX}")
+    log = copy.with_name(f"{FILE_NAME}{LOG_SUFFIX}")
     if log.exists() and log.stat().st_size:
         message = (
             f"`{backup}` was copied by hand while its database was open, and a part of it is in "
-            f"`{log.name}`; make a backup of it with `backup --data-dir {backup} BACKUP`, and restore "
-            "that"
+            f"`{log.name}`; make a backup of it with `zeroclaw backup --data-dir {backup} BACKUP`, "
+            "and restore that"
         )
         raise StoreUnusable(message)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = lock_directory(directory)
     target = directory / FILE_NAME
-    fresh = target.with_name(f"{FILE_NAME}.restoring")
+    fresh = directory / RESTORING
     try:
         _leave_to_owner(lock, directory)
         if target.exists() and not overwrite:
             message = f"`{directory}` holds data already; `--force` replaces it, and it is lost"
             raise StoreUnusable(message)
         _check(copy, copy, "take another backup, nothing was replaced")
+        discard(directory)  # SQLite would apply a log that a kill has left to the new copy
         _copy_file(copy, fresh)
         kept = _rows_of(target, keeps)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
@@ -147,7 +150,7 @@ def restore(
     except (sqlite3.Error, OSError) as error:
         raise unusable(error, directory) from error
     finally:
-        fresh.unlink(missing_ok=True)
+        discard(directory)
         os.close(lock)
     return kept is not None
 
@@ -218,7 +221,7 @@ def _put_away_log(target: Path) -> None:
         # Checkpoint the old database first, so that a kill right here loses none of it.
         with suppress(sqlite3.Error), closing(sqlite3.connect(target)) as old:
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for suffix in _SIDE_SUFFIXES:
+    for suffix in SIDE_SUFFIXES:
         target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
 
 

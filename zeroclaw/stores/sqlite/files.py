@@ -106,11 +106,22 @@ def lock_directory(directory: Path) -> int:
 
 
 FILE_NAME = "zeroclaw.db"
+RESTORING = f"{FILE_NAME}.restoring"
+"""A backup that is about to replace the database."""
+LOG_SUFFIX = "-wal"
+SIDE_SUFFIXES = (LOG_SUFFIX, "-shm", "-journal")
+"""Of SQLite's files next to a database."""
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 _FIXED_SQLITE = (3, 51, 3)
 _BACKPORTS = ((3, 50, 7), (3, 44, 6))
 _BUSY_TIMEOUT_MS = 5000
 _JOURNAL_LIMIT_BYTES = 64 * 2**20  # the write-ahead log is truncated to this after a burst
+
+
+def discard(directory: Path) -> None:
+    """Remove what a `restore` left that did not come to its end."""
+    for suffix in ("", *SIDE_SUFFIXES):
+        (directory / f"{RESTORING}{suffix}").unlink(missing_ok=True)
 
 
 class Opened(Value):
@@ -162,6 +173,7 @@ def open_for_writing(
     lock = lock_directory(directory)
     connection: sqlite3.Connection | None = None
     try:
+        discard(directory)
         _keep_private(path)
         connection = sqlite3.connect(path, isolation_level=None)
         steps = migrations()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.store import RowKind
 from zeroclaw.stores.sqlite.backup import back_up, restore
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
@@ -249,6 +250,37 @@ def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> 
     back_up(tmp_path / "copy", tmp_path / "made", files=FILES, progress=quietly)
     (tmp_path / "made" / f"{FILE_NAME}-wal").touch()  # nothing is left in an empty one
     restore(tmp_path / "made", tmp_path / "data", files=FILES, overwrite=True)
+
+
+def killed_while_it_restored(data: Path, backup: Path) -> None:
+    """Leave what a kill leaves: a copy, and the log of what was about to be changed in it."""
+    half = data / f"{FILE_NAME}.restoring"
+    shutil.copyfile(backup / FILE_NAME, half)
+    connection = sqlite3.connect(half)
+    add(connection, "half")
+    connection.commit()
+    log = half.with_name(f"{half.name}-wal")
+    shutil.copyfile(log, data / "log")
+    connection.close()
+    (data / "log").rename(log)
+
+
+def test_what_a_killed_restore_left_is_no_part_of_the_next(tmp_path: Path) -> None:
+    """SQLite would apply the log to whatever stands beside it."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    keep(data, "new")
+    killed_while_it_restored(data, copy)
+    restore(copy, data, files=FILES, drops=(RowKind.GRANT,), overwrite=True)
+    assert kept(data) == ["old"]
+
+
+def test_what_a_killed_restore_left_is_gone_with_the_next_start(tmp_path: Path) -> None:
+    """It is all that everybody said, and neither retention nor `/forget` knows of it."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    keep(data, "new")
+    killed_while_it_restored(data, copy)
+    assert kept(data) == ["new"]
+    assert [one.name for one in data.iterdir() if "restoring" in one.name] == []
 
 
 @pytest.mark.parametrize("begin", [0, 100, 8192], ids=["header", "schema", "a table"])
