@@ -36,7 +36,7 @@ def command(
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
     telegram:7. For a person, that is all of their private conversations, what they said in others
     with the answers to it, and what the bot remembers about them. Secrets are redacted as in chats;
-    a running daemon redacts those that only it knows.
+    a running daemon redacts those that only it knows. Of a damaged record, only its existence.
     """
     text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
     if to is None:
@@ -77,6 +77,9 @@ async def _exported(
     if not found:
         message = f"nothing is kept of `{whose}`; name a conversation, a person or a sender"
         raise Refused(message)
+    if damaged := sum(line.kind == "damaged" for line in found):
+        line = f"zeroclaw: {damaged} of the records can't be read, and are only named, as `damaged`"
+        click.echo(line, err=True)
     if as_page:
         return page(f"zeroclaw: {whose}", found)
     return "".join(f"{as_json(line.as_json())}\n" for line in found)

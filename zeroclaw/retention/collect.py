@@ -11,7 +11,7 @@ from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
 from zeroclaw.retention.export import Found
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
-from zeroclaw.store import Kept, LogKind, Row, read_all, readable, scan
+from zeroclaw.store import Kept, LogKind, Row, read_all, readable, readable_of, scan
 from zeroclaw.table import Whose
 from zeroclaw.turn import entries
 
@@ -41,11 +41,17 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
         for here, direct in await conversations_of(kept, ids)
     ]
     told = {(row.kind, row.key) for one in found for row in one.rows}
+
+    def may_be_theirs(row: Row, its: Callable[[Row], str]) -> bool:
+        with suppress(RecordUnreadable):
+            return its(row) in ids
+        return True
+
     own = [
         row
         for table, its in OF_PERSONS
         async for row in scan(kept, table.where())
-        if its(row) in ids and (row.kind, row.key) not in told
+        if may_be_theirs(row, its) and (row.kind, row.key) not in told
     ]
     return (*found, *([Found(rows=tuple(own))] if own else ()))
 
@@ -112,12 +118,14 @@ async def _is_direct(kept: Kept, here: ConversationId) -> bool:
 async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Found:
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
-    journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
-    turns = frozenset(
-        row.key
-        for row in rows
-        if row.kind is TURNS.kind and TURNS.of(row).item.principal.id in only
-    )
+    journal: list[entries.Entry | None] = []
+    async for one in read_all(kept, LogKind.JOURNAL, here):
+        try:
+            journal.append(entries.decode(one.body))
+        except RecordUnreadable:
+            journal.append(None)
+    every = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
+    turns = frozenset(row.turn for row in every if row.item.principal.id in only)
     return Found(
         conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns
     )

@@ -4,8 +4,8 @@
      "text": "…"}
 
 Kinds: `said`, `file` (came with a message), `sent` (a file from the bot), `answer`, `note` (texts
-of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps).
-Every text is redacted here, because the stored words of people are not.
+of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps),
+`damaged` (a record that can't be read, in a shared chat perhaps somebody else's). Every text is redacted here, because the stored words of people are not.
 
 **Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by creation even if the
 wall clock stood still or was set back. What only the journal knows has its position in the journal
@@ -14,6 +14,7 @@ millisecond.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from html import escape
 from itertools import groupby
@@ -25,18 +26,31 @@ from zeroclaw.clock import made_at
 from zeroclaw.context.notes import NOTES, note_of
 from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow, in_words, sent_in_words
 from zeroclaw.conversation.inbox import INBOX, Item, words_of
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ApprovalId, ConversationId
+from zeroclaw.errors import RecordUnreadable
+from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Row, RowKind
+from zeroclaw.store import LogKind, Row, RowKind
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.value import Value, replace
 
 Kind = Literal[
-    "said", "file", "sent", "answer", "note", "call", "result", "approval", "summary", "remembered"
+    "said",
+    "file",
+    "sent",
+    "answer",
+    "note",
+    "call",
+    "result",
+    "approval",
+    "summary",
+    "remembered",
+    "damaged",
 ]
 
 
@@ -69,34 +83,32 @@ class Found(Value):
     Attributes:
         conversation: The conversation; empty for rows that name their own.
         rows: Rows of every table with its people's words, in any state.
-        journal: Its entries, in order.
+        journal: Its entries, in order; None for one that can't be read.
         only: The ids of one person, to leave out everybody else's words; empty for everybody.
         turns: That person's turns; they may be gone from the journal.
     """
 
     conversation: ConversationId = ConversationId("")
     rows: tuple[Row, ...] = ()
-    journal: tuple[entries.Entry, ...] = ()
+    journal: tuple[entries.Entry | None, ...] = ()
     only: frozenset[str] = frozenset()
     turns: frozenset[str] = frozenset()
 
 
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
     INBOX.kind: INBOX.of,
+    TURNS.kind: TURNS.of,
+    ACTIONS.kind: ACTIONS.of,
     ATTACHMENTS.kind: ATTACHMENTS.of,
     OUTBOX.kind: OUTBOX.of,
     APPROVALS.kind: APPROVALS.of,
     NOTES.kind: note_of,
 }
-"""Rows with something to read; the others record how it was done."""
+"""Rows with something to read, or that lead to it; the others record how it was done."""
 
 
 def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, ...]:
-    """Return everything that was found as lines, oldest first.
-
-    Raises:
-        RecordUnreadable: A row can't be decoded.
-    """
+    """Return everything that was found as lines, oldest first."""
     every = [placed for one in found for placed in _of(one)]
     ordered = sorted(every, key=lambda placed: placed[0])
     return tuple(
@@ -107,11 +119,15 @@ def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, .
 
 def _of(found: Found) -> Iterator[tuple[Order, Line]]:
     here, only = found.conversation, found.only
-    told = [(row.key, _READ[row.kind](row)) for row in found.rows if row.kind in _READ]
+    told = [(row.key, _read(row)) for row in found.rows if row.kind in _READ]
     turns, journal = _turns(found, [value for _, value in told]), _journal(found)
     yield from journal.placed
     for key, value in told:
         match value:
+            case RecordUnreadable():
+                at = _when(key)
+                line = Line(kind="damaged", at=at, conversation=here, text=str(value))
+                yield (at, key, 0), line
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := words_of(value.content):
                     line = Line(kind="said", at=at, conversation=here, by=person.label, text=text)
@@ -139,6 +155,21 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
                 yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
                 pass
+
+
+def _read(row: Row) -> object:
+    """Return the value of a row, or why it has none."""
+    try:
+        return _READ[row.kind](row)
+    except RecordUnreadable as error:
+        return error
+
+
+def _when(key: str) -> datetime:
+    """Return when a row was made; 1970 for one whose key does not say it."""
+    with suppress(ValueError):
+        return made_at(key)
+    return datetime.fromtimestamp(0, UTC)
 
 
 def _to_the_millisecond(at: datetime) -> datetime:
@@ -172,6 +203,10 @@ def _journal(found: Found) -> _Journal:
     answers: dict[ApprovalId, Order] = {}
     now, behind = datetime.min.replace(tzinfo=UTC), ""
     for place, entry in enumerate(found.journal, start=1):
+        if entry is None:
+            line = Line(kind="damaged", at=now, conversation=here, text=LogKind.JOURNAL)
+            placed.append(((now, behind, place), line))
+            continue
         if isinstance(entry, entries.TurnOpened | entries.Steered):
             now, behind = max(now, made_at(entry.item)), max(behind, entry.item)
         now = max(now, _to_the_millisecond(entry.at))  # a clock set back changes no order

@@ -19,7 +19,7 @@ from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.live_config import HALTS, Halt, halt_put
-from zeroclaw.store import PAGE, Commit, DurablePoint, Put
+from zeroclaw.store import PAGE, Commit, DurablePoint, Put, RowKind
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.value import replace
@@ -185,6 +185,15 @@ def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> No
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
     code, _, err = run("export", "ada", "--page", "--to", to, "--data-dir", data)
     assert (code, "can't be written: file exists" in err) == (1, True)
+
+
+def test_a_damaged_record_is_named_and_told_beside_the_rest(data: Path) -> None:
+    """Who exports knows that something is missing, and who reads it too (P10)."""
+    held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
+    code, out, err = run("export", "ada", "--data-dir", data)
+    assert [json.loads(line)["kind"] for line in out.splitlines()] == ["damaged", "said"]
+    said = "zeroclaw: 1 of the records can't be read, and are only named, as `damaged`\n"
+    assert (code, err) == (0, said)
 
 
 def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from zeroclaw.message import NO_USAGE, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import Found, Line, lines, page
-from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.states import Limits
@@ -55,6 +55,46 @@ async def test_a_conversation_is_written_out_whole(world: World) -> None:
     assert ("answer", "", "poked") in found
     assert ("said", "Ada", "/tool look {}") in found
     assert ("call", "look", "{}") in found
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        RowKind.INBOX,
+        RowKind.TURN,
+        RowKind.OUTBOX,
+        RowKind.APPROVAL,
+        RowKind.ACTION,
+        RowKind.CONVERSATION,
+    ],
+)
+async def test_a_damaged_record_is_told_and_hides_nothing_else(world: World, kind: RowKind) -> None:
+    """Of a shared chat it may be anybody's; the export of a person goes on (P10)."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke", "ben", room="lobby")
+        await house.press()
+        await house.say("mine", room="lobby")
+        await house.say("of mine alone")
+        [row, *_] = await house.rows(kind)
+    before = await told(world, "ada")
+    world.store.damage(row)
+    found = await told(world, "ada")
+    assert [one for one in found if one[0] != "damaged"] == before
+    assert [one[0] for one in found].count("damaged") == (kind is not RowKind.CONVERSATION)
+
+
+async def test_a_damaged_journal_and_a_damaged_note_are_told(world: World) -> None:
+    """Of a note nobody knows whose it is; whatever else stands around it is written out."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        [here] = await house.rows(RowKind.CONVERSATION)
+    entry = Append(log=LogKind.JOURNAL, stream=here.key, body=b"{")
+    note = Put(kind=RowKind.NOTE, key="n", body=b"{")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(entry, note)))
+    found = [kind for kind, _, _ in await told(world, "ada")]
+    assert sorted(found) == ["answer", "call", "damaged", "damaged", "result", "said"]
 
 
 async def test_whoever_answers_a_question_gets_nobody_elses_chat(world: World) -> None:
