@@ -226,6 +226,25 @@ async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: P
         await expect(page.answers).to_have_text(["Done.", "Done."])
 
 
+async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_path: Path) -> None:
+    """A screen reader names the call of a button, and another's answer does not take it away."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        calls = (("shell", {"command": command}) for command in ("echo 1", "echo 2"))
+        here.model.calls(*calls, round=0, key="look")
+        here.model.say("Done.", round=1, key="look")
+        await page.say("look around")
+        second = page.page.get_by_role("group", name="2 shell run `echo 2`")
+        approve = second.get_by_role("button", name="Approve once")
+        await approve.focus()
+        other = await here.another_tab(page)
+        await other.say("/approve 1")
+        await expect(page.cards).to_contain_text("approved by operator")
+        await expect(approve).to_be_focused()
+        await page.page.keyboard.press("Enter")
+        await expect(page.answers.last).to_have_text("Done.")
+
+
 @pytest.mark.needs("bwrap")
 async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
     """What is read, hovered over and read aloud, while the question is open and when it has ended."""
@@ -395,6 +414,31 @@ async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
         await expect(one.answers).to_have_count(2)
         await expect(one.log).to_have_count(5)
         await expect(two.log).to_have_count(5)
+
+
+HIDE = "Object.defineProperty(document, 'hidden', { value: true, configurable: true })"
+SHOW = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
+
+
+async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) -> None:
+    """It has six connections: the oldest pages out of sight wait, and go on once they are seen."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.evaluate(HIDE)
+        here.model.say("Hello.", key="hi")
+        for place in ("/web/", "/console/approvals") * 3:
+            tab = await page.page.context.new_page()
+            await tab.goto(page.page.url.replace("/web/", place))
+            await here.opened(tab)
+            await tab.evaluate(HIDE)
+        last = await here.another_tab(page)
+        await last.say("hi")
+        await expect(last.answers).to_have_text(["Hello."])
+        await page.connected("reconnecting")
+        await expect(page.answers).to_have_count(0)
+        await page.page.evaluate(SHOW)
+        await page.connected()
+        await expect(page.answers).to_have_text(["Hello."])
 
 
 async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ BOUNDS = Bounds(
 )
 """We wait for a body only if its head carried a session: long enough for the largest one through a
 tunnel of 1 Mbit/s. A browser reads the refusal of a body only after it has sent all of it."""
+MOST_STREAMS = 4
+"""Of one browser, which makes six connections to a server (HTTP/1.1) and needs some for the rest."""
 PATH_CHARS = 22
 """Characters of a base64 token: 132 bits, and a link still fits on a line or two."""
 LOG_OUT = "/logout"
@@ -285,6 +287,15 @@ class Listener:
         if until.when() is not None:
             await send({"type": "http.response.body", "body": b""})
 
+    def _add_stream(self, until: asyncio.Timeout, request: guard.RequestHead) -> None:
+        """Note a stream, and end the oldest of a browser that could otherwise send nothing more."""
+        self._streams[until] = request
+        cookies = request.header("cookie")
+        same = [one for one, other in self._streams.items() if other.header("cookie") == cookies]
+        for one in same[:-MOST_STREAMS]:
+            del self._streams[one]
+            one.reschedule(0)
+
     def _sending(self, send: Send, request: guard.RequestHead, until: asyncio.Timeout) -> Send:
         """Set our headers on an answer, replacing those of the same names."""
         ours = frozenset(name for name, _ in guard.HEADERS)
@@ -294,7 +305,7 @@ class Listener:
                 theirs = cast("Iterable[Header]", message.get("headers", ()))
                 names = {name.lower() for name, _ in theirs}
                 if b"content-length" not in names:
-                    self._streams[until] = request
+                    self._add_stream(until, request)
                 kept = [header for header in theirs if header[0].lower() not in ours]
                 message = {**message, "headers": [*guard.HEADERS, *kept]}
             elif until in self._streams and not self._is_open(request):  # its session has ended

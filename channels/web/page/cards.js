@@ -1,6 +1,6 @@
 /* Shows an approval card: the whole calls, why they need approval, the buttons, and the endings. */
 
-import { element, inline, coded } from "./markdown.js";
+import { element, coded } from "./markdown.js";
 
 /* Fill in a sentence of the card, which comes in the reader's language. */
 function filled(words, facts) {
@@ -68,14 +68,17 @@ function section(call, card, id, answer, written) {
     element("span", { className: "summary" }, ...coded(call.summary)));
   const whole = [
     element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
-    element("p", { className: "because" }, element("span", {}, ...inline(call.why)),
+    element("p", { className: "because" }, element("span", {}, ...coded(call.why)),
       element("span", { className: "hash", title: card.words.hash }, call.hash8)),
-    ...(call.scope ? [element("p", { className: "because" }, element("span", {}, ...inline(call.scope)))] : []),
+    ...(call.scope ? [element("p", { className: "because" }, element("span", {}, ...coded(call.scope)))] : []),
   ];
   const made = call.ending
     ? element("section", {}, summary, ...ending(call.ending, card, whole))
     : element("section", {}, summary, ...whole, buttons(call, card, id, answer, written));
   made.dataset.approval = call.approval;
+  // Read aloud with its buttons, which all calls of a card have alike.
+  made.role = "group";
+  made.ariaLabel = `${call.number} ${call.tool} ${call.summary}`;
   return made;
 }
 
@@ -98,7 +101,7 @@ function buttons(call, card, id, answer, written) {
   const because = reasonLine(call, card, press, written);
   const add = (choice, label, className) => {
     if (!card.choices.includes(choice)) return;
-    const made = element("button", { type: "button", className }, label);
+    const made = element("button", { type: "button", className, id: `${choice}-${call.approval}` }, label);
     made.dataset.choice = choice;
     made.addEventListener("click", () => press(choice));
     row.append(made);

@@ -146,13 +146,16 @@ export async function follow({ heard, state }) {
       heard(name, data);
       if (name === "snapshot") state("connected");
     });
-    if (await isLoggedOut()) {
+    const answered = await status();
+    if (answered === 401) {
       state("logged out");
-      do await lookedAt(); while (await isLoggedOut());
+      do await lookedAt(); while (await status() === 401);
       tries = 0;
       continue;
     }
     state("reconnecting");
+    // The daemon ends the oldest stream of a browser with many pages open.
+    if (answered && document.hidden) await lookedAt();
     await pause(WAITS_MS[Math.min(tries, 3)]);
     tries += 1;
   }
@@ -180,11 +183,12 @@ function lookedAt() {
   });
 }
 
-async function isLoggedOut() {
+/* Resolve to the daemon's status for this page; 0 if it does not answer. */
+async function status() {
   try {
-    return (await fetch("./", { method: "HEAD" })).status === 401;
+    return (await fetch("./", { method: "HEAD" })).status;
   } catch {
-    return false;
+    return 0;
   }
 }
 

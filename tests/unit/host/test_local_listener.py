@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from zeroclaw.host.guard import HEADERS
 from zeroclaw.host.local_listener import (
     BOUNDS,
     MAX_BODY_BYTES,
+    MOST_STREAMS,
     NOTHING,
     Listener,
     Message,
@@ -285,6 +286,28 @@ async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
             assert ended.is_set()
             assert (await client.get("/chat/")).status_code == 401
             assert (await client.get(link)).status_code == 401
+
+
+async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> None:
+    """It has six connections; the oldest stream ends whole, and no other browser's does (P9)."""
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await asyncio.Event().wait()
+
+    async with serving(await opened(tmp_path)) as listener, AsyncExitStack() as stack:
+        listener.web("/chat", stream)
+        one = await stack.enter_async_context(visiting(listener))
+        other = await stack.enter_async_context(visiting(listener))
+        pages = [
+            (await stack.enter_async_context(client.stream("GET", "/chat/"))).aiter_bytes()
+            for client in (one, other, *[one] * MOST_STREAMS)
+        ]
+        assert [await anext(page) for page in pages] == [b"first"] * len(pages)
+        assert [chunk async for chunk in pages[0]] == []
+        assert await listener.log_out() == 2
+        assert [[chunk async for chunk in page] for page in pages[1:]] == [[]] * (MOST_STREAMS + 1)
 
 
 async def test_sessions_end_while_no_daemon_runs(tmp_path: Path) -> None:

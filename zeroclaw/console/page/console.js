@@ -242,6 +242,8 @@ async function listen() {
       return;
     }
     state("reconnecting");
+    // The daemon ends the oldest stream of a browser with many pages open.
+    if (document.hidden) await seen();
     await pause(WAITS_MS[Math.min(tries, WAITS_MS.length - 1)]);
     tries += 1;
   }
@@ -264,6 +266,12 @@ async function isLoggedOut() {
   } catch {
     return false;
   }
+}
+
+function seen() {
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", resolve, { once: true });
+  });
 }
 
 function pause(milliseconds) {
