@@ -322,6 +322,21 @@ class Envelope(Value):
     overheard: bool = False
     verbatim: str = ""
 
+    @property
+    def account(self) -> str:
+        """The bot's account that it came to, as `<channel>/<account>`."""
+        return f"{self.address.channel}/{self.address.account}"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of this event, unique among all accounts."""
+        return tuple(f"{self.account}/{key}" for key in self.dedup)
+
+    @property
+    def identity(self) -> str:
+        """Who caused it, as `<channel>:<sender id>`."""
+        return f"{self.address.channel}:{self.sender.id}"
+
 
 class Rendered(Value):
     """A text in a platform's own syntax.

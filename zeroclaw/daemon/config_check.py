@@ -20,7 +20,7 @@ from zeroclaw.gate.policy import Statement, read_statements
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand, real
-from zeroclaw.host.references import Resolved, resolve, values_to_redact
+from zeroclaw.host.references import resolve, values_to_redact
 from zeroclaw.host.tokenizer import FileTokenizer
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
@@ -146,9 +146,16 @@ def check(
     statements, wrong = read_statements(config.policy.statement)
     named = _name_faults(config, statements, broken)
     faults += [*wrong, *named.faults, *_unmatchable_ids(config, statements, manifests)]
-    needed, spare = _secrets(config, settings, environment)
-    every, missing = {**spare.secrets, **needed.secrets}, needed.faults
-    secrets = {key: one.value for key, one in needed.secrets.items()}
+    tables = (
+        *providers_of(config),
+        *((_key_path(name), found) for name, found in settings.items()),
+    )
+    references = dict(one for path, table in tables for one in _references(table, path))
+    resolved = resolve(references, environment=environment)
+    # Those of disabled channels may be missing, since that may be why the channel was disabled.
+    spare = tuple(f"{_key_path(name)}." for name in settings if not config.channels[name].enabled)
+    missing = {key: one for key, one in resolved.faults.items() if not key.startswith(spare)}
+    secrets = {key: one for key, one in resolved.values.items() if not key.startswith(spare)}
     parts = [
         ChannelPart(
             name=name,
@@ -179,7 +186,7 @@ def check(
                 tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
         except Refused as error:
             faults.append(f"{path}.tokenizer: {error}")
-    redactor = Redactor(references=values_to_redact(every.values(), environment))
+    redactor = Redactor(references=values_to_redact(resolved.values, references, environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
     enabled = tuple(part for part in parts if config.channels[part.name].enabled)
     unread = tuple(_unread(config, enabled))
@@ -191,7 +198,7 @@ def check(
         tokenizers=tokenizers,
         redactor=redactor,
         secrets=secrets,
-        held=tuple(every),
+        held=tuple(resolved.values),
         missing=missing,
         unread=unread,
         skills=skills,
@@ -392,24 +399,6 @@ def _prompt_warnings(config: Config, redactor: Redactor) -> Iterator[str]:
         )
 
 
-def _secrets(
-    config: Config, settings: Mapping[str, BaseModel], environment: Mapping[str, str]
-) -> tuple[Resolved, Resolved]:
-    """Return the secrets that are needed, and those of disabled channels.
-
-    The latter may be missing, since that may be why the channel was disabled; if present, they are
-    redacted.
-    """
-    needed: dict[str, SecretReference] = {}
-    for path, provider in providers_of(config):
-        needed |= _references(provider, path)
-    spare: dict[str, SecretReference] = {}
-    for name, found in settings.items():
-        into = needed if config.channels[name].enabled else spare
-        into |= _references(found, _key_path(name))
-    return resolve(needed, environment=environment), resolve(spare, environment=environment)
-
-
 def providers_of(config: Config) -> Iterator[tuple[str, ProviderSettings]]:
     """Yield the configured providers, each with its key path."""
     yield ANSWERS, config.provider
@@ -417,18 +406,16 @@ def providers_of(config: Config) -> Iterator[tuple[str, ProviderSettings]]:
         yield SUMMARISES, config.compaction.provider
 
 
-def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
-    """Return the references that are set, by key path, nested models included."""
-    found: dict[str, SecretReference] = {}
+def _references(settings: BaseModel, path: str) -> Iterator[tuple[str, SecretReference]]:
+    """Yield the references that are set, with their key paths, nested models included."""
     for name in type(settings).model_fields:
         match cast("object", getattr(settings, name)):
             case SecretReference() as reference:
-                found[f"{path}.{name}"] = reference
+                yield f"{path}.{name}", reference
             case BaseModel() as inner:
-                found |= _references(inner, f"{path}.{name}")
+                yield from _references(inner, f"{path}.{name}")
             case _:
                 pass
-    return found
 
 
 def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:

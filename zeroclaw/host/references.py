@@ -6,7 +6,7 @@ Blocks on files and on the keyring: call it before the event loop runs, or in a 
 import errno
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -21,27 +21,16 @@ _LARGEST_BYTES = 64 * 1024  # fits a certificate chain with its key
 _SHIELDED = Path("/run/secrets")  # Docker's secrets: mode 0444, but behind a mount of their own
 
 
-class Secret(Value):
-    """A secret value, hidden from `repr`; pass it on, never print it.
-
-    Attributes:
-        reference: Where it comes from, in the syntax of the configuration.
-    """
-
-    value: Hidden[str]
-    reference: str = ""
-
-
 class Resolved(Value):
     """The result of resolving all references.
 
     Attributes:
-        secrets: The resolved secrets, by key path.
+        values: The resolved secrets, by key path.
         faults: A message for each of the others, by key path: `key.path: what is wrong, what to
             do`.
     """
 
-    secrets: Mapping[str, Secret]
+    values: Hidden[Mapping[str, str]]
     faults: Mapping[str, str]
 
 
@@ -58,27 +47,29 @@ def resolve(
         references: By key path, as the operator would look for it.
         environment: `os.environ`; also says where systemd puts credentials.
     """
-    secrets: dict[str, Secret] = {}
+    values: dict[str, str] = {}
     faults: dict[str, str] = {}
     for key, reference in references.items():
         match _value(reference, environment):
             case _Fault(line):
                 faults[key] = f"{key}: {line}"
             case str() as value:
-                secrets[key] = Secret(value=value, reference=str(reference))
-    return Resolved(secrets=secrets, faults=faults)
+                values[key] = value
+    return Resolved(values=values, faults=faults)
 
 
 def values_to_redact(
-    secrets: Iterable[Secret], environment: Mapping[str, str]
+    values: Mapping[str, str],
+    references: Mapping[str, SecretReference],
+    environment: Mapping[str, str],
 ) -> Mapping[str, str]:
     """Return the values that must never appear, each with its reference.
 
     These are all resolved secrets, and environment variables with names of secrets.
     """
     found: dict[str, str] = {}
-    for secret in secrets:
-        found.setdefault(secret.value, secret.reference)
+    for key, value in values.items():
+        found.setdefault(value, str(references[key]))
     for name, value in secret_environment(environment).items():
         found.setdefault(value, str(SecretReference(env=name)))
     return found

@@ -235,13 +235,12 @@ class People:
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
-        contacts = map(identity_parts, self.ids_of(id) if id.startswith("person:") else (id,))
         may = any(
-            channel not in self._allowed
+            (channel := identity_parts(identity)[0]) not in self._allowed
             or channel in self.local
-            or self._is_allowed(channel, sender)
-            or self._admitted(f"{channel}:{sender}") is not None
-            for channel, sender in contacts
+            or self._is_allowed(identity)
+            or self._admitted(identity) is not None
+            for identity in (self.ids_of(id) if id.startswith("person:") else (id,))
         )
         return "" if may else CONFIGURATION
 
@@ -255,9 +254,8 @@ class People:
         sender = Sender(id=principal.sender, verified=True, display=principal.display)
         return self.admit(principal.channel, sender) or principal
 
-    def is_revoked(self, channel: str, sender: str) -> bool:
+    def is_revoked(self, identity: str) -> bool:
         """Whether this sender was revoked, by their own id or as a person with several."""
-        identity = f"{channel}:{sender}"
         return not self._revoked.keys().isdisjoint((identity, self._principal_id(identity)))
 
     def named(self, text: str) -> str:
@@ -278,17 +276,17 @@ class People:
 
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
         """Whether the configuration alone lets this person in."""
-        identities = self.ids_of(id) or (id,)
-        return any(self._is_allowed(*identity_parts(identity)) for identity in identities)
+        return any(map(self._is_allowed, self.ids_of(id) or (id,)))
 
     def admit(self, channel: str, sender: Sender) -> Principal | None:
         """Return the sender's principal, None for a stranger (P4).
 
         A sender whose id the platform doesn't verify is a stranger.
         """
+        identity = f"{channel}:{sender.id}"
         is_in = channel in self.local or (
-            (self._admitted(f"{channel}:{sender.id}") or self._is_allowed(channel, sender.id))
-            and not self.is_revoked(channel, sender.id)
+            (self._admitted(identity) or self._is_allowed(identity))
+            and not self.is_revoked(identity)
         )
         return self.principal(channel, sender) if sender.verified and is_in else None
 
@@ -297,7 +295,7 @@ class People:
         local, identity = channel in self.local, f"{channel}:{sender.id}"
         person, stored = self._known.get(identity), self._admitted(identity)
         given = stored.roles if stored else ()
-        if person is not None and not (local and self.is_revoked(channel, sender.id)):
+        if person is not None and not (local and self.is_revoked(identity)):
             id_, name = f"person:{person.name}", person.name
             roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
         elif local:
@@ -336,7 +334,7 @@ class People:
         found = {
             identity: self._principal_id(identity)
             for identity in identities
-            if not self.is_revoked(*identity_parts(identity))
+            if not self.is_revoked(identity)
         }
         for channel in () if wanted.isdisjoint(_LOCAL) else self.local:
             found.setdefault(f"{channel}:{OPERATOR}", f"person:{OPERATOR}")
@@ -362,7 +360,8 @@ class People:
             for one in self.operators()
         )
 
-    def _is_allowed(self, channel: str, sender: str) -> bool:
+    def _is_allowed(self, identity: str) -> bool:
+        channel, sender = identity_parts(identity)
         allowed = self._allowed.get(channel, frozenset())
         return sender in allowed or "*" in allowed
 

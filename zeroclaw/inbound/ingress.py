@@ -116,7 +116,7 @@ class Ingress(Struct, eq=False):
         self, envelope: Envelope, passage: Passage | None
     ) -> Plan | Ignored | Duplicate:
         """Plan an event and commit it; a known event does nothing."""
-        claim = Claim(keys=_keys(envelope), until=self.context.clock.now() + CLAIMS_KEPT)
+        claim = Claim(keys=envelope.keys, until=self.context.clock.now() + CLAIMS_KEPT)
         position, plan = _position(envelope), None
         committed: Plan | None = None
 
@@ -129,10 +129,10 @@ class Ingress(Struct, eq=False):
                 return None, None
             claimed = (claim,) * plan.claimed
             counted = () if passage is None else passage.writes
-            channel, sender = envelope.address.channel, envelope.sender.id
-            by = f"{channel}:{sender}" if passage is None else passage.principal.id
+            by = envelope.identity if passage is None else passage.principal.id
+            channel, now = envelope.address.channel, self.context.clock.now()
             writes = await on_record(
-                self.context.store, plan.writes, by=by, channel=channel, at=self.context.clock.now()
+                self.context.store, plan.writes, by=by, channel=channel, at=now
             )
             commit = Commit(
                 point=DurablePoint.ADMITTED,
@@ -195,19 +195,9 @@ class Ingress(Struct, eq=False):
         return (await self.context.transact(planned, DurablePoint.ANSWERED)).remaining_command
 
 
-def _account(envelope: Envelope) -> str:
-    return f"{envelope.address.channel}/{envelope.address.account}"
-
-
-def _keys(envelope: Envelope) -> tuple[str, ...]:
-    """Return the keys that identify an event when it is delivered again."""
-    return tuple(f"{_account(envelope)}/{key}" for key in envelope.dedup)
-
-
 def _position(envelope: Envelope) -> tuple[Put, ...]:
     """Return the write of the position from which to catch up after downtime."""
     if envelope.position is None:
         return ()
-    account = _account(envelope)
-    key = f"{account}/{envelope.position.scope}"
-    return (POSITIONS.put(key, envelope.position, place=account),)
+    key = f"{envelope.account}/{envelope.position.scope}"
+    return (POSITIONS.put(key, envelope.position, place=envelope.account),)

@@ -295,8 +295,7 @@ class RateLimiter(Struct, eq=False):
 
 def _known_by(envelope: Envelope) -> tuple[str, ...]:
     """Return the keys of an event for recognising a redelivery, hashed so that many can be stored."""
-    account = f"{envelope.address.channel}/{envelope.address.account}"
-    keys = (f"{account}/{key}".encode(errors="surrogatepass") for key in envelope.dedup)
+    keys = (key.encode(errors="surrogatepass") for key in envelope.keys)
     return tuple(hashlib.blake2b(key, digest_size=8).hexdigest() for key in keys)
 
 

@@ -241,7 +241,7 @@ class OpenRequests(Struct, eq=False):
             for reader in self.notices.operators.readers()
             if not approvals.number_of(one, reader.address.key())
         )
-        if not readers or self.context.people.identified(f"{one.channel}:{one.sender}"):
+        if not readers or self.context.people.identified(one.identity):
             return NOTHING  # or they have been let in without an answer
         # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
         writes = await self.requests.put_to(readers, one, one.id, expect=version)

@@ -92,7 +92,7 @@ class Strangers(Struct, eq=False):
             and len(sender.id) <= pairing.MOST_ID_CHARS
             and len(address.key()) <= pairing.MOST_CHAT_CHARS
             and isinstance(envelope.body, Said | Command)
-            and not self.context.people.is_revoked(address.channel, sender.id)
+            and not self.context.people.is_revoked(envelope.identity)
         )
 
     def passing(self, principal: Principal | None) -> AbstractAsyncContextManager[None]:
@@ -131,7 +131,7 @@ class Strangers(Struct, eq=False):
     async def _first_operator(self, envelope: Envelope) -> Plan:
         writes = await let_in(
             self.context,
-            f"{envelope.address.channel}:{envelope.sender.id}",
+            envelope.identity,
             envelope.address,
             catalogue.YOU_ARE_AN_OPERATOR,
             display=chosen_name(envelope.sender.display),

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from zeroclaw.config.references import SecretReference
-from zeroclaw.host.references import Resolved, Secret, resolve, values_to_redact
+from zeroclaw.host.references import Resolved, resolve, values_to_redact
 
 VALUE = "s3cret-value"
 
@@ -18,8 +18,7 @@ Told = tuple[dict[str, str], tuple[str, ...]]
 
 
 def told(all_: Resolved) -> Told:
-    values = {key: secret.value for key, secret in all_.secrets.items()}
-    return values, tuple(all_.faults.values())
+    return dict(all_.values), tuple(all_.faults.values())
 
 
 def resolved(reference: SecretReference, environment: dict[str, str] | None = None) -> Told:
@@ -44,10 +43,9 @@ def private(path: Path, content: bytes) -> SecretReference:
 
 def test_a_secret_shows_itself_only_when_asked() -> None:
     """Neither printing, formatting nor a dataclass around it shows the value (P8)."""
-    secret = Secret(value=VALUE, reference='{env="A"}')
-    all_ = Resolved(secrets={"a": secret}, faults={})
+    all_ = Resolved(values={"a": VALUE}, faults={})
 
-    assert VALUE not in f"{secret} {secret!r} {[secret]} {all_!r}"
+    assert VALUE not in f"{all_} {all_!r} {[all_]}"
 
 
 # --- environment ---------------------------------------------------------------------------------
@@ -216,11 +214,13 @@ def test_what_is_to_be_redacted_is_collected_once() -> None:
     """Resolved secrets and what the environment calls a secret, without repeats (P8)."""
     environment = {"A_TOKEN": VALUE, "B_PASSWORD": "another-value", "HOME": "/srv/nobody"}
 
-    secrets = [
-        Secret(value=VALUE, reference='{env="A_TOKEN"}'),
-        Secret(value="third-value", reference='{file="/third"}'),
-    ]
-    assert values_to_redact(secrets, environment) == {
+    values = {"a": VALUE, "b": VALUE, "c": "third-value"}
+    references = {
+        "a": SecretReference(env="A_TOKEN"),
+        "b": SecretReference(file="/second"),
+        "c": SecretReference(file="/third"),
+    }
+    assert values_to_redact(values, references, environment) == {
         VALUE: '{env="A_TOKEN"}',
         "third-value": '{file="/third"}',
         "another-value": '{env="B_PASSWORD"}',

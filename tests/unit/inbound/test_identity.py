@@ -290,7 +290,7 @@ def test_a_look_up_reads_who_is_revoked_and_finds_out_nothing_itself() -> None:
 
     made = people(replace(known("chat:dora", "revoked"), ids=Ids(("chat:eve",))))
     known_by_then = len(read)
-    assert (made.is_revoked("chat", "eve"), admitted(made, "dora")) == (True, None)
+    assert (made.is_revoked("chat:eve"), admitted(made, "dora")) == (True, None)
     made.learn(known("chat:cleo", "revoked"))
     assert admitted(made, "cleo") is None
     assert (known_by_then, len(read)) == (1, 2)

@@ -145,4 +145,4 @@ def _key_of(settings: ProviderSettings, silent: list[str]) -> str:
         return ""
     resolved = resolve({"provider.api_key": settings.api_key}, environment=os.environ)
     silent += resolved.faults.values()
-    return next((secret.value.strip() for secret in resolved.secrets.values()), "")
+    return next((value.strip() for value in resolved.values.values()), "")
