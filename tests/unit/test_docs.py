@@ -34,7 +34,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.daemon.config_check import kinds_of
-from zeroclaw.daemon.context import open_context_providers
+from zeroclaw.daemon.context_providers import open_context_providers
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble

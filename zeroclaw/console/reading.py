@@ -26,7 +26,7 @@ from zeroclaw.gate.grant import GRANTS, Grant, describe
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.commands.filling import filled, told
+from zeroclaw.inbound.commands.context_window import filled, told
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Part

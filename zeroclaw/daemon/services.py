@@ -16,7 +16,7 @@ from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
-from zeroclaw.daemon.context import own_context
+from zeroclaw.daemon.context_providers import own_context
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.reload import Reloader
 from zeroclaw.daemon.tools import by_name

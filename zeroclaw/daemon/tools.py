@@ -11,7 +11,7 @@ from zeroclaw.context.notes import Notes
 from zeroclaw.conversation.downloads import AttachedFiles
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.http import http_client
-from zeroclaw.host.usage import Quota
+from zeroclaw.host.quotas import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell

@@ -6,7 +6,7 @@ workspace with names of secrets (`secret_names`) are masked if they exist before
 files that it creates are its own until it ends. A command has no capabilities and can't gain any,
 and no system call that only an attacker needs (`seccomp`). The resources of all its processes
 together are bounded: by the kernel if the daemon has cgroups (`cgroups`), otherwise by limits per
-process and a watch (`usage`). When its first process ends, all others end too.
+process and a watch (`quotas`). When its first process ends, all others end too.
 
 It never runs as root, because root keeps powers that no namespace takes away. A root daemon
 bind-mounts everything the command may see at a place that every user can enter, becomes the user
@@ -27,11 +27,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed, refused_as, system_words
-from zeroclaw.host import processes, seccomp, usage
+from zeroclaw.host import processes, quotas, seccomp
 from zeroclaw.host.cgroups import Group, open_group
+from zeroclaw.host.masks import Mask, Parts
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
-from zeroclaw.host.protected import Mask, Parts
-from zeroclaw.host.usage import DiskUsage, Meter
+from zeroclaw.host.quotas import DiskUsage, Meter
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
 
@@ -259,9 +259,9 @@ async def run(
     meter, why = None, ""
     if (workspace := box.workspace) is not None:
         held = await asyncio.to_thread(_measured, system, workspace, box.masks)
-        if is_boxed and len(held.secrets) > usage.MOST_SECRETS:
+        if is_boxed and len(held.secrets) > quotas.MOST_SECRETS:
             message = (
-                f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
+                f"the workspace holds more than {quotas.MOST_SECRETS:,} places that keep secrets by"
                 " their names: nothing can run in it before somebody clears it by hand"
             )
             raise ToolFailed(message)
@@ -314,7 +314,7 @@ def _limits_left(limits: Limits, held: DiskUsage) -> tuple[Limits, str]:
         message = f"{why}: nothing can run in it before somebody clears it by hand"
         raise ToolFailed(message)
     left_bytes = limits.workspace_bytes - held.bytes_
-    most_bytes = max(left_bytes - left_bytes % usage.BLOCK_BYTES, held.largest_bytes)
+    most_bytes = max(left_bytes - left_bytes % quotas.BLOCK_BYTES, held.largest_bytes)
     most_bytes = 0 if why else min(limits.file_bytes, most_bytes)
     return replace(limits, file_bytes=most_bytes), why
 
@@ -323,7 +323,7 @@ def _measured(system: System | Bare, workspace: Path, masks: tuple[Mask, ...]) -
     """Measure a workspace; if we are root, also give it to the user that commands run as."""
     # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
-        return usage.measure(
+        return quotas.measure(
             workspace,
             skipped=frozenset(one.parts for one in masks if not one.is_secret),
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,

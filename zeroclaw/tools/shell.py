@@ -15,8 +15,8 @@ from pydantic import Field
 from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
+from zeroclaw.host.masks import Mask, hidden_in, masks_in, masks_of
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
-from zeroclaw.host.protected import Mask, hidden_in, masks_in, masks_of
 from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue

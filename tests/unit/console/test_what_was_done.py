@@ -27,7 +27,7 @@ from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.ruling import Explained, Ruling
-from zeroclaw.inbound.commands.filling import told
+from zeroclaw.inbound.commands.context_window import told
 from zeroclaw.value import replace
 
 TOLD = ConversationSummary(

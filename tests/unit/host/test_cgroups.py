@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host import cgroups, processes, sandbox, usage
+from zeroclaw.host import cgroups, processes, quotas, sandbox
 from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group
 from zeroclaw.host.processes import OutputCaps
+from zeroclaw.host.quotas import MOST_DEPTH, MOST_ENTRIES, DiskUsage, Meter, Quota, measure
 from zeroclaw.host.sandbox import Bare, Box
-from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, DiskUsage, Meter, Quota, measure
 from zeroclaw.tool import Spawned
 
 # Of an imitated cgroup; the forms are those of cgroup-v2.rst, "Interface Files" of each controller.
@@ -399,7 +399,7 @@ def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
 
 def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking takes bounded steps, however many there are."""
-    monkeypatch.setattr(usage, "_COUNTED_ENTRIES", 5)
+    monkeypatch.setattr(quotas, "_COUNTED_ENTRIES", 5)
     for n in range(9):
         (tmp_path / str(n)).touch()
     held = measure(tmp_path)
@@ -446,7 +446,7 @@ def test_a_big_workspace_is_looked_through_less_often(
         looks += 1
         return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
 
-    monkeypatch.setattr(usage, "measure", look)
+    monkeypatch.setattr(quotas, "measure", look)
     meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
     assert looks == 3
@@ -456,7 +456,7 @@ def test_memory_is_counted(tmp_path: Path) -> None:
     """Ours, as any process's."""
     meter = Meter(memory_bytes=1_000, most_bytes=10**9, workspace=tmp_path, held=EMPTY)
     assert meter(os.getpid()) == "its processes together used more than 1,000 bytes of memory"
-    assert usage.memory_bytes(()) == 0
+    assert quotas.memory_bytes(()) == 0
 
 
 def test_the_outermost_places_that_keep_secrets_are_found(
@@ -476,7 +476,7 @@ def test_the_outermost_places_that_keep_secrets_are_found(
     assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
         one for one in held.secrets if one.parts == ("app", ".env")
     ]
-    monkeypatch.setattr(usage, "MOST_SECRETS", 0)
+    monkeypatch.setattr(quotas, "MOST_SECRETS", 0)
     assert len(measure(tmp_path).secrets) == 1
 
 
@@ -514,20 +514,20 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
 def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path) -> None:
     """Open or mapped, once for all who hold it; a file of another disk does not."""
     us = (os.getpid(), os.getpid(), 999_999_999)
-    before = usage.nameless_bytes(us, tmp_path)
+    before = quotas.nameless_bytes(us, tmp_path)
     with (tmp_path / "a").open("w+b") as held, (tmp_path / "b").open("w+b") as mapped:
         for file in (held, mapped):
             file.write(b"x" * 100_000)
             file.flush()
-        assert usage.nameless_bytes(us, tmp_path) == before
+        assert quotas.nameless_bytes(us, tmp_path) == before
         (tmp_path / "a").unlink()
         with mmap.mmap(mapped.fileno(), 0):
             mapped.close()
             (tmp_path / "b").unlink()
-            assert 200_000 <= usage.nameless_bytes(us, tmp_path) - before <= 220_000
-            assert usage.nameless_bytes(us, Path("/proc")) == 0
-    assert usage.nameless_bytes(us, tmp_path) == before
-    assert usage.nameless_bytes(us, tmp_path / "gone") == 0
+            assert 200_000 <= quotas.nameless_bytes(us, tmp_path) - before <= 220_000
+            assert quotas.nameless_bytes(us, Path("/proc")) == 0
+    assert quotas.nameless_bytes(us, tmp_path) == before
+    assert quotas.nameless_bytes(us, tmp_path / "gone") == 0
 
 
 # --- what tools write ----------------------------------------------------------------------------
@@ -543,8 +543,8 @@ def test_a_workspace_is_counted_once_an_allowance(
         looks.append(workspace)
         return DiskUsage(bytes_=100_000, entries=10, is_whole=True)
 
-    monkeypatch.setattr(usage, "measure", look)
-    monkeypatch.setattr(usage, "GRANT_BYTES", 20_000)
+    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "GRANT_BYTES", 20_000)
     quota = Quota(most_bytes=10**9)
     for _ in range(10):
         quota.spend(tmp_path, new_bytes=5_000, new_entries=0)
@@ -585,7 +585,7 @@ def test_what_has_no_room_is_refused(
     def look(_: Path) -> DiskUsage:
         return held
 
-    monkeypatch.setattr(usage, "measure", look)
+    monkeypatch.setattr(quotas, "measure", look)
     quota = Quota(most_bytes=100_000)
     with pytest.raises(ToolFailed, match=refusal):
         quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
@@ -603,8 +603,8 @@ def test_allowances_are_remembered_of_so_many_workspaces(
         looks.append(workspace)
         return EMPTY
 
-    monkeypatch.setattr(usage, "measure", look)
-    monkeypatch.setattr(usage, "_MOST_GRANTS", 2)
+    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "_MOST_GRANTS", 2)
     quota = Quota()
     for name in ("a", "b", "c", "a"):
         quota.spend(tmp_path / name, new_bytes=1, new_entries=0)

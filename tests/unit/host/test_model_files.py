@@ -12,20 +12,11 @@ import pytest
 from tests.emulators.gguf_files import CALLS, CHATS, gguf, text
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
+from zeroclaw.errors import Refused
 from zeroclaw.host.http import http_client
 from zeroclaw.host.models.downloads import fetch
-from zeroclaw.host.models.files import (
-    ModelFile,
-    Part,
-    Refused,
-    is_gguf,
-    is_here,
-    knows_tools,
-    model_files,
-    place_for,
-    take,
-    trained_tokens,
-)
+from zeroclaw.host.models.files import ModelFile, Part, is_here, model_files, place_for, take
+from zeroclaw.host.models.gguf import is_gguf, knows_tools, trained_tokens
 from zeroclaw.host.models.listing import Server, models_in
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.host import sandbox
+from zeroclaw.host.masks import Mask
 from zeroclaw.host.processes import Captured, Ended, Ending
-from zeroclaw.host.protected import Mask
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.host.seccomp import (
     ABSENT,

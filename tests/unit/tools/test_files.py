@@ -14,7 +14,7 @@ import pytest
 from tests.unit.tools.file_calls import SETTINGS, call, call_with, resources
 from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.usage import Quota
+from zeroclaw.host.quotas import Quota
 from zeroclaw.redact import MARKER
 from zeroclaw.tools.files import FilesSettings
 from zeroclaw.tools.files.workspace import RunContext

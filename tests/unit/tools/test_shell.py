@@ -15,10 +15,10 @@ from tests.fakes.plain_tool import Records, tool_context
 from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
+from zeroclaw.host.masks import MOST_ENTRIES
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.protected import MOST_ENTRIES
+from zeroclaw.host.quotas import MOST_SECRETS
 from zeroclaw.host.sandbox import Broken, Limits, System
-from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput, line_of
 from zeroclaw.tools.shell import tools
 from zeroclaw.value import replace

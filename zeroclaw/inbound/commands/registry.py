@@ -18,7 +18,7 @@ from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_of
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.commands.filling import told_filling
+from zeroclaw.inbound.commands.context_window import told_filling
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from zeroclaw.errors import ProviderUnusable, system_words
-from zeroclaw.host.models.files import is_gguf
+from zeroclaw.host.models.gguf import is_gguf
 
 PACKAGE = "xllamacpp"
 FETCH = "`.venv/bin/python deploy/fetch_model.py`"

@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
-from zeroclaw.host.models.files import knows_tools, trained_tokens
+from zeroclaw.host.models.gguf import knows_tools, trained_tokens
 from zeroclaw.host.places import expand
 from zeroclaw.json_fields import parse_bytes
 from zeroclaw.provider import (

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.executors import run_inline
-from zeroclaw.host.protected import hidden_in
+from zeroclaw.host.masks import hidden_in
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec, below

@@ -7,8 +7,8 @@ from typing import Annotated, BinaryIO
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import Parts, is_masked
-from zeroclaw.host.usage import MOST_DEPTH
+from zeroclaw.host.masks import Parts, is_masked
+from zeroclaw.host.quotas import MOST_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized

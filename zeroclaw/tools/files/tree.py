@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import Parts, is_masked
+from zeroclaw.host.masks import Parts, is_masked
 from zeroclaw.tool import BELOW, ToolOutput
 from zeroclaw.tools import counted, is_binary, quoted, without_controls
 from zeroclaw.tools.files.content import PathArguments, readable_parts

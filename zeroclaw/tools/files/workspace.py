@@ -22,8 +22,8 @@ from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.protected import Parts
-from zeroclaw.host.usage import Quota
+from zeroclaw.host.masks import Parts
+from zeroclaw.host.quotas import Quota
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
 

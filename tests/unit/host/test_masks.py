@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.protected import Mask, hidden_in, is_masked, masks_of
+from zeroclaw.host.masks import Mask, hidden_in, is_masked, masks_of
 
 GIT = (".git", "hooks")
 ENV = (".env",)

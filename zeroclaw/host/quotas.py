@@ -19,7 +19,7 @@ from pathlib import Path
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.atomic_file import closing_descriptor
-from zeroclaw.host.protected import Mask, Parts
+from zeroclaw.host.masks import Mask, Parts
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Struct, Value, field
 
