@@ -391,7 +391,7 @@ def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
     last_of: dict[str, int] = {}
     ended: set[str] = set()
     for place, written in enumerate(known):
-        if isinstance(written, Entry) and written.action:
+        if isinstance(written, Entry):
             last_of[written.action] = place
             if written.kind in FINAL:
                 ended.add(written.action)
