@@ -145,7 +145,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         """Hand over a committed row; never waits. Announcing twice does no harm.
 
         Args:
-            put: The committed write.
+            put: The committed write that made the row.
             left: For a final: what the draft's `close` returned.
         """
         waiting = self._enqueue(put.key, put.place, put)
@@ -202,7 +202,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         if is_idle:
             # A row that goes out as soon as it was made is not read; one that waits may have
             # changed.
-            row = rows.stored(put, 1) if put is not None and put.expect == 0 else None
+            row = rows.stored(put, 1) if put is not None else None
             self.group.create_task(self._work(place, lane, row), name=f"outbox {place}")
         return waiting
 
