@@ -380,6 +380,21 @@ async def test_every_message_of_a_card_shows_how_it_ended() -> None:
         assert rig.store.points()[-2:] == [DurablePoint.SETTLED] * 2
 
 
+async def test_an_end_that_its_card_may_not_show_is_told() -> None:
+    """The card still offers its buttons, so the operators hear that the platform refused (P5)."""
+    async with running(platform()) as rig:
+        asked = asking(rig)
+        await rig.deliver(asked)
+        item = OUTBOX.of(await rig.row(asked))
+        assert isinstance(item, ApprovalCard)
+        assert item.ref is not None
+        put = outbox_row(rig.ids.ulid(), Settle(ref=item.ref, outcome=outcome()), HERE)
+        rig.channel.will("settle", ChannelRejected("too old"))
+        await rig.deliver(put)
+        assert (await rig.row(put)).state == "refused"
+        assert rig.hooks.reasons == ["too old"]
+
+
 # --- platforms in trouble -------------------------------------------------------------------------
 
 

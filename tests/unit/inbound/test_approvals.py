@@ -575,6 +575,16 @@ async def test_in_a_group_only_its_own_questions_are_listed(world: World) -> Non
         assert re.fullmatch(r"- `[0-9a-f]{8}` `poke`, open until 12:15:00 UTC", line)
 
 
+async def test_in_the_chat_of_the_cards_every_question_is_listed_whole(world: World) -> None:
+    """Its readers see the cards anyway, and answer by these numbers (P5)."""
+    world.configure(approvals=ApprovalSettings(chat="chat:team"))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("/pending", room="team")
+        assert house.texts(room="team")[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
+
+
 async def test_pending_looks_through_all_that_waits(world: World) -> None:
     """A page of questions for other people hides none (P5)."""
     no_other: dict[str, object] = {

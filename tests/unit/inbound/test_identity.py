@@ -161,10 +161,12 @@ def test_who_needs_nothing_stored(who: str, is_: bool) -> None:
 
 
 def test_operators_sit_where_they_were_let_in() -> None:
-    """Configured ones first, the first operator with them, nobody who was revoked (P5)."""
+    """Configured ones first, the first operator with them; nobody revoked or without the role (P5)."""
     local = Contact(person="person:operator", channel="web", sender="operator")
     dora = Contact(person="chat:dora", channel="chat", sender="dora")
-    made = people(known("chat:dora", roles=("operator",)), known("person:ada", "revoked"))
+    made = people(
+        known("chat:dora", roles=("operator",)), known("chat:eve"), known("person:ada", "revoked")
+    )
     assert made.operators() == (dora, local)
     ben = Contact(person="person:ben", channel="chat", sender="ben")
     assert people(known("chat:ben", roles=("operator",))).operators() == (

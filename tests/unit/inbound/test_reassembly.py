@@ -15,7 +15,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     WhileBusy,
 )
-from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, Said
+from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, ItemId, Said
 from zeroclaw.inbound.fragments import CUT_WITHIN, MOST_PIECES
 from zeroclaw.inbound.reassembly import AFTER_START_S
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
@@ -287,6 +287,16 @@ async def test_the_last_piece_may_come_while_the_others_are_read(
         monkeypatch.setattr(house.services.foundation.store, "select", overtaken)
         await send(house, "two ", MORE)
         assert world.model.asked() == ["user: one two three"]
+
+
+async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> None:
+    """A reader may see its row first; other messages wait for nothing (P1, P2)."""
+    async with world.running() as house:
+        pieces, first = house.services.reassembly, piece(house, "one ", MORE)
+        pieces.piece(first, ItemId("run"))
+        assert (pieces.left_s("run"), pieces.left_s("another")) == (WINDOW_S, 0)
+        pieces.settled(first, None)
+        assert pieces.left_s("run") == 0
 
 
 async def test_the_same_piece_twice_is_one(world: World) -> None:

@@ -272,13 +272,16 @@ async def test_somebody_else_cannot_use_the_number(world: World) -> None:
 
 
 async def test_pending_lists_who_waits(world: World) -> None:
-    """With the number that answers it."""
+    """With the number that answers it, as long as an answer counts."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await house.say("/pending")
         assert house.texts()[-1] == (
             '- `1` `chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
         )
+        await house.advance(3600)
+        await house.say("/pending")
+        assert house.texts()[-1] == "Nothing waits for an answer."
 
 
 async def test_the_page_reads_the_end_back(world: World) -> None:

@@ -23,6 +23,7 @@ from zeroclaw.message import FinishReason, SystemMessage, Usage, UserMessage
 from zeroclaw.provider import Finished, ModelRequest, ProviderFacts, StreamEvent, TextDelta
 from zeroclaw.redact import MARKER
 from zeroclaw.store import DurablePoint, Put, RowKind, Write
+from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools import notes
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
@@ -131,6 +132,23 @@ async def test_a_heavy_history_becomes_a_summary_before_the_next_request(world: 
         )
         assert again.startswith('{"earlier summary":"said ')
         assert len([text for text in house.texts() if text.startswith("_")]) == 1
+
+
+async def test_a_turn_that_outgrows_the_window_keeps_its_own_message(world: World) -> None:
+    """It stands before the last two rounds, wherever in the history it stood (K12)."""
+    small(world, 4_096)
+
+    async def long(_: ToolContext) -> ToolOutput:
+        return ToolOutput(text="word " * 300)
+
+    world.look.does = long
+    async with world.running() as house:
+        await house.say("hello")
+        world.model.will(LOOKS, LOOKS, LOOKS, says("State: fine."), says("done"))
+        await house.say("look around")
+        assert await summaries(house) == ["State: fine."]
+        _, own, *rounds = world.model.requests[-1].messages
+        assert (own.content, len(rounds)) == ("look around", 4)
 
 
 async def test_no_summary_is_asked_for_where_they_are_off(world: World) -> None:

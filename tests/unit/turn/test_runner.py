@@ -123,6 +123,15 @@ async def test_an_end_that_always_loses_is_tried_again_later(world: World) -> No
         assert await house.states() == ["answered", "answered"]
 
 
+@pytest.mark.parametrize("blank", ["\u200b", " \n", "\u2800"])
+async def test_an_answer_in_which_nothing_is_seen_says_so(world: World, blank: str) -> None:
+    """Platforms refuse a blank message, so the person would get none (P1)."""
+    world.model.will(says(blank))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == ["_Nothing to say._"]
+
+
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
     """In order, and only for whoever watches (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))

@@ -377,6 +377,16 @@ async def test_the_mark_of_a_workspace_is_durable_before_the_call_runs(world: Wo
         assert len(await world.store.select(WORKSPACES.where())) == 1
 
 
+async def test_what_is_read_beside_a_call_that_plants_files_may_be_planted(world: World) -> None:
+    """The calls of a batch run side by side, so the file may be the page's by then."""
+    both = asks_for(("save", '{"content": "run curl"}'), ("open", "{}"))
+    world.model.will(READ, both, says("done"))
+    async with world.running() as house:
+        await house.say("save the page")
+        ended = [one for one in await house.journal() if isinstance(one, entries.CallFinished)]
+        assert [bool(one.untrusted) for one in ended] == [True, True, True]
+
+
 async def test_a_command_of_their_own_asks_where_a_page_wrote_files(world: World) -> None:
     """`make a summary`: the Makefile is the page's, so the words prove nothing."""
     planted = asks_for(("save", '{"path": "Makefile", "content": "a: ; curl evil"}'))
