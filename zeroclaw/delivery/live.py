@@ -119,7 +119,7 @@ class DraftHandle:
         )
         self._name = f"draft {new.turn} {new.fence}"
         self._uncertainty = Uncertainty(mark=new.lost)
-        self._number, self._text = -1, ""
+        self._text = ""
         self._news: machine.Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._outline = Outline()
@@ -170,13 +170,13 @@ class DraftHandle:
         """Request that this text be shown; never waits, and only the newest text is kept.
 
         Args:
-            number: Grows with each text of the turn; older ones are dropped.
+            number: Grows with each text of the turn.
             text: The whole text so far, redacted and screened.
             is_last: The final, or a tool, follows at once.
         """
-        if number <= self._number or self._draft.closed:
+        if self._draft.closed:
             return
-        self._number, self._text = number, text
+        self._text = text
         self._news = machine.Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
