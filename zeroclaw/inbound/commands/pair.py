@@ -79,7 +79,7 @@ class PairCommand(Struct, eq=False):
         def is_meant(one: Stranger) -> bool:
             if code and pairing.is_code(code, salt=one.salt, code_hash=one.code_hash):
                 return True
-            return one.identity == what and (bool(code) or one.is_open)
+            return one.identity == what and one.is_open
 
         named = [read for read in await strangers_of(self.context.store) if is_meant(read[0])]
         return named[-1] if named else None
