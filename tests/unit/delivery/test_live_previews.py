@@ -179,20 +179,28 @@ LEAP = "- **word** and _more_\n" * 1500
 
 
 class Watched(ScriptedChannel):
-    """Remembers what it rendered in the event loop, and can be told to wait elsewhere."""
+    """Remembers what it rendered in the event loop, and can be told to wait elsewhere.
+
+    Attributes:
+        most: How many renderings stood there at once.
+    """
 
     def __init__(self, *, native_draft: bool = False) -> None:
         capabilities = LARGE if not native_draft else replace(PLAIN_SENDS, native_draft=True)
         super().__init__(clock=LoopClock(), capabilities=replace(capabilities, max_length=4096))
         self.in_loop: list[int] = []
+        self.elsewhere = self.most = 0
         self.may_go_on = threading.Event()
         self.may_go_on.set()
 
     def render(self, markdown: str) -> Rendered:
         if threading.current_thread() is threading.main_thread():
             self.in_loop.append(len(markdown))
-        else:
-            self.may_go_on.wait(5)
+            return super().render(markdown)
+        self.elsewhere += 1
+        self.most = max(self.most, self.elsewhere)
+        self.may_go_on.wait(5)
+        self.elsewhere -= 1
         return super().render(markdown)
 
 
@@ -243,6 +251,7 @@ async def test_what_is_still_cut_is_waited_for_before_it_stands() -> None:
         channel.may_go_on.set()
         await waiting
         assert " ".join(standing(channel)).split() == ["word"] * (2 * CUT_AT_ONCE_CHARS)
+        assert channel.most == 1
         await handle.close()
 
 

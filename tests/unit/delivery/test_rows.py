@@ -87,6 +87,12 @@ def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
     assert rows.with_draft(FINAL, DraftRemainder(refs=(REF,), posted=1)) == FINAL
 
 
+def test_a_final_takes_over_every_message_of_its_draft() -> None:
+    """Those that it knew already as well, or they would stand beside it (P1)."""
+    other = replace(REF, message="other")
+    assert rows.with_draft(FINAL, DraftRemainder(refs=(other,))).refs == (other, REF)
+
+
 def test_a_note_is_keyed_by_its_row() -> None:
     """It has no draft."""
     note = Text(address=WHERE, text="text", done=2)

@@ -173,6 +173,7 @@ KNOWN = Vocabulary(
     channels=("web", "telegram"),
     people={"operator": ("operator",), "ann": ("editor",)},
     ids={"telegram:9": "ann"},
+    arguments={"shell": {"command"}, "read": {"path"}},
 )
 READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
 RUNS = ToolFacts(effects=EFFECTS, risk="high", declared=True)
@@ -267,8 +268,7 @@ def test_an_argument_that_no_tool_takes_is_a_warning(
 ) -> None:
     """The statement never matches; a tool whose arguments nobody knows may take it."""
     one = replace(statement("s", "deny", actions=actions), when={"argument_equals": {argument: 1}})
-    known = replace(KNOWN, arguments={"shell": {"command"}, "read": {"path"}})
-    assert check_names(one, "here", known).warnings == (
+    assert check_names(one, "here", KNOWN).warnings == (
         ()
         if meant is None
         else (

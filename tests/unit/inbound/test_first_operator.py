@@ -1,5 +1,6 @@
 """The first operator: the printed code, and whoever sends it, counts once, in time, and for few guesses."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -33,12 +34,19 @@ async def test_a_used_code_does_nothing(orphan: World) -> None:
         assert len(await house.rows(RowKind.PERSON)) == 1
 
 
-async def test_an_expired_code_does_nothing(orphan: World) -> None:
-    """An hour after the start."""
-    async with orphan.running() as house:
-        await house.advance(3600)
-        await house.say(orphan.ready[0].claim, "ada")
-        assert await house.rows(RowKind.PERSON) == ()
+@pytest.mark.parametrize("allowed", [(), ("*",)])
+async def test_of_two_who_send_the_code_at_once_one_is_the_operator(
+    tmp_path: Path, allowed: tuple[str, ...]
+) -> None:
+    """Strangers, and people who are let in already (P4)."""
+    channels = {"chat": CODES.model_copy(update={"allowed_users": allowed})}
+    world = World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
+    async with world.running() as house, asyncio.TaskGroup() as group:
+        for who in ("ada", "mallory"):
+            envelope = house.envelope(Said(text=world.ready[0].claim), who)
+            group.create_task(house.services.ingress.admit(envelope))
+        await house.settle()
+        assert len(await house.rows(RowKind.PERSON)) == 1
 
 
 async def test_status_tells_the_code_until_there_is_an_operator(orphan: World) -> None:

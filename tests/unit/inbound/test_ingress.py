@@ -28,6 +28,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import Conflict, ShuttingDown
+from zeroclaw.inbound import planner
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, RowKind
 from zeroclaw.value import replace
 
@@ -219,6 +220,18 @@ async def test_a_change_after_the_turn_is_a_note_in_the_history(
         assert await house.states() == ["answered", "joined"]
         await house.say("and now")
         assert world.model.asked() == ["user: hello", "assistant: ok", told, "user: and now"]
+
+
+async def test_an_edit_is_looked_for_among_the_newest_messages(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many were said before it."""
+    monkeypatch.setattr(planner, "LOOK_BACK", 1)
+    async with world.running() as house:
+        await house.say("hello")
+        await house.say("and now")
+        await house.edit("p2", "bye")
+        assert await house.states() == ["answered", "answered", "joined"]
 
 
 async def test_an_edit_of_a_command_is_only_noted(world: World) -> None:

@@ -280,6 +280,7 @@ def test_the_card_shows_who_and_the_code() -> None:
         "chosen name: Mallory",
         f"code: {CODE}",
     ]
+    assert call.why.endswith("approve only somebody who tells you this code")
 
 
 @pytest.mark.parametrize(

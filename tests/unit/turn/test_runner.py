@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house import House, World
+from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
@@ -18,7 +19,7 @@ from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, 
 from zeroclaw.inbound.live_config import Halt
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.provider import TextDelta
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
 from zeroclaw.turn.entries import AssistantReceived, TurnResumed, decode
 from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, Transition, open_session
@@ -50,6 +51,25 @@ async def test_a_simple_turn_takes_few_commits(world: World) -> None:
         ]
         [answer] = world.platforms["chat"].standing(house.place())
         assert (answer.text, answer.draft) == ("it is ok", False)
+
+
+@pytest.mark.parametrize(("looks", "state"), [(True, "sending"), (False, "pending")])
+async def test_a_final_that_is_sent_at_once_is_known_to_have_begun(
+    world: World, *, looks: bool, state: str
+) -> None:
+    """Where it could be found after a kill; elsewhere the outbox records its start (P1)."""
+    world.add_platform("chat", replace(CAPABILITIES, can_lookup=looks))
+    finals: list[str] = []
+
+    def note(commit: Commit) -> None:
+        if commit.point is DurablePoint.FINISHED:
+            puts = (write for write in commit.writes if isinstance(write, Put))
+            finals.extend(write.state for write in puts if write.kind is RowKind.OUTBOX)
+
+    async with world.running() as house:
+        world.store.before = note
+        await house.say("hello")
+        assert (finals, house.texts()) == ([state], ["ok"])
 
 
 async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:

@@ -10,7 +10,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
-from zeroclaw.store import Commit, DurablePoint, Fence
+from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Put, RowKind, Trim
 from zeroclaw.turn.entries import Noted
 from zeroclaw.turn.session import (
     KEPT_S,
@@ -52,6 +52,17 @@ async def test_nothing_is_kept_of_events_that_leave_nothing_to_write() -> None:
     assert sys.getrefcount(piece) == before
 
 
+async def test_writes_without_a_commit_of_their_own_wait_for_the_next() -> None:
+    """And are in it, though nothing else came with them."""
+    store = MemoryStore()
+    session = await open_session(store, Leases(store), HERE)
+    put = Put(kind=RowKind.SWITCH, key="x", body=b"", expect=0)
+    await session.commit(Transition(writes=(put,)))
+    assert await store.get(RowKind.SWITCH, "x") is None
+    await session.commit(Transition(point=DurablePoint.HOUSEKEEPING))
+    assert await store.get(RowKind.SWITCH, "x") is not None
+
+
 async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
     """What they wrote is on it (P2)."""
     store = MemoryStore()
@@ -62,6 +73,18 @@ async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
     await other.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE,)))
     leases.mark_lost(HERE)
     assert (await sessions.take(HERE)).history == other.history
+
+
+async def test_a_desk_whose_oldest_entries_are_gone_is_read_anew() -> None:
+    """The model is sent nothing that retention took."""
+    store = MemoryStore()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    session = await sessions.take(HERE)
+    await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE, NOTE)))
+    sessions.leave(session)
+    gone = Trim(log=LogKind.JOURNAL, stream=HERE, before=2)
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    assert await sessions.take(HERE) is not session
 
 
 async def test_few_desks_are_kept() -> None:
