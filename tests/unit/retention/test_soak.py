@@ -38,7 +38,7 @@ ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada"
 PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)
 HERE = (ConversationId("01ONE"), ConversationId("01TWO"))
 SETTINGS = RetentionSettings(messages_days=6, approvals_days=4, blobs_days=3, audit_days=8)
-TURNS_A_DAY = 10
+TURNS_A_DAY = 5
 WARM_UP_DAYS = 20
 DAYS = 50
 LOG_BYTES = 8 * 2**20
