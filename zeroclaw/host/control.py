@@ -71,7 +71,7 @@ class Lines:
         try:
             line = await self._reader.readline()
             found: object = json.loads(line) if line.endswith(b"\n") else None
-        except (ValueError, ConnectionError):
+        except (ValueError, RecursionError, ConnectionError):
             return None
         return found if is_object(found) else None
 

@@ -59,7 +59,7 @@ def parse_reply(line: bytes) -> Reply | None:
     """Decode an answer; None for anything malformed, since the process may be compromised."""
     try:
         loaded: object = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     match loaded:
         case {"about": str(about), "text": str(text), "failed": str(failed)}:

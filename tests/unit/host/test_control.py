@@ -146,9 +146,13 @@ async def test_a_fault_in_one_connection_ends_only_that_one(tmp_path: Path) -> N
     assert facts.events == ["connection_failed"]
 
 
-@pytest.mark.parametrize("garbage", [b"no json\n", b"[1]\n", b"{}", b"{}\n", b"\xff\n"])
+@pytest.mark.parametrize(
+    "garbage", [b"no json\n", b"[1]\n", b"{}", b"{}\n", b"\xff\n", b"[" * 100_000 + b"\n"]
+)
 async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: bytes) -> None:
-    async with serving(control_in(tmp_path)) as control:
+    """And is no failure of ours."""
+    log = Facts()
+    async with serving(Control(tmp_path, log=log)) as control:
         reader, writer = await asyncio.open_unix_connection(control.path)
         writer.write(garbage)
         writer.write_eof()
@@ -156,6 +160,7 @@ async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: by
         writer.close()
         await writer.wait_closed()
     assert answered in (b"", b'{"error": "the running daemon does not know this; is it older?"}\n')
+    assert log.events == []
 
 
 async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
