@@ -107,3 +107,24 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
         daemon.terminate()
         assert await daemon.wait() == 0
     assert b"zeroclaw is ready: terminal\n  model     scripted\n" in said
+
+
+async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(tmp_path: Path) -> None:
+    """At the end of input as at Ctrl-C, in one line (P10)."""
+    screen, terminal = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(PROGRAM, "init", "--config", str(tmp_path / "c.toml")),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    person = Sitting(screen)
+    assert "Model [1]" in await person.question()
+    os.write(screen, b"\x04")
+    await person.rest()
+    os.close(screen)
+    assert await process.wait() == 1
+    said = f"zeroclaw: `{tmp_path}/c.toml` was not written; `"
+    assert person.shown.splitlines()[-1].startswith(said), person.shown

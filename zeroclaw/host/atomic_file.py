@@ -95,18 +95,15 @@ def kept_before(path: Path) -> Path:
 
 
 def write_secret(path: Path, value: str) -> None:
-    """Write a secret into a new file that only its owner can read.
+    """Write a secret into a file that only its owner can read, in place of what is there.
 
     Raises:
-        Refused: The file exists, or can't be created.
+        Refused: The file can't be created or replaced.
     """
     with refused_as(Refused, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            _write(path, f"{value}\n".encode(), 0o600)
-        except FileExistsError as error:
-            message = f"`{path}` is there already; name another file, or give that one"
-            raise Refused(message) from error
+        with _in_place_of(path) as fresh:
+            _write(fresh, f"{value}\n".encode(), 0o600)
 
 
 @contextmanager

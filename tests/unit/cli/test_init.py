@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,6 +121,43 @@ async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
         assert not (home / "config").exists()
         assert (await run(*arguments, "--unchecked"))[0] == 0
     assert (home / "config" / "zeroclaw" / "config.toml").exists()
+
+
+async def test_only_who_is_not_known_yet_is_told_how_to_become_the_operator(home: Path) -> None:
+    """Whoever named their sender id is asked for no code, also where strangers are."""
+    more = (
+        "--yes",
+        "--unchecked",
+        "--channel",
+        "telegram",
+        "--set",
+        "channels.telegram.token={env='T'}",
+    )
+    _, out, _ = await run(*more)
+    assert "approve your code on the web page" in out
+    asked = ("--operator", "telegram:7", "--set", "channels.telegram.pairing=code", "--force")
+    code, out, _ = await run(*more, *asked)
+    assert (code, "your code" in out) == (0, False)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("unshare")
+def test_a_place_that_can_not_be_written_is_told_before_anything_is_asked(home: Path) -> None:
+    """Not when all is answered (P10)."""
+    place = home / "place"
+    place.mkdir()
+    script = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
+    init = (sys.executable, "-m", "zeroclaw", "init", "--config", str(place / "c.toml"))
+    done = subprocess.run(
+        ("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(place), *init),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (
+        f"zeroclaw: `{place}/c.toml` can't be written, because this user may not write in `{place}`"
+    )
+    assert (done.returncode, done.stderr) == (1, f"{said}; name another\n")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory"])
@@ -336,7 +375,7 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     taken.write_text("x")
     shown = room.ask(
         *("2", "ftp://x", "/", "https://models.example/v1/", "big"),
-        *("type", SECRET, str(taken), "y", "type", SECRET, "", "n", "type", SECRET, "", "y"),
+        *("type", SECRET, str(taken), "", "type", SECRET, "", "n", "type", SECRET, "", "y"),
         *("", "", "", ""),
     )
     path = tmp_path / "model.key"
@@ -347,6 +386,17 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     provider = parse(text).provider
     assert provider.base_url == "https://models.example/v1"
     assert provider.api_key == SecretReference(file=str(path))
+
+
+def test_a_key_that_was_typed_wrong_is_typed_again(tmp_path: Path) -> None:
+    """Into the same file, also where an earlier `init` was left behind it."""
+    room = Room(tmp_path)
+    room.verdicts = [False, True]
+    begin = ("2", "https://models.example/v1", "big", "type")
+    room.ask(*begin, "wrong", "", "y", "n", *begin, SECRET, "", "y", "", "", "", "")
+    path = tmp_path / "model.key"
+    assert (text_of(path), path.stat().st_mode & 0o777) == (f"{SECRET}\n", 0o600)
+    assert room.told().provider.api_key == SecretReference(file=str(path))
 
 
 def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`zeroclaw init`: asks for a first configuration, tries it and writes it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def command(
     zeroclaw init --yes --url http://127.0.0.1:11434/v1 --model qwen3:8b
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.init import flow
-    from zeroclaw.errors import ConfigError
+    from zeroclaw.errors import ConfigError, Refused
     from zeroclaw.host.atomic_file import kept_before, replace_text
     from zeroclaw.host.places import new_config
 
@@ -81,6 +82,12 @@ def command(
     if path.exists() and not path.is_file():
         fault = f"`{path}` is no file; name another"
         raise ConfigError((fault,))
+    place = next(one for one in path.absolute().parents if one.exists())
+    if not os.access(place, os.W_OK):  # said before questions are answered in vain
+        message = (
+            f"`{path}` can't be written, because this user may not write in `{place}`; name another"
+        )
+        raise Refused(message)
     answers = (*flow.Given.__struct_fields__, "unchecked")
     _refuse_idle_options(click.get_current_context(), () if yes else answers)
     if yes:
@@ -88,7 +95,12 @@ def command(
         text = flow.without_asking(options, is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         click.echo(f"This writes `{path}`. Return takes the answer in brackets.\n")
-        text = flow.by_asking(path.parent)
+        try:
+            text = flow.by_asking(path.parent)
+        except click.Abort as error:
+            click.echo("")
+            message = f"`{path}` was not written; `zeroclaw init` asks again"
+            raise Refused(message) from error
     else:
         message = "this is not a terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)

@@ -139,7 +139,10 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
         yield f"  talk      {command('chat')}"
     if "web" in channels:
         yield "  web page  open the link that the daemon prints when it starts"
-    if by_code := ", ".join(name for name, one in channels.items() if one.pairing == "code"):
+    ids = {one for person in config.people if "operator" in person.roles for one in person.ids}
+    known = {one.partition(":")[0] for one in ids}
+    coded = (name for name, one in channels.items() if one.pairing == "code" and name not in known)
+    if by_code := ", ".join(coded):
         if "web" in channels:
             yield f"  operator  write to the bot on {by_code}, and approve your code on the web page"
         else:

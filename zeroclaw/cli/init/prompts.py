@@ -184,7 +184,9 @@ class Interview(Value):
     def _typed(self, whose: str) -> SecretReference | None:
         value = click.prompt("The key (not shown)", hide_input=True).strip()
         path = _path("The file it goes into", default=str(self.secrets / f"{whose}.key"))
-        if not click.confirm(f"Write it into `{path}`, readable by you alone?", default=True):
+        is_new = not path.exists()
+        into = "Write it into" if is_new else "Something is there already. Replace"
+        if not click.confirm(f"{into} `{path}`, readable by you alone?", default=is_new):
             return None
         try:
             write_secret(path, value)
