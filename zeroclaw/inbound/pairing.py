@@ -323,12 +323,17 @@ def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
     return Claim(salt=salt, code_hash=hash_of(code, salt), until=now + HOLDS)
 
 
+def is_valid(claim: Claim, now: datetime) -> bool:
+    """Whether its code counts; not before it was made, or a clock set back would prolong it."""
+    return claim.until - HOLDS <= now < claim.until
+
+
 def guess(
     claim: Claim, text: str, *, channel: str, sender: str, now: datetime
 ) -> tuple[Claim, Guess]:
     """Return the claim after a stranger's text, and whether the text was the code."""
     code = read_code(text)
-    if not code or claim.used or now >= claim.until:
+    if not code or claim.used or not is_valid(claim, now):
         return claim, "none"
     if _has_guessed_enough(claim.guesses, channel, sender):
         return claim, "wrong"

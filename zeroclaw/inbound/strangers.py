@@ -64,7 +64,7 @@ class Strangers(Struct, eq=False):
         if not any(map(self._holds_s, names)) or self.context.people.can_be_reached(names):
             return ""
         now = self.context.clock.now()
-        if self.claim is None or now >= self.claim.until:
+        if self.claim is None or not pairing.is_valid(self.claim, now):
             self._printed = self._code()
             salt = self.context.ids.token()
             self.claim = pairing.open_claim(self._printed, salt=salt, now=now)

@@ -166,9 +166,11 @@ def test_what_texts_come_to(texts: list[str], found: list[Guess]) -> None:
     assert after(*texts)[1] == found
 
 
-@pytest.mark.parametrize(("minutes", "found"), [(59, "right"), (60, "none"), (61, "none")])
+@pytest.mark.parametrize(
+    ("minutes", "found"), [(-1, "none"), (0, "right"), (59, "right"), (60, "none"), (61, "none")]
+)
 def test_it_holds_for_an_hour(minutes: int, found: Guess) -> None:
-    """An expired code does nothing."""
+    """An expired code does nothing, and a clock that is set back prolongs none."""
     at = NOW + timedelta(minutes=minutes)
     assert guess(OPEN, CODE, channel="chat", sender="s", now=at)[1] == found
 
