@@ -43,7 +43,6 @@ ELSEWHERE = {
     "daemon/services.py:_turn_services": "what an error would call the work on long histories",
     "daemon/reload.py": "`zeroclaw reload`",
     "daemon/channel_host.py:public": "faults of a configuration",
-    "daemon/tools.py:NO_SANDBOX": "why there is no shell: `doctor`, and the model",
     "gate/audit.py": "what is wrong with a chain",
     "inbound/anchors.py:OWN_DAMAGED": "what is wrong with a chain",
     "gate/policy.py": "`policy explain`, and faults of a configuration",

@@ -20,8 +20,6 @@ from zeroclaw.turn.kept_results import find_result
 _OUR_PACKAGES = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of the tools that are opened here, with settings of their own."""
 
-NO_SANDBOX: sandbox.System | sandbox.Broken = sandbox.Broken(reason="nobody has looked for one")
-
 
 async def open_tools(
     settings: CurrentConfig,
@@ -52,18 +50,23 @@ async def open_tools(
         quota = Quota(wanted.shell.workspace_bytes)
         shared = files.FilesSettings(limits=wanted.files, hidden=hidden, quota=quota)
         found["files"] = files.tools(shared)
-    tested = NO_SANDBOX
-    limits = sandbox.Limits(
-        memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
-    )
+    why = ""
     if wanted.shell.enabled or wanted.attachments.enabled:
-        tested = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
-    if wanted.shell.enabled:
-        found["shell"] = shell.tools(wanted.shell, tested, limits, hidden=hidden, subtree=subtree)
-    found |= stored_tools(settings, store, redact, boxed=tested)
+        limits = sandbox.Limits(
+            memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
+        )
+        boxed = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
+        if wanted.shell.enabled:
+            found["shell"] = shell.tools(
+                wanted.shell, boxed, limits, hidden=hidden, subtree=subtree
+            )
+            why = boxed.reason if isinstance(boxed, sandbox.Broken) else ""
+        if wanted.attachments.enabled:
+            files_of, chars = AttachedFiles(store), partial(_answer_chars, settings)
+            found["attachments"] = attachments.tools(wanted.attachments, files_of, boxed, chars)
+    found |= stored_tools(settings, store, redact)
     found |= {name: tools_of(name) for name in other_packages()}
-    why = tested.reason if isinstance(tested, sandbox.Broken) else ""
-    return found, why if wanted.shell.enabled else ""
+    return found, why
 
 
 def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
@@ -88,27 +91,19 @@ def tools_of(package: str) -> tuple[Tool, ...]:
 
 
 def stored_tools(
-    settings: CurrentConfig,
-    store: Store,
-    redact: Callable[[str], str],
-    *,
-    boxed: sandbox.System | sandbox.Broken = NO_SANDBOX,
+    settings: CurrentConfig, store: Store, redact: Callable[[str], str]
 ) -> dict[str, tuple[Tool, ...]]:
-    """Return the tools that work on stored data: attachments, notes, cut results.
-
-    `boxed` is the sandbox in which attachments are read.
-    """
+    """Return the tools that work on stored data alone: notes and cut results."""
     wanted = settings.config.tools
     found: dict[str, tuple[Tool, ...]] = {}
-
-    def answer_chars() -> int:
-        return settings.config.runtime.result_chars
-
-    if wanted.attachments.enabled:
-        files_of = AttachedFiles(store)
-        found["attachments"] = attachments.tools(wanted.attachments, files_of, boxed, answer_chars)
     if wanted.notes.enabled:
         found["notes"] = notes.tools(wanted.notes, Notes(store), redact)
     if wanted.results.enabled:
-        found["results"] = results.tools(partial(find_result, store), answer_chars)
+        found["results"] = results.tools(
+            partial(find_result, store), partial(_answer_chars, settings)
+        )
     return found
+
+
+def _answer_chars(settings: CurrentConfig) -> int:
+    return settings.config.runtime.result_chars
