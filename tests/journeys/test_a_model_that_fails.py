@@ -72,15 +72,6 @@ async def test_a_model_that_says_nothing(tmp_path: Path) -> None:
         await tells_and_goes_on(here)
 
 
-async def test_an_answer_that_nobody_could_see_is_told(tmp_path: Path) -> None:
-    """Platforms refuse a message of invisible signs alone, and its reader would wait for ever."""
-    async with world(tmp_path) as here:
-        here.model.say("\u200b \u2060\n\u2800")
-        await here.say("ann", "talk")
-        await here.until(lambda: here.chat("ann").answers)
-        assert here.chat("ann").answers == ["_Nothing to say._"]
-
-
 async def test_a_model_that_stands_still(tmp_path: Path) -> None:
     """The watchdog ends the wait, also in the middle of a stream."""
     provider = {"stall_s": 0.3, "attempts": 1}

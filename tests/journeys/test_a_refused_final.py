@@ -39,17 +39,6 @@ async def test_a_message_that_is_gone_is_sent_anew(tmp_path: Path) -> None:
         await here.answered("ann", "One, two.")
 
 
-async def test_markup_that_is_refused_is_sent_as_plain_text(tmp_path: Path) -> None:
-    async with world(tmp_path, platform={"can_edit": False}) as here:
-        here.platform.will(
-            "send", Refuse(why="markup"), times=None, when=lambda call: not call.plain
-        )
-        here.model.say("**Bold** words.")
-        await here.say("ann", "talk")
-        await here.answered("ann", "Bold words.")
-        assert here.chat("olga").texts == []
-
-
 async def test_a_final_whose_answer_was_lost_stands_once(tmp_path: Path) -> None:
     """The platform knows the key, so the repeat is the same message."""
     async with world(tmp_path, platform={"can_edit": False}) as here:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.bench import Holds
-from tests.journeys.test_an_approval import ask_to_knock
 from tests.journeys.world import world
 
 pytestmark = pytest.mark.slow
@@ -48,16 +47,6 @@ async def test_halt_holds_across_a_restart(tmp_path: Path) -> None:
         assert here.model.requests == []
         await here.say("olga", "/resume")
         await here.until(lambda: here.chat("ann").answers[-1:] == ["Here I am."])
-
-
-async def test_halt_ends_open_questions(tmp_path: Path) -> None:
-    """The card says so, and a press runs nothing."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.say("olga", "/halt")
-        await here.until(lambda: card.hows == ["stopped"])
-        await here.press("olga", card)
-        assert here.bench.runs == []
 
 
 async def test_only_operators_halt(tmp_path: Path) -> None:

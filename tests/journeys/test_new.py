@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.test_an_approval import ask_to_knock
 from tests.journeys.world import world
 
 pytestmark = pytest.mark.slow
@@ -43,19 +42,6 @@ async def test_what_was_admitted_before_new_is_answered_in_the_old_one_first(
         await here.until(lambda: here.chat("ann").answers[-1:] == ["Three."])
         assert [one.last_user for one in here.model.requests] == ["first", "second", "third"]
         assert len(here.model.requests[-1].messages) == 2
-
-
-async def test_new_while_it_waits_for_an_approval(tmp_path: Path) -> None:
-    """The question ends with the turn that asked it; nothing runs."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.say("ann", "/new")
-        await here.until(lambda: card.hows == ["stopped"])
-        await here.press("olga", card)
-        here.model.say("Fresh.", key="who are you")
-        await here.say("ann", "who are you?")
-        await here.until(lambda: here.chat("ann").answers[-1:] == ["Fresh."])
-        assert here.bench.runs == []
 
 
 async def test_a_new_conversation_stays_new_after_a_restart(tmp_path: Path) -> None:

@@ -67,39 +67,6 @@ async def test_stop_while_it_waits_for_an_approval(tmp_path: Path) -> None:
         assert "did not run" in here.tool_results()[0]
 
 
-async def test_stop_lets_what_is_queued_go_on(tmp_path: Path) -> None:
-    """Only the turn that runs ends."""
-    async with world(tmp_path) as here:
-        gate = here.model.gate()
-        here.model.say("One ", gate, key="first")
-        here.model.say("Two.", key="second")
-        await here.say("ann", "first")
-        await gate.reached()
-        await here.platform.confirmed(await here.say("ann", "second"))
-        await here.say("ann", "/stop")
-        await here.until(lambda: "Two." in here.chat("ann").answers)
-
-
-async def test_stop_with_nothing_running_says_so(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
-        await here.say("ann", "/stop")
-        await here.answered("ann", "Nothing is running.")
-
-
-async def test_somebody_elses_turn_is_not_theirs_to_stop(tmp_path: Path) -> None:
-    """In a group Bob can't stop Ann's turn; an operator can."""
-    async with world(tmp_path) as here:
-        gate = here.model.gate()
-        here.model.say("Once upon ", gate, "a time.")
-        await here.say("ann", "tell a story", chat="#room")
-        await gate.reached()
-        await here.until(lambda: "Once upon" in here.chat("#room").ever)
-        await here.say("bob", "/stop", chat="#room")
-        await here.until(lambda: any("Only ann" in one for one in here.chat("#room").answers))
-        await here.say("olga", "/stop", chat="#room")
-        await here.until(lambda: any("topped by olga" in one for one in here.chat("#room").answers))
-
-
 async def test_a_stopped_turn_can_be_retried(tmp_path: Path) -> None:
     """`/retry` asks the model again from the same message. S4-17."""
     async with world(tmp_path) as here:
