@@ -93,6 +93,12 @@ def test_a_final_takes_over_every_message_of_its_draft() -> None:
     assert rows.with_draft(FINAL, DraftRemainder(refs=(other,))).refs == (other, REF)
 
 
+def test_a_draft_whose_messages_are_all_gone_has_begun() -> None:
+    """Its keys are used; under one of them a platform would show no new message (P1)."""
+    assert DraftRemainder(posted=1).is_begun
+    assert not DraftRemainder(posted=0).is_begun
+
+
 def test_a_note_is_keyed_by_its_row() -> None:
     """It has no draft."""
     note = Text(address=WHERE, text="text", done=2)

@@ -254,6 +254,7 @@ async def test_who_only_looks_finds_nothing_of_it(tmp_path: Path) -> None:
         assert await looked.get(RowKind.INBOX, "9999") == first[0]
         assert await looked.read(LogKind.JOURNAL, HERE) == ()
         assert len(await looked.read(LogKind.JOURNAL, OPEN)) == 1
+        assert await looked.read(LogKind.JOURNAL, OPEN, after=1) == ()
     await store.aclose()
     files = [path.read_bytes() for path in await asyncio.to_thread(lambda: [*tmp_path.iterdir()])]
     assert WORDS not in b"".join(files)

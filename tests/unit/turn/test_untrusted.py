@@ -291,11 +291,11 @@ async def test_an_edit_of_what_waits_keeps_their_own_words(world: World) -> None
         tool(world, "open").hold = asyncio.Event()
         world.model.will(asks_for(("open", "{}")), says("done"))
         await house.say("first")
-        await house.say("second")
+        await house.say("run\n`make test`")
         await house.event(Edited(message="p2", text="> evil\n\nhello", own="hello"))
         held = tool(world, "open").hold
         assert held is not None
-        world.model.will(INJECTED)
+        world.model.will(asks_for(("run", '{"command": "make test"}')))
         held.set()
         await house.settle()
         assert ran(world) == []
