@@ -68,7 +68,7 @@ async def before_work(
 async def grouped(
     directory: Path, *commits: Commit, full: bool = False, said: Callable[[str], None] | None = None
 ) -> list[Exception | None]:
-    """Commit all of these in one group; returns how each ended.
+    """Commit all of these in one group, a lease among several; returns how each ended.
 
     Args:
         directory: Of the store.
@@ -90,6 +90,8 @@ async def grouped(
         group.create_task(store.open())
         for number in range(len(commits)):
             group.create_task(one(number))
+        if len(commits) > 1:
+            group.create_task(store.lease(HERE))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         gate.open.set()
