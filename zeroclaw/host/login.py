@@ -19,6 +19,8 @@ from zeroclaw.value import Value, field, replace
 LINK_KEPT = timedelta(days=1)
 """An unused link stays in a terminal or a journal, so it must expire."""
 SESSION_KEPT = timedelta(days=30)
+SET_BACK = timedelta(days=1)
+"""A clock that is set back by more was wrong, and what it made lasts too long."""
 MOST_LINKS = 32
 MOST_SESSIONS = 64
 
@@ -58,16 +60,17 @@ def hash_of(token: str) -> str:
 
 def with_link(logins: Logins, link: str, now: datetime) -> Logins:
     """Add a link that works once; beyond `MOST_LINKS` the oldest are dropped."""
-    links = {**_standing(logins.links, now), hash_of(link): now + LINK_KEPT}
+    links = {**_standing(logins.links, LINK_KEPT, now), hash_of(link): now + LINK_KEPT}
     return replace(logins, links=_newest(links, MOST_LINKS))
 
 
 def redeem(logins: Logins, link: str, session: str, now: datetime) -> Logins | None:
     """Use up a link and open `session` with it; None if the link is not valid."""
-    links = _standing(logins.links, now)
+    links = _standing(logins.links, LINK_KEPT, now)
     if links.pop(hash_of(link), None) is None:
         return None
-    sessions = {**_standing(logins.sessions, now), hash_of(session): now + SESSION_KEPT}
+    kept = _standing(logins.sessions, SESSION_KEPT, now)
+    sessions = {**kept, hash_of(session): now + SESSION_KEPT}
     return replace(logins, links=links, sessions=_newest(sessions, MOST_SESSIONS))
 
 
@@ -84,7 +87,7 @@ def is_open(logins: Logins, sessions: Iterable[str], now: datetime) -> bool:
     A program on another port can set a cookie of the same name, which must not log us out.
     """
     ends = (logins.sessions.get(hash_of(session)) for session in sessions)
-    return any(ends_at is not None and now < ends_at for ends_at in ends)
+    return any(ends_at is not None and _stands(ends_at, SESSION_KEPT, now) for ends_at in ends)
 
 
 def write_sessions(logins: Logins) -> bytes:
@@ -108,8 +111,12 @@ def read_sessions(body: bytes) -> Logins:
     return Logins(path=stored.path, sessions=sessions)
 
 
-def _standing(ends: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
-    return {known: at for known, at in ends.items() if now < at}
+def _stands(ends_at: datetime, kept: timedelta, now: datetime) -> bool:
+    return now < ends_at <= now + kept + SET_BACK
+
+
+def _standing(ends: Mapping[str, datetime], kept: timedelta, now: datetime) -> dict[str, datetime]:
+    return {known: at for known, at in ends.items() if _stands(at, kept, now)}
 
 
 def _newest(ends: Mapping[str, datetime], most: int) -> dict[str, datetime]:

@@ -293,6 +293,14 @@ def test_a_session_ends_after_thirty_days() -> None:
     assert not is_open(logins, ["session"], EPOCH + SESSION_KEPT)
 
 
+def test_what_a_wrong_clock_made_does_not_outlast_its_correction() -> None:
+    """A link in a journal would open the page for as long as the clock was ahead; an hour is none."""
+    ahead = with_link(logged_in(), "link", EPOCH)
+    for back, holds in ((timedelta(hours=1), True), (timedelta(days=365), False)):
+        assert is_open(ahead, ["session"], EPOCH - back) is holds
+        assert (redeem(ahead, "link", "another", EPOCH - back) is not None) is holds
+
+
 def test_sessions_survive_a_restart_and_links_do_not() -> None:
     """What is stored opens the same sessions, and holds no token in clear."""
     logins = with_link(replace(logged_in("the-session"), path="secret"), "fresh", EPOCH)
