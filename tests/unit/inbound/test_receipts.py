@@ -16,6 +16,7 @@ from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import EVERY_S, STREAM, Anchors
 from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.retention import sweep
 from zeroclaw.store import (
     PAGE,
     Append,
@@ -197,7 +198,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(appended,)))
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
-        await house.advance(2)
+        await house.advance(sweep.EVERY_S + 2)
         assert await world.store.streams(LogKind.JOURNAL) == ()
         [found] = await house.services.receipts.verify(token)
         assert (found["verdict"], found["tool"], found["outcome"]) == verdict
@@ -220,7 +221,7 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
     await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(append,)))
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
-        await house.advance(2)
+        await house.advance(sweep.EVERY_S + 2)
         await house.say("look again")
         [new] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
         found = await house.services.receipts.verify(f"{old} {new} {FORGED}")
@@ -255,7 +256,7 @@ async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world
     world.clock.leap(timedelta(days=100))
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
     async with world.running() as house:
-        await house.advance(2)
+        await house.advance(sweep.EVERY_S + 2)
         await house.say("did it?")
         await house.say("really?")
         true, false = house.receipts(back=2), house.receipts()
@@ -282,10 +283,10 @@ async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) ->
         return await read(log, stream, after=after, limit=limit)
 
     async with world.running() as house:
-        await house.advance(2)
+        await house.advance(sweep.EVERY_S + 2)
         world.store.read = failing
         await house.say("did it?")
-        await house.advance(2)
+        await house.advance(sweep.EVERY_S + 2)
         assert failures == []
         assert [one.line()[:36] for one in house.receipts()] == [
             "receipt of an earlier run: look · ok"
