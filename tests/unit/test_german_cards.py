@@ -14,14 +14,13 @@ import pytest
 from channels._local import render as local
 from channels.discord import cards as discord
 from channels.email import render as email
-from channels.email.decode import own_id
 from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
 from tests.contract.tool_implementations import IMPLEMENTATIONS
 from tests.fakes.german import english_in
-from tests.unit.channels.email.letters import ME
+from tests.unit.channels.email.letters import ME, ours
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
 from zeroclaw.cli.chat.screen import Cards, Ink
@@ -36,7 +35,7 @@ from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = "chat"
-MAIL = own_id(None, "olga@x.test\nc", "x.test")
+MAIL = ours(None, "c", to="olga@x.test")
 How = Literal["approved", "denied", "expired", "stopped"]
 SOURCES = (named("result", "fetch `x`", (("de", "`x` abrufen"),)), named("quoted"), named("files"))
 
