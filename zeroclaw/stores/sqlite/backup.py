@@ -116,8 +116,8 @@ def restore(
     if log.exists() and log.stat().st_size:
         message = (
             f"`{backup}` was copied by hand while its database was open, and a part of it is in "
-            f"`{log.name}`; make a backup of it with `zeroclaw backup --data-dir {backup} BACKUP`, "
-            "and restore that"
+            f"`{log.name}`; make a backup of it with `backup --data-dir {backup} BACKUP`, and restore "
+            "that"
         )
         raise StoreUnusable(message)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
