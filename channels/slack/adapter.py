@@ -117,11 +117,11 @@ class SlackChannel:
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
-        self._streams = Streams(
-            self._calls, context.clock, context.log, has_limits=settings.limits == "published"
-        )
+        clock, log, has_limits = context.clock, context.log, settings.limits == "published"
+        self._streams = Streams(self._calls, clock, log, has_limits=has_limits)
+        self._moved: Recent[str, str] = Recent(MOST_KNOWN)
         for scope, cursor in context.positions.items():
-            self._reading[scope] = decode.read_cursor(cursor)
+            self._read_to(scope, cursor)
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class SlackChannel:
                 def on_up(may_have_missed: bool) -> None:  # noqa: FBT001  a callback's one fact
                     nonlocal is_told
                     if may_have_missed:
-                        for chat in self._reading:
+                        for chat in filter(lambda one: one not in self._moved, self._reading):
                             lanes.catch_up(group, chat)
                     if not is_told:
                         is_told = True
@@ -185,16 +185,15 @@ class SlackChannel:
     ) -> bool:
         """Hand an event to ingress; return False if it was not stored and must be offered again."""
         taken: Taken | Passed | None = event.taken
-        chat = decode.chat_of(event.data)
         if taken is None:
-            if text(event.data, "type") in {"message", "app_mention"}:
-                reading, number = self._reading.get(chat, Reading()), event.event_id
+            taken, chat = Passed(why="an event of another kind"), decode.chat_of(event.data)
+            kind, me, number = text(event.data, "type"), self._me, event.event_id
+            reading = self._reading.get(chat, Reading())
+            if kind in {"message", "app_mention"}:
                 is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
-                taken = decode.message(
-                    event.data, self._me, reading, event_id=number, is_begun=is_begun
-                )
-            else:
-                taken = Passed(why="an event of another kind")
+                taken = decode.message(event.data, me, reading, event_id=number, is_begun=is_begun)
+            elif kind == "channel_id_changed":
+                taken = decode.moved(event.data, me, reading, number)
         if isinstance(taken, Passed):
             self._context.log("event_passed_over", why=taken.why, level="debug")
         else:
@@ -229,12 +228,18 @@ class SlackChannel:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
         address, read = taken.envelope.address, taken.envelope.position
         if read is not None and not isinstance(admission, Ignored):
-            self._reading[address.chat] = decode.read_cursor(read.cursor)
+            self._read_to(read.scope, read.cursor)
             if taken.envelope.message and address.thread:
                 self._begun[_thread_of(address)] = True
                 self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.envelope.message and address.direct and channel:
             self._direct[address.chat] = channel
+
+    def _read_to(self, scope: str, cursor: str) -> None:
+        """Remember the reading position of a chat, and the id that it had before."""
+        reading = self._reading[scope] = decode.read_cursor(cursor)
+        if reading.was:
+            self._moved[reading.was] = scope
 
     async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
         """Show a person the result of their press or command, or ask for their reason."""
@@ -601,7 +606,7 @@ class SlackChannel:
     async def _channel_of(self, place: Address) -> str:
         """Return the id of a chat's channel; opens a direct chat if necessary."""
         if not place.chat.startswith(DIRECT):
-            return place.chat
+            return self._moved.get(place.chat, place.chat)
         if known := self._direct.get(place.chat):
             return known
         person = place.chat.removeprefix(DIRECT)

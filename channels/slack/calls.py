@@ -256,11 +256,10 @@ class Calls:
         if _WORD.fullmatch(needed := text(said, "needed")):
             shown = f"{shown}, the app needs the scope {needed}"
         if code in _TOKEN or (code in _SCOPE and method in {_WHO, _CONNECT}):
-            message = (
-                f"`{self.name}`: Slack does not accept `{key}` ({shown}); see "
-                "https://api.slack.com/apps for a valid one and its scopes"
+            where = "see https://api.slack.com/apps"
+            return ChannelUnauthorized(
+                f"`{self.name}`: Slack does not accept `{key}` ({shown}); {where}"
             )
-            return ChannelUnauthorized(message)
         kinds = dict.fromkeys(_STREAMED, Streaming) | dict.fromkeys(_BLOCKS, BlocksRefused)
         kind = kinds.get(code, ChannelRejected)
         return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
@@ -302,12 +301,11 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A token is not accepted.
         ChannelUnavailable: Slack can't be reached.
     """
-    calls = Calls("slack", settings, secrets)
+    calls, more = Calls("slack", settings, secrets), ""
     async with aclosing(calls.http):
         me = await calls.me()
         if settings.receive == "socket_mode":
             await calls.socket_url()
-    answers = f"@{me.name} answers in the workspace {me.team_name}"
-    if settings.receive == "socket_mode":
-        return answers
-    return f"{answers}; Slack is to call {settings.webhook_path} of the public listener"
+        else:
+            more = f"; Slack is to call {settings.webhook_path} of the public listener"
+    return f"@{me.name} answers in the workspace {me.team_name}{more}"

@@ -27,6 +27,7 @@ from zeroclaw import (
     Envelope,
     Membership,
     MessageRef,
+    Moved,
     Position,
     Pressed,
     Said,
@@ -84,10 +85,12 @@ class Reading(Value):
     Attributes:
         top: The newest message of the chat itself, empty before the first.
         threads: The newest message of each thread, by thread, the most recently active one last.
+        was: The id that the chat had before.
     """
 
     top: str = ""
     threads: Mapping[str, str] = field(default_factory=dict[str, str])
+    was: str = ""
 
     def after(self, ts: str, thread: str) -> "Reading":
         """Return the position after a message; `thread` is the message's thread, empty for none."""
@@ -97,21 +100,21 @@ class Reading(Value):
             threads[thread] = max(threads.pop(thread, ts), ts, key=order)
             while len(threads) > MOST_THREADS:
                 del threads[next(iter(threads))]
-        return Reading(top=top, threads=threads)
+        return replace(self, top=top, threads=threads)
 
     def text(self) -> str:
         """Return the position as a cursor."""
-        return " ".join((self.top or "-", *(f"{one}:{ts}" for one, ts in self.threads.items())))
+        threads = (f"{one}:{ts}" for one, ts in self.threads.items())
+        return " ".join((self.top or "-", *threads, *filter(None, (self.was,))))
 
 
 def read_cursor(cursor: str) -> Reading:
     """Parse a cursor, leaving out its invalid parts."""
     top, *threads = cursor.split(" ")
+    was = threads.pop() if threads and is_id(threads[-1]) else ""
     pairs = (one.partition(":") for one in threads[-MOST_THREADS:])
-    return Reading(
-        top=top if is_ts(top) else "",
-        threads={one: ts for one, _, ts in pairs if is_ts(one) and is_ts(ts)},
-    )
+    known = {one: ts for one, _, ts in pairs if is_ts(one) and is_ts(ts)}
+    return Reading(top=top if is_ts(top) else "", threads=known, was=was)
 
 
 def is_ts(found: str) -> bool:
@@ -163,7 +166,7 @@ def is_elsewhere(payload: Json, me: Me) -> bool:
 
 def chat_of(event: Json) -> str:
     """Return the chat of a message event, empty for none."""
-    channel = text(event, "channel")
+    channel = text(event, "channel") or text(event, "old_channel_id")
     if not is_id(channel):
         return ""
     if text(event, "channel_type") != "im" and not channel.startswith("D"):
@@ -418,6 +421,24 @@ def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
         sender=Sender(id=user, verified=True),
         dedup=(f"event/{event_id}",),
         body=Membership(present=True),
+    )
+    return Taken(envelope=envelope)
+
+
+def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passed:
+    """Decode that a channel has another id, as a private one has once another workspace shares it.
+
+    See "channel_id_changed", docs.slack.dev, read 2026-11. It names nobody, and no person may move one.
+    """
+    old, new = text(event, "old_channel_id"), text(event, "new_channel_id")
+    if not is_id(old) or not is_id(new):
+        return Passed(why="no channel that has moved")
+    envelope = Envelope(
+        address=_address(me, old, ""),
+        sender=Sender(id=old, verified=True),
+        dedup=(f"event/{event_id}",),
+        body=Moved(to=_address(me, new, "")),
+        position=Position(scope=new, cursor=replace(reading, was=old).text()),
     )
     return Taken(envelope=envelope)
 

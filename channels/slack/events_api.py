@@ -136,8 +136,7 @@ def posted(content_type: str, body: bytes) -> tuple[str, Json]:
         case "application/json":
             return "events_api", as_object(parsed(body))
         case "application/x-www-form-urlencoded":
-            fields = _form(body)
-            if "payload" in fields:
+            if "payload" in (fields := _form(body)):
                 return "interactive", as_object(parsed(fields["payload"].encode()))
             return "slash_commands", fields
         case _:

@@ -22,13 +22,8 @@ from zeroclaw import ChannelContext, ChannelUnavailable, Sentence, Value, Zerocl
 # Each event goes to one of an app's connections ("Using Socket Mode", docs.slack.dev; presses that
 # another program gets are lost, github.com/slackapi/python-slack-sdk/issues/1940; read 2026-11).
 EVENTS_SHARED = Sentence(
-    en="`{channel}`: Slack spreads what people write and press over {count} connections of this app, so I "
-    "may get only a part. If another program uses its tokens, stop it, or give one of us an app of its "
-    "own. If a connection was just cut, Slack soon forgets it.",
-    de="`{channel}`: Slack verteilt, was geschrieben und gedrückt wird, auf {count} Verbindungen dieser App, "
-    "sodass ich vielleicht nur einen Teil bekomme. Wenn ein anderes Programm ihre Tokens benutzt, beende "
-    "es, oder gib einem von uns eine eigene App. Wenn gerade eine Verbindung abgerissen ist, vergisst "
-    "Slack sie bald.",
+    en="`{channel}`: {count} connections of this app share its events, so I may miss some. Stop what else uses its tokens.",
+    de="`{channel}`: {count} Verbindungen dieser App teilen sich, was kommt; mir kann etwas entgehen. Beende, was ihre Tokens sonst nutzt.",
 )
 
 
@@ -69,9 +64,8 @@ class SocketMode:
 
     async def run(self) -> None:
         """Receive events until cancelled; see `keep_connected`."""
-        await keep_connected(
-            self._connect, self._calls.http, self._context.clock, self._context.log
-        )
+        context, http = self._context, self._calls.http
+        await keep_connected(self._connect, http, context.clock, context.log)
 
     async def _connect(self) -> Ended:
         # Slack keeps events for the next connection only as long as it takes at the first attempt.

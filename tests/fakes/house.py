@@ -205,7 +205,7 @@ class House:
     """One process, as tests talk to it.
 
     People are named by their sender ids; `ada` is the operator. Without `room` they talk in their
-    own direct chat.
+    own direct chat; `room/1` is a thread of the room.
     """
 
     def __init__(
@@ -242,7 +242,9 @@ class House:
     # --- people --------------------------------------------------------------------------------
 
     def place(self, who: str = "ada", room: str = "", channel: str = "chat") -> Address:
-        return self.world.platforms[channel].address(room or who, direct=not room)
+        chat, _, thread = room.partition("/")
+        address = self.world.platforms[channel].address(chat or who, direct=not room)
+        return replace(address, thread=thread or None)
 
     async def say(
         self, text: str, who: str = "ada", *, room: str = "", channel: str = "chat"

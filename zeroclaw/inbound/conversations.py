@@ -9,7 +9,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_rec
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.recent import Recent
-from zeroclaw.store import Put, Query, RowKind, Rows, Write
+from zeroclaw.store import Put, Query, Row, RowKind, Rows, Write, scan
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -149,17 +149,25 @@ class Conversations(Struct, eq=False):
         return NOWHERE.conversation if row is None else row.id
 
     async def move(self, address: Address, to: Address) -> Plan | None:
-        """Move all conversations of a chat, and its notes, to the chat's new address."""
-        rows = await self.context.store.select(POINTERS.where(place=address.key()))
+        """Move all conversations of a chat and its threads, and its notes, to the new address."""
+        store, old = self.context.store, replace(address, thread=None).key()
+        rows: list[Row] = []
+        async for row in scan(
+            store, POINTERS.where(after=old[:-1])
+        ):  # a thread's name ends the key
+            if row.key.startswith(old):
+                rows.append(row)
+            elif row.key > old:
+                break
         if not rows:
             return None
-        own = (owner_of_chat(address), owner_of_chat(to))
-        writes = [*await notes.moved(self.context.store, *own)]
+        writes = [*await notes.moved(store, owner_of_chat(address), owner_of_chat(to))]
         for row in rows:
-            key = to.key() + row.key.removeprefix(address.key())
-            _, version = await POINTERS.read(self.context.store, key)
-            place = _Place(key=key, address=to, pointer=POINTERS.of(row), version=version)
-            writes += (POINTERS.expect(row.key, row.version), _pointing(place))
+            key, place = (to.key() + one.removeprefix(old) for one in (row.key, row.place))
+            _, version = await POINTERS.read(store, key)
+            pointer, here = POINTERS.of(row), row.conversation
+            put = POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
+            writes += (POINTERS.expect(row.key, row.version), put)
         return Plan(
             conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
         )

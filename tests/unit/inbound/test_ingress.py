@@ -283,6 +283,21 @@ async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> N
         assert len(world.model.asked()) == 5
 
 
+async def test_a_chat_that_moved_takes_its_threads_along_and_no_other_chats(world: World) -> None:
+    """Slack gives a channel another id, and each of its threads is a conversation."""
+    async with world.running() as house:
+        await house.say("hello", room="old/1")
+        await house.say("hi", room="old/12")
+        await house.say("elsewhere", room="old.er/1")
+        await house.event(Moved(to=house.place(room="new")), room="old")
+        await house.say("again", room="new/1")
+        assert world.model.asked() == ["user: Ada: hello", "assistant: ok", "user: Ada: again"]
+        await house.say("still", room="new/12")
+        assert world.model.asked()[0] == "user: Ada: hi"
+        await house.say("here", room="old.er/1")
+        assert world.model.asked()[0] == "user: Ada: elsewhere"
+
+
 async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world: World) -> None:
     """Whoever owns a group need not be one who may talk to the bot, and people keep what is theirs."""
     settings = world.config.channels["chat"].model_copy(update={"scope": "person"})

@@ -42,6 +42,7 @@ from zeroclaw import (
     Envelope,
     Ignored,
     Localized,
+    Moved,
     NotSupported,
     Outcome,
     Outgoing,
@@ -483,6 +484,37 @@ async def test_a_thread_that_is_gone_costs_its_chat_nothing() -> None:
         async with stage(slack, desk.admit, positions=desk.positions):
             await desk.holds(2)
         assert said(desk)[1] == Said(text="and now?")
+
+
+async def test_a_channel_with_another_id_is_read_and_answered_there() -> None:
+    """Its old id is good for nothing from then on, and a turn may have begun there. P1."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        old, new = await slack.channel(ann), await slack.channel(ann)
+        moved: Json = {"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": new}
+        async with stage(slack, desk.admit) as here:
+            await (await ann.says("@zeroclaw hello", channel=old)).confirmed.wait()
+            deed = slack.event(moved)
+            await deed.tell()
+            await deed.confirmed.wait()
+            place = desk.stored[0].address
+            answer = await here.channel.send(replace(place, thread=None), here.message("Hi."))
+            await here.channel.edit(answer, here.message("Hi there."))
+        await ann.says("@zeroclaw and now?", channel=new)
+        slack.waiting.clear()
+        slack.will("conversations.replies", Fault(body={"ok": False, "error": "thread_not_found"}))
+        async with stage(slack, desk.admit, positions=desk.positions) as here:
+            await desk.holds(3)
+            await here.channel.send(replace(place, thread=None), here.message("It is late.", "k2"))
+        texts = [one["text"] for one in await slack.from_bot(new)]
+        assert texts == ["Hi there.", "It is late."]
+        assert await slack.from_bot(old) == []
+    assert said(desk)[1:] == [
+        Moved(to=replace(place, chat=new, thread=None)),
+        Said(text="and now?"),
+    ]
+    assert slack.calls.count("conversations.history") == 1
 
 
 # --- threads with an assistant -----------------------------------------------------------------------

@@ -20,10 +20,12 @@ from zeroclaw import (
     Envelope,
     Membership,
     MessageRef,
+    Moved,
     Position,
     Pressed,
     Said,
     Sender,
+    replace,
 )
 
 ME = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
@@ -378,6 +380,26 @@ def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
     assert isinstance(taken, Taken)
     assert taken.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
     assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Passed)
+
+
+MOVED: Json = {"type": "channel_id_changed", "old_channel_id": "G01", "new_channel_id": "C99"}
+
+
+def test_a_channel_with_another_id_moves_with_its_reading_position() -> None:
+    """As a private one does once another workspace shares it; the event names no person."""
+    reading = NEW.after(TS, TS)
+    assert decode.chat_of(MOVED) == "G01"
+    taken = decode.moved(MOVED, ME, reading, "Ev1")
+    assert isinstance(taken, Taken)
+    found, to = taken.envelope, Address(channel="slack", account=ME.account, chat="C99")
+    assert (found.address, found.body) == (replace(to, chat="G01"), Moved(to=to))
+    assert (found.sender.id, found.dedup) == ("G01", ("event/Ev1",))
+    assert found.position is not None
+    assert found.position.scope == "C99"
+    kept = read_cursor(found.position.cursor)
+    assert kept == replace(reading, was="G01")
+    assert read_cursor(kept.after(LATER, TS).text()).was == "G01"
+    assert isinstance(decode.moved({**MOVED, "new_channel_id": 7}, ME, reading, ""), Passed)
 
 
 # --- how far a chat was read --------------------------------------------------------------------------
