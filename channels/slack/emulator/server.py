@@ -981,5 +981,6 @@ def _no(error: str) -> Json:
 def _units(body: Json) -> int:
     blocks = cast("list[Json]", body.get("blocks") or [])
     texts = [str(one.get("text", "")) for one in blocks if one["type"] == "markdown"]
-    texts += [json.dumps(one) for one in blocks if one["type"] == "rich_text"]
+    rich = (one for one in blocks if one["type"] == "rich_text")
+    texts += [json.dumps(one, ensure_ascii=False) for one in rich]
     return sum(len(one.encode("utf-16-le")) // 2 for one in texts)
