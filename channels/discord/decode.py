@@ -32,6 +32,7 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    Sentence,
     Value,
     command_of,
     replace,
@@ -56,6 +57,10 @@ _COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
 # Interaction Context Types, read 2026-11: PRIVATE_CHANNEL, a chat between other people without the
 # bot. A person who installed the app for themselves can use its commands there.
 _BETWEEN_OTHERS = 2
+NOT_HERE = Sentence(
+    en="I am not a member here and can't answer; write to me in private.",
+    de="Ich bin hier kein Mitglied und kann nicht antworten; schreib mir privat.",
+)
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
@@ -88,8 +93,8 @@ class Interaction(Value):
         application: The application's id.
         kind: What the person did.
         language: The language of the person's app.
-        envelope: For ingress; None for a button that only shows a text.
-        shows: The text that such a button shows only to the person who pressed it.
+        envelope: For ingress; None if a text is shown and nothing else happens.
+        shows: The text that is shown only to this person.
         echo: The question of a slash command, to repeat for everybody in the chat; empty for none.
     """
 
@@ -327,8 +332,6 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
         return None
-    if whole(event, "context") == _BETWEEN_OTHERS:
-        return None
     address, data = _address(event, me, sender.id, parents), inner(event, "data")
     done: tuple[Kind, Body] | None = None
     carried = text(data, "custom_id")
@@ -340,6 +343,9 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
         done = "press", _answer(event, address, approval, choice)
     elif kind == _FORM_SENT and (asked := cards.read_form(carried)) and (why := _typed(data)):
         done = "form", _answer(event, address, asked, "deny", reason=why)
+    language: Language = "de" if text(event, "locale") == "de" else "en"
+    if _is_outside(event):
+        done, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
     if done is None and not shows:
         return None
     what, body = done or ("press", None)
@@ -349,11 +355,22 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
         token=token,
         application=snowflake(event, "application_id"),
         kind=what,
-        language="de" if text(event, "locale") == "de" else "en",
+        language=language,
         envelope=body and Envelope(address=address, sender=sender, dedup=key, body=body),
         shows=shows,
         echo=body.text if isinstance(body, Said) else "",
     )
+
+
+def _is_outside(event: Json) -> bool:
+    """Whether the bot is no member where an interaction comes from, so that it could not answer.
+
+    A person may have installed the app for themselves; then no server has authorized the interaction
+    ("Authorizing Integration Owners", read 2026-11).
+    """
+    owners, server = inner(event, "authorizing_integration_owners"), snowflake(event, "guild_id")
+    is_guest = bool(server and owners) and "0" not in owners  # GUILD_INSTALL
+    return is_guest or whole(event, "context") == _BETWEEN_OTHERS
 
 
 def _answer(

@@ -382,12 +382,30 @@ def test_an_interaction_of_nobody_is_nothing() -> None:
     assert acted(3, {}, member={"user": BOT}) is None
 
 
-def test_a_command_between_other_people_is_none_of_the_persons_own_chat() -> None:
-    """Somebody who installed the app can use it in a chat with a friend, where the bot is not."""
-    used = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}
-    own = {"member": None, "user": ANN, "guild_id": None}
-    assert acted(2, used, **own, context=1) is not None
-    assert acted(2, used, **own, context=2) is None
+USED: Json = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}
+ALONE: Json = {"member": None, "user": ANN, "guild_id": None}
+
+
+@pytest.mark.parametrize(
+    "where", [{**ALONE, "context": 2}, {"authorizing_integration_owners": {"1": "900"}}]
+)
+def test_a_command_where_the_bot_is_no_member_is_answered_to_its_user_alone(where: Json) -> None:
+    """Somebody who installed the app can use it with a friend or on a strange server; it was taken."""
+    found = acted(2, USED, **where)
+    assert found is not None
+    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("de"))
+    press = {"custom_id": cards.data(ApprovalId("a1"), "once")}
+    assert acted(3, press, **where) is None
+    assert acted(4, USED, **where) is None
+
+
+@pytest.mark.parametrize(
+    "where", [{**ALONE, "context": 1}, {"authorizing_integration_owners": {"0": "100", "1": "900"}}]
+)
+def test_a_command_where_the_bot_is_a_member_is_taken(where: Json) -> None:
+    found = acted(2, USED, **where)
+    assert found is not None
+    assert found.envelope is not None
 
 
 # --- odd JSON ------------------------------------------------------------------------------------
