@@ -493,16 +493,17 @@ async def test_a_channel_that_is_not_there_yet_is_waited_for() -> None:
 # --- after an outage ------------------------------------------------------------------------------
 
 
-async def test_a_platform_that_answers_again_is_tried_at_once() -> None:
+@pytest.mark.parametrize("away", [ChannelUnavailable("no route"), DeliveryUnknown("no answer")])
+async def test_a_platform_that_is_there_again_is_tried_at_once(away: Exception) -> None:
     """Whoever waits for an answer does not wait for the end of a pause as well (P6)."""
     async with running(platform()) as rig:
-        rig.channel.will("send", *[ChannelUnavailable("no route")] * 6)
+        rig.channel.will("send", *[away] * 6)
         first = final(rig, "done")
         await rig.commit(first)
         account, began = rig.accounts["chat"], rig.clock.monotonic()
         await rig.clock.sleep(50)  # in the middle of the pause that ends after 63 s
         assert len(rig.channel.calls) == 6
-        account.outage.end()
+        account.retry_now()
         await rig.outbox.ended(first.key)
         assert rig.clock.monotonic() - began == pytest.approx(50)
         assert seen(rig.channel) == ["done"]
