@@ -16,7 +16,7 @@ from zeroclaw.config.model import NotesSettings, ToolsSettings
 from zeroclaw.context import notes as notes_of
 from zeroclaw.context.notes import NOTES, Notes
 from zeroclaw.daemon.services import recalled_chars
-from zeroclaw.envelope import ConversationId, Edited, Moved
+from zeroclaw.envelope import ConversationId, Edited, Moved, Said
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, Query, RowKind
@@ -60,6 +60,17 @@ async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(worl
         assert newest(world) == "Ada: what do I like?"
         await house.say("what does Ada like?", "ben")
         assert newest(world) == "what does Ada like?"
+
+
+async def test_forwarded_words_bring_what_they_are_about(world: World) -> None:
+    """It comes first, though none of them are the person's own."""
+    facts = ("the bicycle is red", "tea is green")
+    kept = (asks_for(*(("remember", f'{{"text": "{one}"}}') for one in facts)), says("noted"))
+    async with world.running() as house:
+        world.model.will(*kept)
+        await house.say("keep these")
+        await house.event(Said(text="[forwarded from Eve]\nwhere is the bicycle?", own=""))
+        assert newest(world).index(facts[0]) < newest(world).index(facts[1])
 
 
 async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World) -> None:
