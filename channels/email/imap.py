@@ -155,7 +155,7 @@ class Mailbox:
             raise ChannelUnavailable(message) from error
 
     async def _asked(
-        self, call: Awaitable[Response], limit_s: float = CALL_S, *, refused: str = ""
+        self, call: Awaitable[Response], limit_s: float | None = None, *, refused: str = ""
     ) -> list[bytes | bytearray]:
         """Return the lines of a response.
 
@@ -164,7 +164,7 @@ class Mailbox:
             CommandRefused: The server can't do it now, or refuses what it never should.
             ChannelUnauthorized: The server refuses it, and `refused` says what that means.
         """
-        response = await self._within(call, limit_s)
+        response = await self._within(call, limit_s or CALL_S)
         if response.result == "OK":
             return response.lines
         why = " ".join(bytes(response.lines[-1]).decode("utf-8", "replace").split())[:120]
