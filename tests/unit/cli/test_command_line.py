@@ -3,9 +3,7 @@
 import errno
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -161,38 +159,6 @@ def test_a_full_disk_behind_the_output_is_one_line(arguments: tuple[str, ...]) -
         1,
         "zeroclaw: it can't go on: no space left on device\n",
     )
-
-
-@pytest.mark.parametrize(
-    ("trap", "status", "said"),
-    [("", -signal.SIGINT, ""), ("trap '' INT;", 0, "Handlers.SIG_IGN\n")],
-)
-def test_an_interrupt_while_it_loads_is_no_traceback(
-    trap: str, status: int, said: str, tmp_path: Path
-) -> None:
-    """P10. In the background of a shell it stays ignored; afterwards it is Python's again."""
-    package = tmp_path / "zeroclaw"
-    package.mkdir()
-    (package / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    (package / "cli.py").write_text(
-        "import signal\ndef main(): print(repr(signal.getsignal(signal.SIGINT)))\n"
-    )
-
-    def loaded() -> tuple[int, str, str]:
-        python = f"{sys.executable} -c 'import zeroclaw_command; zeroclaw_command.main()'"
-        done = subprocess.run(
-            ["sh", "-c", f"{trap} exec {python}"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, re.sub(r"<(.*): \d+>", r"\1", done.stdout), done.stderr
-
-    assert loaded() == (status, said, "")
-    (package / "__init__.py").write_text("")
-    own = said or "<built-in function default_int_handler>\n"
-    assert loaded() == (0, own, "")
 
 
 @pytest.mark.parametrize("option", ["--data-dir", "--config"])
