@@ -5,7 +5,8 @@
 
 Kinds: `said`, `file` (came with a message), `sent` (a file from the bot), `answer`, `note` (texts
 of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps),
-`damaged` (a record that can't be read, in a shared chat perhaps somebody else's). Every text is redacted here, because the stored words of people are not.
+`damaged` (a record that can't be read, in a shared chat perhaps somebody else's). Every text is
+redacted here, because the stored words of people are not.
 
 **Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by creation even if the
 wall clock stood still or was set back. What only the journal knows has its position in the journal
@@ -204,6 +205,7 @@ def _journal(found: Found) -> _Journal:
     now, behind = datetime.min.replace(tzinfo=UTC), ""
     for place, entry in enumerate(found.journal, start=1):
         if entry is None:
+            is_meant = not found.only  # somebody else's turn may begin here
             line = Line(kind="damaged", at=now, conversation=here, text=LogKind.JOURNAL)
             placed.append(((now, behind, place), line))
             continue

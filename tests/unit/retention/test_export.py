@@ -145,6 +145,25 @@ async def test_of_a_shared_chat_only_their_own_is_theirs(world: World) -> None:
     assert [one[0] for one in found].count("result") == 1
 
 
+async def test_after_a_damaged_entry_of_a_shared_chat_nothing_is_theirs_until_their_next_turn(
+    world: World,
+) -> None:
+    """Somebody else's turn may begin there (P8)."""
+    world.model.will(LOOK, says("for ada"), LOOK, says("for ben"), LOOK, says("again"))
+    async with world.running() as house:
+        await house.say("from ada", room="club")
+        await house.say("from ben", "ben", room="club")
+        await house.say("ada again", room="club")
+    [found] = await collect(world.store, "ada", world.config.people)
+
+    def is_bens(entry: entries.Entry | None) -> bool:
+        return isinstance(entry, entries.TurnOpened) and entry.principal.id == "person:ben"
+
+    damaged = tuple(None if is_bens(one) else one for one in found.journal)
+    kinds = [line.kind for line in lines([replace(found, journal=damaged)], REDACT)]
+    assert [kinds.count(kind) for kind in ("call", "result", "damaged")] == [2, 2, 1]
+
+
 async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> None:
     """Their message has gone by its age, the turn that it began has not."""
     world.model.will(LOOK, says("seen"))
