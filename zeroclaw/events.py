@@ -9,7 +9,7 @@ from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
 from zeroclaw.foreign import Raised, call_now
-from zeroclaw.message import CallOutcome, Usage
+from zeroclaw.message import ToolOutcome, Usage
 from zeroclaw.value import Value
 
 StageName = Literal[
@@ -57,7 +57,7 @@ class ToolEnded(Value):
 
     action: ActionId
     tool: str
-    outcome: CallOutcome
+    outcome: ToolOutcome
 
 
 class TurnEnded(Value):

@@ -13,8 +13,9 @@ from zeroclaw.value import Value, field
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 FileKind = Literal["images", "audio", "files"]
-CallOutcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 """What a model may accept besides text, by the part of the wire format that carries it."""
+ToolOutcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
+"""How a tool call ended; `unknown` if it may have run."""
 
 
 class Usage(Value):

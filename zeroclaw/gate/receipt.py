@@ -16,7 +16,7 @@ from datetime import datetime
 
 from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.gate.action import Action
-from zeroclaw.message import CallOutcome, ToolMessage
+from zeroclaw.message import ToolMessage, ToolOutcome
 from zeroclaw.value import Hidden, Value
 
 _VERSION = b"zc-receipt 1"
@@ -57,11 +57,11 @@ class Fields(Value):
     action: ActionId
     tool: str
     arguments: str
-    outcome: CallOutcome
+    outcome: ToolOutcome
     result: str
 
 
-def fields_of(action: Action, outcome: CallOutcome, result: str) -> Fields:
+def fields_of(action: Action, outcome: ToolOutcome, result: str) -> Fields:
     """Return what the receipt of a gated call proves."""
     return Fields(
         conversation=action.conversation,

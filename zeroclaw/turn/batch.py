@@ -16,7 +16,7 @@ from typing import Literal, assert_never
 from zeroclaw.channel import ToolProgress
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
-from zeroclaw.message import CallOutcome, ToolCall, ToolMessage
+from zeroclaw.message import ToolCall, ToolMessage, ToolOutcome
 from zeroclaw.value import Value, replace
 
 Status = Literal["waiting", "asked", "allowed", "checking", "running", "ended"]
@@ -46,7 +46,7 @@ class Slot(Value):
     sequential: bool = False
     started: bool = False
     result: ToolMessage | None = None
-    outcome: CallOutcome | None = None
+    outcome: ToolOutcome | None = None
 
 
 class Batch(Value):
@@ -108,7 +108,7 @@ def cleared(batch: Batch, action: ActionId) -> Batch:
     )
 
 
-def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: CallOutcome) -> Batch:
+def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: ToolOutcome) -> Batch:
     """Fill the slot of a call that was being checked or run."""
     busy = _at(action, "checking", "running")
     return _changed(batch, busy, lambda slot: _ended(slot, result, outcome))
@@ -237,7 +237,7 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
             assert_never(verdict)
 
 
-def _ended(slot: Slot, result: ToolMessage, outcome: CallOutcome) -> Slot:
+def _ended(slot: Slot, result: ToolMessage, outcome: ToolOutcome) -> Slot:
     return replace(slot, status="ended", result=_echo(slot.call, result), outcome=outcome)
 
 

@@ -19,9 +19,9 @@ from zeroclaw.gate.verdict import Verdict
 from zeroclaw.message import (
     NO_USAGE,
     AssistantMessage,
-    CallOutcome,
     ToolCall,
     ToolMessage,
+    ToolOutcome,
     Usage,
     UserMessage,
 )
@@ -123,7 +123,7 @@ class CallFinished(Value):
 
     action: ActionId
     result: ToolMessage
-    outcome: CallOutcome
+    outcome: ToolOutcome
     at: datetime
     receipt: str = ""
     usage: Usage = NO_USAGE

@@ -14,7 +14,7 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.taint import Source, merge_sources, named
 from zeroclaw.gate.verdict import Denied
-from zeroclaw.message import AssistantMessage, CallOutcome, Message, ToolMessage, UserMessage
+from zeroclaw.message import AssistantMessage, Message, ToolMessage, ToolOutcome, UserMessage
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, loop_detection, signals
 from zeroclaw.turn.batch import Fill, closed
@@ -60,7 +60,7 @@ class Issued(Value):
 
     token: str
     tool: str
-    outcome: CallOutcome
+    outcome: ToolOutcome
     at: datetime
     action: ActionId | None
 
@@ -400,7 +400,7 @@ def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
         entry: The newest entry of the journal.
     """
     slots = state.batch.slots if isinstance(state, Calling) else ()
-    found: Iterable[tuple[str, str, CallOutcome, ActionId | None]]
+    found: Iterable[tuple[str, str, ToolOutcome, ActionId | None]]
     match entry:
         case entries.Gated():
             found = (

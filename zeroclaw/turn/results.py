@@ -22,7 +22,7 @@ from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
-from zeroclaw.message import CallOutcome, ToolMessage
+from zeroclaw.message import ToolMessage, ToolOutcome
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.store import PutBlob, Rows
 from zeroclaw.text import catalogue
@@ -51,14 +51,14 @@ SEAM_CHARS = 65_536
 """Characters dropped at each side of a cut: half a secret could be there. No secret that the daemon
 reads from a file is longer."""
 
-AUDITED: Mapping[CallOutcome, audit.Kind] = {
+AUDITED: Mapping[ToolOutcome, audit.Kind] = {
     "ok": audit.Kind.EXECUTED,
     "failed": audit.Kind.FAILED,
     "denied": audit.Kind.DENIED,
     "cancelled": audit.Kind.CANCELLED,
     "unknown": audit.Kind.UNKNOWN,
 }
-OUTCOMES: Mapping[audit.Kind, CallOutcome] = {kind: outcome for outcome, kind in AUDITED.items()}
+OUTCOMES: Mapping[audit.Kind, ToolOutcome] = {kind: outcome for outcome, kind in AUDITED.items()}
 
 
 class TimedOut(Value):
@@ -98,7 +98,7 @@ async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
 def settled(
     call: Frozen,
     signed: tuple[ToolMessage, str],
-    outcome: CallOutcome,
+    outcome: ToolOutcome,
     at: datetime,
     *,
     by: str = "",
@@ -155,7 +155,7 @@ class Results(Struct, eq=False, kw_only=True):
         """Return the result of a run; `language` is its person's."""
         match returned:
             case ToolOutput(text=text, is_error=is_error, files=files):
-                outcome: CallOutcome = "failed" if is_error else "ok"
+                outcome: ToolOutcome = "failed" if is_error else "ok"
                 shown, blob, unseen = await self._capped(action.conversation, text)
                 said = f"{head_of(action.tool, unseen)}{fenced(shown)}"
                 return self._signed(action, outcome, said, at, blob=blob, files=files)
@@ -175,7 +175,7 @@ class Results(Struct, eq=False, kw_only=True):
     def _signed(
         self,
         action: Action,
-        outcome: CallOutcome,
+        outcome: ToolOutcome,
         text: str,
         at: datetime,
         *,

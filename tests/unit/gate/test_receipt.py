@@ -30,7 +30,7 @@ from zeroclaw.gate.receipt import (
     signer,
 )
 from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, kept_keys, open_keys
-from zeroclaw.message import CallOutcome
+from zeroclaw.message import ToolOutcome
 from zeroclaw.value import replace
 
 KEY = Key(id="first", secret=bytes(range(32)))
@@ -52,7 +52,7 @@ ANY_FIELDS = st.builds(
     action=TEXT.map(ActionId),
     tool=TEXT,
     arguments=TEXT,
-    outcome=cast("st.SearchStrategy[CallOutcome]", OUTCOMES),
+    outcome=cast("st.SearchStrategy[ToolOutcome]", OUTCOMES),
     result=TEXT,
 )
 

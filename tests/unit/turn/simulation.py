@@ -15,7 +15,7 @@ from tests.unit.turn import parts
 from tests.unit.turn.watch import Watch, durable, is_paired
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
-from zeroclaw.message import AssistantMessage, CallOutcome, Usage
+from zeroclaw.message import AssistantMessage, ToolOutcome, Usage
 from zeroclaw.turn import entries, journal, signals
 from zeroclaw.turn.states import Calling, Done, Limits, State
 from zeroclaw.value import replace
@@ -217,7 +217,7 @@ class World(Watch):
     def a_call_ends(self, luck: Luck) -> None:
         where = self.runs or self.checks
         name = where.pop(luck.pick % len(where))
-        outcome: CallOutcome = "denied" if where is self.checks else "ok" if luck.yes else "failed"
+        outcome: ToolOutcome = "denied" if where is self.checks else "ok" if luck.yes else "failed"
         if outcome == "denied":
             self.stopped.add(name)
         position = [verdict.action for verdict in self.verdicts].index(name)

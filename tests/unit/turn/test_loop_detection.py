@@ -14,7 +14,7 @@ from tests.fakes.scripted_model import LOOK, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
-from zeroclaw.message import AssistantMessage, CallOutcome, UserMessage
+from zeroclaw.message import AssistantMessage, ToolOutcome, UserMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn import entries
@@ -37,7 +37,7 @@ WRITE = frozenset({"write"})
 
 
 def slot(
-    arguments: str, came_to: str = SAYS_NOTHING, tool: str = "search", **more: CallOutcome
+    arguments: str, came_to: str = SAYS_NOTHING, tool: str = "search", **more: ToolOutcome
 ) -> Slot:
     made = call(tool, arguments=arguments)
     return Slot(
