@@ -110,8 +110,9 @@ class ModelCall(Value):
             # is better than none until they are too old to be sent.
             why = str(self._for_record(ended).error)
             self.model.record.log("files_refused", why=why, level="warning")
-            without = replace(request, files={})
+            without, paid, answer = replace(request, files={}), answer.usage, _Answer(number)
             ended = await call(lambda: self._stream(without, answer))
+            answer.usage = paid + answer.usage
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),

@@ -12,9 +12,10 @@ from tests.unit.conversation.test_downloads import file, send
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.context.history import FILES_STAY
 from zeroclaw.conversation.attachments import ATTACHMENTS
+from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.errors import ProviderRejected
-from zeroclaw.message import FileKind, FilePart, UserMessage
-from zeroclaw.provider import ProviderFacts
+from zeroclaw.message import FileKind, FilePart, Usage, UserMessage
+from zeroclaw.provider import ProviderFacts, UsageReported
 from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, RowKind
 from zeroclaw.text.catalogue import UNHEARD
@@ -130,13 +131,16 @@ async def test_a_picture_whose_blob_is_gone_is_not_shown(world: World) -> None:
 
 
 async def test_files_that_a_model_refuses_after_all_are_left_out(world: World) -> None:
-    """Whatever is known of what it takes, an answer without them is better than none."""
+    """Whatever is known of what it takes, an answer without them is better than none; both count."""
     takes(world, "images")
-    world.model.will((ProviderRejected("no pictures here"),), says("I can't see it."))
+    paid = UsageReported(usage=Usage(input_tokens=9_000))
+    world.model.will((paid, ProviderRejected("no pictures here")), says("I can't see it."))
     async with world.running() as house:
         await send(house, "look", file(world, "a.png", RED))
         assert house.texts() == ["I can't see it."]
         assert [len(one.files) for one in world.model.requests] == [1, 0]
+        [row] = await house.rows(RowKind.TURN)
+        assert TURNS.of(row).usage.input_tokens > 9_000
 
 
 async def test_old_pictures_are_not_shown(world: World) -> None:
