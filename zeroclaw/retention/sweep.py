@@ -74,14 +74,14 @@ class Sweep(Struct, kw_only=True, eq=False):
         """Sweep now, daily, and whenever the disk limit is exceeded; until cancelled."""
         offset = await self._last_offset()
         while True:
-            while (leap := self._offset() - offset) > LEAP:
+            # Once: a machine that sleeps most of the time leaps again while this waits.
+            if (leap := self._offset() - offset) > LEAP:
                 self.log(
                     "clock_leapt",
                     level="warning",
                     days=leap.days,
                     advice="nothing is deleted by age for a day; if it is wrong, set the clock",
                 )
-                offset += leap
                 await self.clock.sleep(EVERY_S)
             offset = self._offset()
             await self.sweep()

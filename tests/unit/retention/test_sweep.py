@@ -166,6 +166,16 @@ async def test_a_clock_that_is_wrong_for_some_hours_makes_nothing_old(world: Wor
         assert len(await house.rows(RowKind.INBOX)) == 1
 
 
+async def test_a_machine_that_sleeps_most_of_the_time_keeps_nothing_for_ever(world: World) -> None:
+    """Each sweep finds a leap, since the monotonic clock stands still while the machine sleeps."""
+    async with world.running() as house:
+        await house.say("hello")
+        for _ in range(12):
+            world.clock.leap(timedelta(days=10))
+            await house.advance(EVERY_S)
+        assert not await house.rows(RowKind.INBOX)
+
+
 async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> None:
     """What `/new` left behind is gone once it is empty and its audit is old; no cut is lost."""
     world.model.will(LOOK, says("seen"), LOOK, says("again"))
