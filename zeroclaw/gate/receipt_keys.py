@@ -59,8 +59,8 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
 
     Args:
         directory: The data directory.
-        keep_days: How long a key is kept, longer after a long time without a start; 0 keeps it in
-            memory only, and deletes the file.
+        keep_days: How long a key is kept after the start that ended its use, longer after a long
+            time without a start; 0 keeps it in memory only, and deletes the file.
         now: When the process starts.
         name: A name for the new key.
         secret: 32 random bytes.
@@ -77,8 +77,11 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     # Keys of the last day may be of other starts under the same wrong clock.
     starts = (key.made_at for key in stored.keys if key.made_at <= now - DAY)
     believed = min(now, max(starts, default=now) + LEAP)
-    kept = tuple(key for key in stored.keys if key.made_at > believed - timedelta(days=keep_days))
-    since = max(stored.since or now, min((one.made_at for one in kept), default=now))
+    horizon = believed - timedelta(days=keep_days)
+    # A key signs until the next start, so the newest of the old ones may have signed until lately.
+    oldest = max((key.made_at for key in stored.keys if key.made_at <= horizon), default=horizon)
+    kept = tuple(key for key in stored.keys if key.made_at >= oldest)
+    since = max(stored.since or now, oldest)
     keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
     with refused_as(StoreUnusable, f"`{path}` can't be written"):

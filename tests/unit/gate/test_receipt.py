@@ -243,18 +243,18 @@ def test_each_process_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
     assert repr(b"two2" * 8) not in repr(second)
 
 
-def test_a_key_is_kept_for_so_many_days(tmp_path: Path) -> None:
-    """Then its receipts can no longer be verified, and it is gone from disk."""
+def test_a_key_is_kept_for_so_many_days_after_it_signed_last(tmp_path: Path) -> None:
+    """Until the next start; then its receipts can no longer be verified, and it is gone from disk."""
     first = opened(tmp_path, "one1")
-    assert first.current in opened(tmp_path, "two2", day=29).every
-    later = opened(tmp_path, "thr3", day=30)
+    assert first.current in opened(tmp_path, "two2", day=40).every
+    assert first.current in opened(tmp_path, "thr3", day=69).every
+    later = opened(tmp_path, "fou4", day=70)
     assert first.current not in later.every
-    assert later.since_s == (EPOCH + 29 * DAY).timestamp()
+    assert later.since_s == (EPOCH + 40 * DAY).timestamp()
     assert b"one1" not in (tmp_path / FILE).read_bytes()
 
 
 def test_a_clock_that_is_wrong_at_some_starts_loses_no_key(tmp_path: Path) -> None:
-    """Neither does a process that ran for longer than keys are kept: it has signed until just now."""
     first = opened(tmp_path, "one1")
     assert first.current in opened(tmp_path, "two2", day=400).every
     assert first.current in opened(tmp_path, "thr3", day=400).every
