@@ -51,7 +51,7 @@ AGAIN_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
 MOST_REFUSED, TOLD_AFTER, REFUSED_S = 10, 5, 60.0
 """Tries of a mail that the server does not give, the try after which operators are told, and the
-seconds after the first one; each further wait is twice as long, which makes 17 hours in all."""
+seconds after the first one; each further wait is twice as long, which makes nine hours in all."""
 RENUMBERED = timedelta(days=2)
 """How far back to read again if the mailbox's UIDs have changed."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -164,15 +164,14 @@ class EmailChannel:
             OSError: The disk does not take what is held, so no later mail may be stored.
         """
         tries, lost = self._held.pop(uid, (0, 0.0))[0] + 1, None
-        if tries > MOST_REFUSED:
-            return None
         try:
             fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
             if fetched is not None or not await mailbox.search(f"UID {uid}"):
                 return fetched
         except ChannelUnavailable as error:
             lost = None if isinstance(error, CommandRefused) else error
-        self._held[uid] = (tries, self._now() + REFUSED_S * 2 ** (tries - 1))
+        if tries < MOST_REFUSED:
+            self._held[uid] = (tries, self._now() + REFUSED_S * 2 ** (tries - 1))
         self._context.log("mail_not_given", uid=uid, tries=tries, level="warning")
         if tries == TOLD_AFTER:
             await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
@@ -210,8 +209,10 @@ class EmailChannel:
             self._context.log("event_not_admitted", why=str(error), level="warning")
             return False
         if admission is None:
-            most = self._settings.account_per_hour
-            message = f"`{self.name}`: {most} mails within an hour look like a loop; see who writes, and start it again in an hour"
+            message = (
+                f"`{self.name}`: {self._settings.account_per_hour} mails within an hour look like "
+                "a loop; see who writes, and start it again in an hour"
+            )
             raise ChannelStopped(message)
         await self._follow(mailbox, fetched.uid, event, admission)
         return True

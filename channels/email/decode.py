@@ -11,7 +11,6 @@ their request there. In a reply the subject says nothing new.
 """
 
 import base64
-import hashlib
 import hmac
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -21,6 +20,7 @@ from itertools import islice
 from channels._remote.cards import carried, read_carried
 from channels._remote.said import Passed
 from channels.email import EmailSettings, identity, quotes, robots
+from channels.email.identity import digest
 from zeroclaw import (
     Address,
     Attachment,
@@ -61,7 +61,6 @@ _RETURNED = re.compile(r"(?im)^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f
 _RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
 MOST_RETURNED = 5
 """Mails and people that are looked for in a report; it is about one mail of ours, to one person."""
-_REFERENCE = re.compile(r"(\d{1,20}):(\d{1,20}):(\d{1,20})", re.ASCII)
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
@@ -160,13 +159,15 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
     if why := robots.why_none(mail, sender=author.id, own=own):
         return Passed(why=why)
     parent = parent_of(mail)
+    if own_thread(parent.id, me.domain) is not None:
+        return Passed(why="it is our own")
     verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
     address = _chat(me, author.id, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
     message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
     keys = [f"uid:{settings.mailbox}:{place}"]
     if verified and parent.id:
-        keys.append(f"id:{_hash(author.id, parent.id)}")
+        keys.append(f"id:{digest(author.id, parent.id)}")
     found = _files(mail, place) if len(fetched.raw) < settings.max_mail_bytes else ()
     text, own_text = _words(mail)
     may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
@@ -230,13 +231,13 @@ def _thread(parent: Parent, me: Me) -> str | None:
         if (ours := own_thread(one, me.domain)) is not None:
             return ours or None
     if me.settings.threads == "subject" and (title := REPLY.sub("", parent.subject, count=1)):
-        return f"#{_hash('subject', title.casefold())}"
+        return f"#{digest('subject', title.casefold())}"
     return thread_of(root) if root else None
 
 
 def thread_of(root: str) -> str:
     """Return the name of the thread that a mail began: its id, or the hash of an unusual one."""
-    return root if is_plain_id(root) else f"#{_hash(root)}"
+    return root if is_plain_id(root) else f"#{digest(root)}"
 
 
 def is_plain_id(message_id: str) -> bool:
@@ -257,7 +258,7 @@ def own_id(to: Address, key: str, me: Me) -> str:
         key: Identifies the message.
         me: The account, and the key by which `returned_to` knows the id again.
     """
-    number = _hash(to.chat, key)
+    number = digest(to.chat, key)
     return f"{own_prefix(to.thread)}{number}{_proof(number, me.key, to.chat)[:12]}@{me.domain}"
 
 
@@ -278,10 +279,6 @@ def own_thread(message_id: str, domain: str) -> str | None:
     carried = base64.urlsafe_b64decode(found[1] + "===").decode("utf-8", "replace")
     is_thread = _HASHED.fullmatch(carried) is not None or is_plain_id(carried)
     return carried if is_thread or not carried else None
-
-
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:20]
 
 
 # --- what it says --------------------------------------------------------------------------------
@@ -389,9 +386,3 @@ def _files(mail: Mail, place: str) -> Iterator[Attachment]:
         if part.is_file:
             name, kind, size, ref = part.name, part.kind, part.size_bytes, f"{place}:{number}"
             yield Attachment(reference=ref, name=name, media_type=kind, size_bytes=size)
-
-
-def read_reference(reference: str) -> tuple[int, int, int] | None:
-    """Return the UIDVALIDITY, UID and part in a file reference, None if it is not ours."""
-    found = _REFERENCE.fullmatch(reference)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None

@@ -14,6 +14,7 @@ domain proves nothing here: without the list of public suffixes it might belong 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 
 import idna
 
@@ -77,6 +78,11 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
     if plus_tags == "dropped":  # after the check, so that a tag can't hide an invalid character
         local = local.partition("+")[0] or local
     return f"{local}@{domain}".lower()
+
+
+def digest(*parts: str) -> str:
+    """Return a short digest of texts, by which they are known again."""
+    return sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:20]
 
 
 def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id: str) -> bool:

@@ -29,6 +29,7 @@ from channels._remote.fields import instant
 from channels.email import decode
 from channels.email.decode import Fetched
 from channels.email.identity import author, is_vouched_for
+from channels.email.kept import read_cursor
 from channels.email.logins import Login, Logins
 from zeroclaw import Address, ChannelUnauthorized, ChannelUnavailable, parse_mail
 
@@ -313,14 +314,15 @@ class Account:
 
     async def file(self, reference: str) -> bytes | None:
         """Return the file of a reference; None if it or its mail is gone."""
-        if not (place := decode.read_reference(reference)):
+        place, _, number = reference.rpartition(":")
+        mail = read_cursor(place)
+        if mail is None or not number.isdecimal():
             return None
-        validity, uid, number = place
         async with self._looking, self.mailbox() as mailbox:
-            if mailbox.validity != validity:  # the UID may now be another mail's
+            if mailbox.validity != mail.validity:  # the UID may now be another mail's
                 return None
-            fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
-        return await asyncio.to_thread(_file_of, fetched.raw, number) if fetched else None
+            fetched = await mailbox.fetch(mail.uid, most=self._settings.max_mail_bytes)
+        return await asyncio.to_thread(_file_of, fetched.raw, int(number)) if fetched else None
 
     async def aclose(self) -> None:
         """Cut every connection; safe twice."""

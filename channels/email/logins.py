@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from ssl import SSLContext, create_default_context
 
@@ -20,6 +19,7 @@ from channels._remote.fields import as_object, number, parsed, text
 from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
+from channels.email.identity import digest
 from channels.email.kept import Kept
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
@@ -120,8 +120,8 @@ class Logins:
     async def _renew(self, now: float) -> None:
         """Request a token; an error names only the status and the code of a refusal, not its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
-        digest, _, newest = (self._newest or await self._kept.read()).partition(" ")
-        refresh = newest if configured and digest == _digest(configured) else configured
+        known, _, newest = (self._newest or await self._kept.read()).partition(" ")
+        refresh = newest if configured and known == digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
             "client_id": settings.client_id,
@@ -143,7 +143,7 @@ class Logins:
             is_final = FIRST_FAILURE <= status < FAILED and status != TOO_MANY
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
-            self._newest = f"{_digest(configured)} {newest}"
+            self._newest = f"{digest(configured)} {newest}"
         self._token = token
         self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
 
@@ -165,7 +165,3 @@ class Logins:
 def _trusting(ca_file: str) -> SSLContext:
     # The one of `pathlib` raises if somebody has no home.
     return create_default_context(cafile=os.path.expanduser(ca_file) or None)  # noqa: PTH111
-
-
-def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()[:20]

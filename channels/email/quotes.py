@@ -31,8 +31,9 @@ _LEAD_LINES = 3  # a long "On … wrote:" is wrapped over up to this many
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
-# A row for each language of common mail programs, the last ones for several: the end and the beginning of "… wrote:", the labels
-# of Outlook's block (from, sent, to, subject), the text between dashes, the line that a telephone adds.
+# A row for each language of common mail programs, the last ones for several: the end and the beginning
+# of "… wrote:", the labels of Outlook's block (from, sent, to, subject), the text between dashes, the
+# line that a telephone adds.
 _LANGUAGES = (
     "wrote|on|from|sent,date|to|subject|original message,forwarded message,begin forwarded message,reply message|sent from my,sent from outlook,get outlook for,sent with proton",
     "schrieb,geschrieben|am|von|gesendet,datum|an|betreff|original-nachricht,ursprüngliche nachricht,weitergeleitete nachricht,anfang der weitergeleiteten nachricht|von meinem,gesendet von,gesendet mit,holen sie sich outlook,diese nachricht wurde von",

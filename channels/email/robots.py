@@ -8,19 +8,21 @@ there is also a cap for each sender, and one for the account that stops the chan
 import re
 from collections import deque
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Literal
 
+from channels.email.identity import digest
 from zeroclaw import Mail, Recent, Sentence
 
 HOUR_S = 3600.0
 SENDER_CAPPED = Sentence(
-    en="`{channel}`: {sender} wrote {count} mails within an hour (`sender_per_hour`). Further ones stay unread.",
-    de="`{channel}`: {sender} schrieb {count} Mails in einer Stunde (`sender_per_hour`). Weitere bleiben ungelesen.",
+    en="`{channel}`: {sender} wrote {count} mails within an hour, as many as I answer (`sender_per_hour`). "
+    "Further ones stay unread, for you to see.",
+    de="`{channel}`: {sender} hat in einer Stunde {count} Mails geschrieben; mehr beantworte ich nicht "
+    "(`sender_per_hour`). Weitere bleiben ungelesen liegen.",
 )
 MAIL_NOT_GIVEN = Sentence(
-    en="`{channel}`: the server does not hand over a mail. I read the others, and ask for it for hours.",
-    de="`{channel}`: Eine Mail gibt der Server nicht heraus. Ich lese die anderen und frage stundenlang nach ihr.",
+    en="`{channel}`: the server does not hand over a mail. I go on with the others and ask for it again.",
+    de="`{channel}`: Eine Mail gibt der Server nicht heraus. Ich lese die anderen und frage weiter nach ihr.",
 )
 MAIL_RETURNED = Sentence(
     en="`{channel}`: a mail of mine to {sender} came back undelivered; the mailbox says why.",
@@ -98,22 +100,18 @@ class Caps:
         within = [who for time, who in self._answered if at - time < HOUR_S]
         if len(within) == self._answered.maxlen:
             return "stopped"
-        return "free" if within.count(_digest(sender)) < self._of_sender else "capped"
+        return "free" if within.count(digest(sender)) < self._of_sender else "capped"
 
     def count(self, sender: str, at: float) -> None:
         """Count a mail that will be answered."""
         for notice in NOTICES:
-            self._told.pop((_digest(sender), notice), None)
-        self._answered.append((at, _digest(sender)))
+            self._told.pop((digest(sender), notice), None)
+        self._answered.append((at, digest(sender)))
 
     def is_told(self, notice: str, person: str) -> bool:
         """Return whether operators have had a notice of a person since the person's last answer."""
-        return (_digest(person), notice) in self._told
+        return (digest(person), notice) in self._told
 
     def note_told(self, notice: str, person: str) -> None:
         """Note that operators have had a notice."""
-        self._told[_digest(person), notice] = True
-
-
-def _digest(sender: str) -> str:
-    return blake2b(sender.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        self._told[digest(person), notice] = True
