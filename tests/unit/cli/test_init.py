@@ -154,10 +154,16 @@ def test_a_place_that_can_not_be_written_is_told_before_anything_is_asked(home: 
         text=True,
         check=False,
     )
-    said = (
-        f"zeroclaw: `{place}/c.toml` can't be written, because this user may not write in `{place}`"
-    )
+    said = f"zeroclaw: `{place}/c.toml` can't be written, because this user can't create files in `{place}`"
     assert (done.returncode, done.stderr) == (1, f"{said}; name another\n")
+
+
+async def test_a_place_below_a_file_is_told_before_anything_is_asked(home: Path) -> None:
+    """P10."""
+    place = home / "place"
+    place.touch()
+    code, out, err = await run("--yes", "--config", str(place / "sub" / "c.toml"))
+    assert (code, out, f"can't create files in `{place}`" in err) == (1, "", True)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory"])

@@ -73,7 +73,7 @@ def command(
     from zeroclaw.cli.init import flow
     from zeroclaw.errors import ConfigError, Refused
     from zeroclaw.host.atomic_file import kept_before, replace_text
-    from zeroclaw.host.places import new_config
+    from zeroclaw.host.places import new_config, real
 
     path = new_config(config)
     if path.exists() and not force:
@@ -82,10 +82,12 @@ def command(
     if path.exists() and not path.is_file():
         fault = f"`{path}` is no file; name another"
         raise ConfigError((fault,))
-    place = next(one for one in path.absolute().parents if one.exists())
-    if not os.access(place, os.W_OK):  # said before questions are answered in vain
+    place = next(one for one in real(path).parents if one.exists())
+    # Said before questions are answered in vain.
+    if not (place.is_dir() and os.access(place, os.W_OK)):
         message = (
-            f"`{path}` can't be written, because this user may not write in `{place}`; name another"
+            f"`{path}` can't be written, because this user can't create files in `{place}`; "
+            "name another"
         )
         raise Refused(message)
     answers = (*flow.Given.__struct_fields__, "unchecked")
