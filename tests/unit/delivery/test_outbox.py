@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call, Hang, Lost
 from tests.unit.delivery.rig import (
@@ -44,8 +45,9 @@ from zeroclaw.delivery.rows import (
     Text,
     Uncertainty,
     outbox_row,
+    stored,
 )
-from zeroclaw.envelope import MessageRef
+from zeroclaw.envelope import CheckedReceipt, MessageRef
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -70,6 +72,19 @@ async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
         known = [DurablePoint.REF_KNOWN] * 2
         assert delivery_points(rig) == [*known, DurablePoint.DELIVERED]
         assert [call.name for call in rig.channel.calls] == ["edit", "send", "send"]
+
+
+async def test_the_first_message_of_a_final_answers_and_carries_its_receipts() -> None:
+    """And no other of them does (P7)."""
+    proof = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=EPOCH)
+    async with running(platform()) as rig:
+        item = OUTBOX.of(stored(final(rig, LONG), 1))
+        assert isinstance(item, Text)
+        item = replace(item, reply_to="m1", receipts=(proof,))
+        await rig.deliver(outbox_row(rig.ids.ulid(), item, HERE))
+        assert [call.reply_to for call in rig.channel.calls] == ["m1", "", ""]
+        shown = rig.channel.standing(item.address)
+        assert [one.receipts for one in shown] == [(proof,), (), ()]
 
 
 async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
