@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.house import World
-from tests.fakes.scripted_model import LOOK, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from tests.unit.turn.parts import AT, LIMITS, allowed, call, opened, result
 from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.envelope import ActionId, ItemId
@@ -398,3 +398,21 @@ async def test_a_word_of_its_person_goes_before_the_end(world: World) -> None:
         world.look.does = look
         await house.say("look")
         assert house.texts()[-1] == "on the left"
+
+
+@pytest.mark.parametrize(("tool", "end"), [("poke", "done"), ("look", "I called `look`")])
+async def test_calls_that_change_something_may_have_one_result(
+    world: World, tool: str, end: str
+) -> None:
+    """Each of them writes something else; what only reads goes round."""
+    world.configure(autonomy="full", runtime=RuntimeSettings(max_repeats=2, warn_repeats=0))
+    calls = [asks_for((tool, f'{{"to": "x", "text": "{number}"}}')) for number in range(8)]
+    world.model.will(*calls, says("done"))
+
+    async def agree(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text="ok")
+
+    world.look.does = world.poke.does = agree
+    async with world.running() as house:
+        await house.say("one by one")
+        assert end in house.texts()[-1]
