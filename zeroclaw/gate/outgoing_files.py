@@ -59,9 +59,10 @@ def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> 
 
 def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
     is_text = recognise(file.content, file.name).reader in ("text", "table", "mail")
-    encoding = "utf-16" if is_text and file.content.startswith(_UTF_16) else "utf-8"
-    text = file.content.decode(encoding, "replace")
-    return redactor.finds(text, known_only=not is_text)
+    # Two bytes in front make any file look like UTF-16, so what else it may be is read as well.
+    encodings = ("utf-8", "utf-16") if file.content.startswith(_UTF_16) else ("utf-8",)
+    texts = (file.content.decode(encoding, "replace") for encoding in encodings)
+    return any(redactor.finds(text, known_only=not is_text) for text in texts)
 
 
 def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:

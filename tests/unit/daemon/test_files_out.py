@@ -94,6 +94,7 @@ async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:
         ("env", f"PASSWORD={SECRET}".encode(), "`env` holds a secret, or what looks like one"),
         ("wide", f"x {SECRET}".encode("utf-16"), "`wide` holds a secret"),
         ("packed", b"\0\1" + SECRET.encode() + b"\xff", "`packed` holds a secret"),
+        ("a.mp3", b"\xff\xfe\0" + SECRET.encode() + b"\0", "`a.mp3` holds a secret"),
         ("key", b"sk-abcdefghij0123456789abcdef", "`key` holds a secret"),
         ("key.eml", b"sk-abcdefghij0123456789abcdef", "`key.eml` holds a secret"),
         ("large", b"x" * 1_001, "`large` has 1,001 bytes, and 1,000 is the most that can be sent"),

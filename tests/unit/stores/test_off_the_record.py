@@ -174,6 +174,8 @@ async def test_a_result_is_not_found_by_what_it_says() -> None:
     assert row is not None
     assert row.key == key
     assert {one.key async for one in scan(store, Query(kind=RowKind.RESULT))} == {key, "01B/1"}
+    behind_it = await store.select(Query(kind=RowKind.RESULT, after=key))
+    assert [one.key for one in behind_it] == ["01B/1"]
     stored = [one.key for one in await disk.select(Query(kind=RowKind.RESULT))]
     assert "0123456789abcdef" not in str(stored)
     # A process after this one knows it by that name alone.
