@@ -9,7 +9,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_rec
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.recent import Recent
-from zeroclaw.store import Put, Query, Row, RowKind, Rows, Write, scan
+from zeroclaw.store import Put, Query, Row, RowKind, Rows, Write, readable
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -149,28 +149,30 @@ class Conversations(Struct, eq=False):
         return NOWHERE.conversation if row is None else row.id
 
     async def move(self, address: Address, to: Address) -> Plan | None:
-        """Move all conversations of a chat and its threads, and its notes, to the new address."""
-        store, old = self.context.store, replace(address, thread=None).key()
-        rows: list[Row] = []
-        async for row in scan(
-            store, POINTERS.where(after=old[:-1])
-        ):  # a thread's name ends the key
+        """Move all conversations of a chat and its threads, and their notes, to the new address."""
+        # A thread's name ends the key.
+        store, old, new = self.context.store, replace(address, thread=None).key(), to.key()
+        found: list[tuple[Row, Pointer]] = []
+        every = POINTERS.where(after=old[:-1])
+        async for row, pointer in readable(store, every, lambda row: (row, POINTERS.of(row))):
             if row.key.startswith(old):
-                rows.append(row)
+                found.append((row, pointer))
             elif row.key > old:
                 break
-        if not rows:
+        if not found:
             return None
-        writes = [*await notes.moved(store, owner_of_chat(address), owner_of_chat(to))]
-        for row in rows:
-            key, place = (to.key() + one.removeprefix(old) for one in (row.key, row.place))
+        writes: list[Write] = []
+        for place in dict.fromkeys((old, *(row.place for row, _ in found))):
+            theirs = owner_of_chat(new + place.removeprefix(old))
+            writes += await notes.moved(store, owner_of_chat(place), theirs)
+        for row, pointer in found:
+            key, place = (new + one.removeprefix(old) for one in (row.key, row.place))
             _, version = await POINTERS.read(store, key)
-            pointer, here = POINTERS.of(row), row.conversation
+            here = row.conversation
             put = POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
             writes += (POINTERS.expect(row.key, row.version), put)
-        return Plan(
-            conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
-        )
+        here = found[0][0].conversation if len(found) == 1 else None
+        return Plan(conversation=here, writes=tuple(writes))
 
     def forget(self, key: str) -> None:
         """Drop an address from the cache: its row was not as expected, or was changed."""

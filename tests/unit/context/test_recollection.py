@@ -73,16 +73,18 @@ async def test_forwarded_words_bring_what_they_are_about(world: World) -> None:
         assert newest(world).index(facts[0]) < newest(world).index(facts[1])
 
 
-async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World) -> None:
-    """Telegram gives a group that grows another id."""
+@pytest.mark.parametrize("thread", ["", "/1"])
+async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World, thread: str) -> None:
+    """Telegram gives a group that grows another id, and Slack a channel that is shared."""
     async with world.running() as house:
         world.model.will(REMEMBER, says("noted"))
-        await house.say("I like green tea", room="old")
+        await house.say("I like green tea", room=f"old{thread}")
         moved = Moved(to=house.place(room="new"))
         await house.event(moved, "mallory", room="old")
-        await house.say("what does Ada like?", "ben", room="new")
+        await house.say("what does Ada like?", "ben", room=f"new{thread}")
         assert "this conversation: likes green tea" in newest(world)
-        assert await Notes(world.store).all(owner_of_chat(house.place(room="old"))) == ()
+        before = house.place(room=f"old{thread}").key()
+        assert await Notes(world.store).all(owner_of_chat(before)) == ()
 
 
 async def test_what_somebody_told_before_they_had_a_name_is_theirs_under_it(world: World) -> None:

@@ -288,6 +288,9 @@ async def test_a_chat_that_moved_takes_its_threads_along_and_no_other_chats(worl
     async with world.running() as house:
         await house.say("hello", room="old/1")
         await house.say("hi", room="old/12")
+        await house.say("lost", room="old/2")
+        [*_, damaged] = await house.rows(RowKind.ADDRESS)
+        world.store.damage(damaged)
         await house.say("elsewhere", room="old.er/1")
         await house.event(Moved(to=house.place(room="new")), room="old")
         await house.say("again", room="new/1")

@@ -65,12 +65,12 @@ def owner_of(address: Address, principal: Principal) -> str:
     Only a direct chat has a person as its owner: elsewhere, everyone in the chat reads what is
     recalled.
     """
-    return owner_of_person(principal.id) if address.direct else owner_of_chat(address)
+    return owner_of_person(principal.id) if address.direct else owner_of_chat(address.key())
 
 
-def owner_of_chat(address: Address) -> str:
-    """Return the owner of notes made in a group chat."""
-    return f"in:{quote(address.key(), safe='/:@')}"
+def owner_of_chat(place: str) -> str:
+    """Return the owner of notes made in a group chat, by its address's key."""
+    return f"in:{quote(place, safe='/:@')}"
 
 
 def owner_of_person(principal: str) -> str:
