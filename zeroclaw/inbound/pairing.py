@@ -293,6 +293,8 @@ def list_line(one: Stranger, language: Language, place: str = "") -> str:
 # --- the first operator --------------------------------------------------------------------------
 
 HOLDS = timedelta(hours=1)
+SET_BACK = timedelta(days=1)
+"""A clock that is set back by more was wrong, and a code of that time would last too long."""
 GUESSES_OF_A_SENDER = 5
 GUESSES_OF_A_CHANNEL = 20
 
@@ -324,8 +326,8 @@ def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
 
 
 def is_valid(claim: Claim, now: datetime) -> bool:
-    """Whether its code counts; not before it was made, or a clock set back would prolong it."""
-    return claim.until - HOLDS <= now < claim.until
+    """Whether its code counts; as with logins, not if the clock was set back by more than a day."""
+    return now < claim.until <= now + HOLDS + SET_BACK
 
 
 def guess(

@@ -167,10 +167,21 @@ def test_what_texts_come_to(texts: list[str], found: list[Guess]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("minutes", "found"), [(-1, "none"), (0, "right"), (59, "right"), (60, "none"), (61, "none")]
+    ("minutes", "found"),
+    [
+        (-60 * 24 - 1, "none"),
+        (-60 * 24, "right"),
+        (0, "right"),
+        (59, "right"),
+        (60, "none"),
+        (61, "none"),
+    ],
 )
 def test_it_holds_for_an_hour(minutes: int, found: Guess) -> None:
-    """An expired code does nothing, and a clock that is set back prolongs none."""
+    """An expired code does nothing, nor an unused one after a clock was set right by days.
+
+    A clock that only stepped, or took local time for UTC, leaves the printed code as it was.
+    """
     at = NOW + timedelta(minutes=minutes)
     assert guess(OPEN, CODE, channel="chat", sender="s", now=at)[1] == found
 
