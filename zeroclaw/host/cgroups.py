@@ -6,7 +6,7 @@
 
 The kernel counts what polling can't: memory between two samples, `/tmp` and `/dev/shm`, shared
 memory that no process maps any more, and processes that left their group and their parent. Without
-such a subtree, `quotas` watches it.
+such a subtree, `quotas` watches each command.
 
 Source: Documentation/admin-guide/cgroup-v2.rst of Linux 6.1, read 2026-11 ("Delegation", "No
 Internal Process Constraint", the memory and pids controllers); `cgroup.kill` exists since Linux

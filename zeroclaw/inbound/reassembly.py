@@ -49,7 +49,10 @@ class Continuation(Value):
 
 
 class Reassembly(Struct, eq=False):
-    """Knows the incomplete messages; one for the whole daemon. None is known before `remember`."""
+    """Knows the incomplete messages, and so what the next turn answers; the daemon has one.
+
+    None is known before `remember`.
+    """
 
     context: InboundContext
     _runs: dict[Where, Run] = field(default_factory=dict[Where, Run])
