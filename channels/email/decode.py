@@ -62,7 +62,7 @@ _RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
 MOST_RETURNED = 5
 """Mails and people that are looked for in a report; it is about one mail of ours, to one person."""
 _PRESS = re.compile(
-    r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
+    r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20,32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
 )
 REPLY = re.compile(

@@ -478,6 +478,13 @@ def test_a_card_may_stand_in_a_thread() -> None:
     assert body == Pressed(approval=CALL.approval, choice="for_a_time", card=ref)
 
 
+def test_a_card_of_an_earlier_release_is_answered_by_its_links() -> None:
+    """Its id carries no proof of its own."""
+    card = f"zc..{20 * '0'}@zero.test"
+    ref = MessageRef(address=ANNS, message=card)
+    assert pressed(code_of(card=card)) == Pressed(approval=CALL.approval, choice="once", card=ref)
+
+
 OTHERS = {
     "another call's": code_of(replace(CALL, hash8="76543210")),
     "another question's": code_of(replace(CALL, approval=ApprovalId("a-2"))),
