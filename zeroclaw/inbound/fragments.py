@@ -11,7 +11,7 @@ text ends when they do anything but edit a piece of it.
 from datetime import datetime, timedelta
 
 from zeroclaw.conversation.inbox import Item, PersonMessage, Piece
-from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
+from zeroclaw.envelope import Command, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
 MOST_PIECES = 32
@@ -54,13 +54,6 @@ class Run(Value):
     chars: int = 0
     files: int = 0
     sent_at: datetime | None = None
-
-
-def piece_of(run: ItemId, more: Continues | None) -> Piece | None:
-    """Return the place of a message in one that its client split; None for a whole message."""
-    if more is None:
-        return None
-    return Piece(run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead)
 
 
 def extended(

@@ -15,12 +15,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece, Waiting
-from zeroclaw.conversation.message_text import piece_of as piece_in
-from zeroclaw.conversation.message_text import run_of
+from zeroclaw.conversation.message_text import piece_of, run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
+from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, takes
 from zeroclaw.store import Expect, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -75,9 +74,11 @@ class Reassembly(Struct, eq=False):
         Until it is `settled`, its rest is waited for: a reader may see the fragment before its
         commit has returned, and must not take it for a whole message.
         """
-        piece = piece_of(run, envelope.continues)
-        if piece is not None:
-            self._coming[envelope.dedup] = piece
+        if (more := envelope.continues) is None:
+            return None
+        piece = self._coming[envelope.dedup] = Piece(
+            run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead
+        )
         return piece
 
     def settled(self, envelope: Envelope, plan: Plan | None) -> None:
@@ -152,7 +153,7 @@ class Reassembly(Struct, eq=False):
         while True:
             rows = await self._queued(conversation, 1)
             items = items_of_next_turn(rows)
-            if items and (_collects(items[0]) or piece_in(items[0]) is not None):
+            if items and (_collects(items[0]) or piece_of(items[0]) is not None):
                 rows = await self._queued(conversation, MAX_COLLECTED + MOST_PIECES)
                 items = items_of_next_turn(rows)
             wait_s = self._wait_s(items, self.context.clock.now())
@@ -163,7 +164,7 @@ class Reassembly(Struct, eq=False):
                 has_rung = news.is_set() or has_rung  # it may be what was waited for
                 news.clear()
                 continue
-            in_pieces = {run_of(one) for one in items if piece_in(one) is not None}
+            in_pieces = {run_of(one) for one in items if piece_of(one) is not None}
             if in_pieces <= whole:
                 break
             # The last piece may have been committed after the others were read.

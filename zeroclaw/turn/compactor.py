@@ -32,8 +32,7 @@ from zeroclaw.gate.verdict import Allowed, Asked, Setting
 from zeroclaw.message import Message, ToolCall
 from zeroclaw.store import DurablePoint, Row, Write
 from zeroclaw.text import catalogue
-from zeroclaw.tools.notes import REMEMBER
-from zeroclaw.tools.notes import note_of as made_note
+from zeroclaw.tools.notes import REMEMBER, made_note
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted, RequestLost

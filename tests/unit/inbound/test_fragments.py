@@ -26,7 +26,6 @@ from zeroclaw.inbound.fragments import (
     SENT_WITHIN,
     Run,
     extended,
-    piece_of,
     takes,
 )
 from zeroclaw.value import replace
@@ -96,16 +95,13 @@ def test_what_joins(run: Run, envelope: Envelope, now: float, *, is_rest: bool) 
 
 
 def test_a_whole_message_opens_nothing() -> None:
-    assert piece_of(ItemId("1"), None) is None
     ask = PersonMessage(text="x")
     assert extended(None, item("1", ask), ask, Piece(run=ItemId("1")), now=0.0) is None
 
 
 def test_a_run_counts_what_it_holds() -> None:
     """So that what is too much is another message."""
-    piece = piece_of(ItemId("1"), MORE)
-    assert piece == Piece(run=ItemId("1"), more_s=1.5, room=3)
-    assert piece is not None
+    piece = Piece(run=ItemId("1"), more_s=1.5, room=3)
     ask = PersonMessage(text="xx", attachments=(FILE,))
     two = run_after(2, ask, piece)
     assert two is not None

@@ -15,6 +15,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     WhileBusy,
 )
+from zeroclaw.conversation.inbox import Piece
 from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, ItemId, Said
 from zeroclaw.inbound.fragments import CUT_WITHIN, MOST_PIECES
 from zeroclaw.inbound.reassembly import AFTER_START_S
@@ -293,7 +294,10 @@ async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> Non
     """A reader may see its row first; other messages wait for nothing (P1, P2)."""
     async with world.running() as house:
         pieces, first = house.services.reassembly, piece(house, "one ", MORE)
-        pieces.piece(first, ItemId("run"))
+        more = Continues(within_s=WINDOW_S, group="g", room=3, lead="> ")
+        placed = pieces.piece(replace(first, continues=more), ItemId("run"))
+        assert placed == Piece(run=ItemId("run"), group="g", more_s=WINDOW_S, room=3, lead="> ")
+        assert pieces.piece(piece(house, "whole"), ItemId("2")) is None
         assert (pieces.left_s("run"), pieces.left_s("another")) == (WINDOW_S, 0)
         pieces.settled(first, None)
         assert pieces.left_s("run") == 0

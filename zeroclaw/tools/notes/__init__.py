@@ -157,7 +157,9 @@ def _recall_line(asked: RecallArguments) -> Localized:
     return catalogue.WOULD_RECALL_NEWEST
 
 
-def note_of(text: str, context: ToolContext, redact: Callable[[str], str], *, by: str = "") -> Note:
+def made_note(
+    text: str, context: ToolContext, redact: Callable[[str], str], *, by: str = ""
+) -> Note:
     """Return the note to keep for a text, without a number.
 
     Args:
@@ -207,7 +209,7 @@ class _Notes:
 
     async def remember(self, asked: RememberArguments, context: ToolContext) -> ToolOutput:
         """Keep a text; never drops an older note to make room."""
-        owner, note = _owner(context), note_of(asked.text, context, self._redact)
+        owner, note = _owner(context), made_note(asked.text, context, self._redact)
         kept = await self._store.add(owner, note, most=self._settings.max_notes)
         if kept == "full":
             return ToolOutput(text=await self._full(owner), is_error=True)
