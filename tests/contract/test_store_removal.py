@@ -140,16 +140,23 @@ async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
 async def test_a_clock_that_was_set_back_spares_no_blob(
     kept: Implementation, tmp_path: Path
 ) -> None:
-    """What was put at an instant that is still to come was not put since somebody looked."""
+    """What was put at an instant that is still to come was not put since somebody looked.
+
+    Unless it was put again since, under the clock as it is now.
+    """
     clock = ManualClock()
     async with kept.opened(tmp_path, clock) as store:
-        early = blob(b"early")
-        await store.commit(chore(early))
+        early, renewed = blob(b"early"), blob(b"renewed")
+        await store.commit(chore(early, renewed))
         clock.leap(-DAY)
+        looked = clock.now()
+        await store.commit(chore(renewed))
 
-        await store.commit(chore(DropBlob(digest=early.digest, put_before=clock.now())))
+        drops = (DropBlob(digest=one.digest, put_before=looked) for one in (early, renewed))
+        await store.commit(chore(*drops))
 
         assert await store.blob(early.digest) is None
+        assert await store.blob(renewed.digest) == b"renewed"
 
 
 @every_store

@@ -352,6 +352,6 @@ def _put_blob(connection: sqlite3.Connection, blob: PutBlob, now_us: int) -> Non
         raise StoreRefused(message)
     connection.execute(
         "INSERT INTO blob (digest, body, put_at) VALUES (?, ?, ?) ON CONFLICT (digest)"
-        " DO UPDATE SET put_at = max(put_at, excluded.put_at)",
+        " DO UPDATE SET put_at = excluded.put_at",
         (blob.digest, blob.body, now_us),
     )
