@@ -441,6 +441,22 @@ async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) 
         await expect(page.answers).to_have_text(["Hello."])
 
 
+async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:
+    """Its title says so; a stream may be cut by a proxy, by a laptop's sleep, or for other pages."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.clock.install()
+        await page.page.evaluate(HIDE)
+        for _ in range(4):
+            last = await here.another_tab(page)
+        await page.connected("reconnecting")
+        here.model.say("Hello.", key="hi")
+        await last.say("hi")
+        await expect(last.answers).to_have_text(["Hello."])
+        await page.page.clock.fast_forward(60_000)
+        await expect(page.page).to_have_title(re.compile("^● "))
+
+
 async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
     """While the bot is at work the send button stops it; what was shown stays, marked."""
     async with browsing(tmp_path) as here:

@@ -75,12 +75,15 @@ function heard(name, data) {
   }
   const wasNear = isNear();
   if (name === "snapshot") {
+    const newest = () => by("log").lastElementChild?.dataset.id;
+    const before = newest();
     undrawn.clear();
     decided = false;
     by("title").textContent = data.title;
     settitle(data.title);
     items.reset(data.items, [...outbox.messages.map(ownId), ...refusedIds()]);
     outbox.messages.filter((one) => !items.nodes.has(ownId(one))).forEach(echo);
+    if (before !== newest() && by("connection").dataset.state === "reconnecting") notice();
     outbox.hurry();
     changed(wasNear);
   } else if (name === "gone") {

@@ -1,6 +1,7 @@
 /* Talks to the daemon: posts until acknowledged, and follows the event stream. */
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
+const HIDDEN_MS = 60_000;
 const KEPT = "zeroclaw-unsent";
 
 export class Refused extends Error {}
@@ -154,8 +155,9 @@ export async function follow({ heard, state }) {
       continue;
     }
     state("reconnecting");
-    // The daemon ends the oldest stream of a browser with many pages open.
-    if (answered && document.hidden) await lookedAt();
+    // The daemon ends the oldest stream of a browser with many pages open. One that is out of sight leaves
+    // its place to others for a while, and then looks whether something came, which its title says.
+    if (answered && document.hidden) await Promise.race([lookedAt(), pause(HIDDEN_MS)]);
     await pause(WAITS_MS[Math.min(tries, 3)]);
     tries += 1;
   }
