@@ -74,8 +74,8 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
 
 def about_the_token(name: str) -> ChannelUnauthorized:
     """Return the error to raise if Discord rejects the token."""
-    message = f"`{name}`: Discord does not accept the token; get a valid one at https://discord.com/developers, Bot, Reset Token"
-    return ChannelUnauthorized(message)
+    page = "https://discord.com/developers under Bot, Reset Token"
+    return ChannelUnauthorized(f"`{name}`: Discord does not accept the token; get one at {page}")
 
 
 # Gateway Close Event Codes after which reconnecting is pointless; read 2026-11.

@@ -77,8 +77,9 @@ class SlackSettings(RemoteSettings):
     @model_validator(mode="after")
     def _comes_one_way(self) -> "SlackSettings":
         """Require the secret of the chosen `receive`; reject the other one's, which would be unused."""
-        way = 1 if self.receive == "socket_mode" else -1
-        wanted, idle = ("app_token", "signing_secret")[::way]
+        wanted, idle = "app_token", "signing_secret"
+        if self.receive == "webhook":
+            wanted, idle = idle, wanted
         if getattr(self, wanted) is None:
             fault = f'receive = "{self.receive}" needs the key `{wanted}`'
             raise ValueError(fault)

@@ -117,8 +117,7 @@ class SlackChannel:
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
-        clock, log, has_limits = context.clock, context.log, settings.limits == "published"
-        self._streams = Streams(self._calls, clock, log, has_limits=has_limits)
+        self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
         self._moved: Recent[str, str] = Recent(MOST_KNOWN)
         for scope, cursor in context.positions.items():
             self._read_to(scope, cursor)

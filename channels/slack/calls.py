@@ -256,7 +256,7 @@ class Calls:
         if _WORD.fullmatch(needed := text(said, "needed")):
             shown = f"{shown}, the app needs the scope {needed}"
         if code in _TOKEN or (code in _SCOPE and method in {_WHO, _CONNECT}):
-            where = "see https://api.slack.com/apps"
+            where = "see https://api.slack.com/apps for a valid one and its scopes"
             return ChannelUnauthorized(
                 f"`{self.name}`: Slack does not accept `{key}` ({shown}); {where}"
             )

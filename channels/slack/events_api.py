@@ -50,13 +50,11 @@ class EventsApi:
             on_envelope: See `SocketMode`.
         """
         self._calls = calls
-        self._mount = context.mount
+        self._context = context
         self._path = context.settings_as(SlackSettings).webhook_path
         self._is_valid = _signatures(context.secrets["signing_secret"].strip(), context.clock)
         self._on_up = on_up
         self._on_envelope = on_envelope
-        self._clock = context.clock
-        self._log = context.log
         self._numbers = count()
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._caught_up_at = -CATCH_UP_S
@@ -69,7 +67,7 @@ class EventsApi:
             ConfigError: Another channel uses the same path.
             ChannelUnavailable: The channel was closed.
         """
-        with self._mount.public(self._path, self.answer):
+        with self._context.mount.public(self._path, self.answer):
             self._catch_up()
             try:
                 await self._calls.http.closed.wait()
@@ -83,7 +81,7 @@ class EventsApi:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
         stored = self._waiting.get(envelope.id)
         if stored is None or stored.done():
-            self._log("confirmation_lost", level="debug")
+            self._context.log("confirmation_lost", level="debug")
         else:
             stored.set_result(True)
 
@@ -110,7 +108,7 @@ class EventsApi:
             return False
 
     def _catch_up(self) -> None:
-        now = self._clock.monotonic()
+        now = self._context.clock.monotonic()
         if now - self._caught_up_at >= CATCH_UP_S:
             self._caught_up_at = now
             self._on_up(True)  # noqa: FBT003  a callback's one fact

@@ -22,8 +22,10 @@ from zeroclaw import ChannelContext, ChannelUnavailable, Sentence, Value, Zerocl
 # Each event goes to one of an app's connections ("Using Socket Mode", docs.slack.dev; presses that
 # another program gets are lost, github.com/slackapi/python-slack-sdk/issues/1940; read 2026-11).
 EVENTS_SHARED = Sentence(
-    en="`{channel}`: {count} connections of this app share its events, so I may miss some. Stop what else uses its tokens.",
-    de="`{channel}`: {count} Verbindungen dieser App teilen sich, was kommt; mir kann etwas entgehen. Beende, was ihre Tokens sonst nutzt.",
+    en="`{channel}`: Slack spreads what people write and press over {count} connections of this app, so I may "
+    "miss some. If another program uses its tokens, stop it. If a connection was just cut, Slack soon forgets it.",
+    de="`{channel}`: Slack verteilt, was geschrieben und gedrückt wird, auf {count} Verbindungen dieser App; mir kann "
+    "etwas entgehen. Beende ein anderes Programm, das ihre Tokens benutzt. Eine abgerissene vergisst Slack bald.",
 )
 
 

@@ -17,9 +17,8 @@ from channels._remote.fields import text
 from channels.slack.calls import Calls
 from channels.slack.decode import is_ts
 from zeroclaw import (
-    ChannelLog,
+    ChannelContext,
     ChannelRejected,
-    Clock,
     DeliveryUnknown,
     RateLimited,
     Recent,
@@ -62,11 +61,10 @@ class _Stream(Struct, kw_only=True):
 class Streams:
     """The open streams of one app."""
 
-    def __init__(self, calls: Calls, clock: Clock, log: ChannelLog, *, has_limits: bool) -> None:
+    def __init__(self, calls: Calls, context: ChannelContext, *, has_limits: bool) -> None:
         """Begin without open streams; `has_limits` says whether to respect the rate limit."""
         self._calls = calls
-        self._clock = clock
-        self._log = log
+        self._context = context
         self._has_limits = has_limits
         self._open: dict[str, _Stream] = {}
         self._begun = asyncio.Event()
@@ -84,7 +82,8 @@ class Streams:
             DeliveryUnknown: The message may have been posted.
             ChannelUnavailable: It was not posted.
         """
-        at, channel, thread = self._clock.monotonic(), str(place["channel"]), place["thread_ts"]
+        at = self._context.clock.monotonic()
+        channel, thread = str(place["channel"]), place["thread_ts"]
         is_full = len(self._starts) == MOST_STARTS and at - self._starts[0] < STARTS_S
         if (channel, thread) in self._refused or (is_full and self._has_limits):
             return ""
@@ -94,7 +93,7 @@ class Streams:
         except RateLimited:  # of this method only; an ordinary message may still be posted
             return ""
         except ChannelRejected as error:
-            self._log("stream_refused", why=str(error), level="debug")
+            self._context.log("stream_refused", why=str(error), level="debug")
             self._refused[channel, thread] = True
             return ""
         ts = text(begun, "ts")
@@ -135,7 +134,7 @@ class Streams:
         finally:
             if not stays:
                 self._open.pop(ts, None)
-        stream.said, stream.told_at, stream.is_busy = said, self._clock.monotonic(), False
+        stream.said, stream.told_at, stream.is_busy = said, self._context.clock.monotonic(), False
         return True
 
     async def work(self, channel: str, thread: str, doing: Sequence[ToolProgress]) -> bool:
@@ -148,7 +147,7 @@ class Streams:
         if not here:
             return False
         ts, stream = here[-1]
-        at = self._clock.monotonic()
+        at = self._context.clock.monotonic()
         shown = {one.key: (one.tool, _STATES[one.state]) for one in doing}
         news = {key: one for key, one in shown.items() if stream.tasks.get(key) != one}
         if not news and stream.told_at + STILL_S <= at:
@@ -171,8 +170,8 @@ class Streams:
         """Until cancelled, end each stream before Slack does."""
         while True:
             await self._begun.wait()
-            await self._clock.sleep(LOOK_S)
-            at = self._clock.monotonic()
+            await self._context.clock.sleep(LOOK_S)
+            at = self._context.clock.monotonic()
             for ts, stream in tuple(self._open.items()):
                 is_old = stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at
                 if is_old and not stream.is_busy:
