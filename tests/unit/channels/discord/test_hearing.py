@@ -143,7 +143,9 @@ async def test_a_token_that_discord_does_not_know_is_one_line() -> None:
         context = rig.context()
         rig.discord.token = rig.discord.token[:-1]
         channel = DiscordChannel(context)
-        with pytest.raises(ChannelUnauthorized, match="does not accept the token; get one at https:"):
+        with pytest.raises(
+            ChannelUnauthorized, match="does not accept the token; get one at https:"
+        ):
             await channel.receive(rig.desk.admit, lambda: None)
         await channel.aclose()
 
