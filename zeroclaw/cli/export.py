@@ -74,10 +74,12 @@ async def _exported(
         texts = tuple(text for line in found for text in (line.by, line.text))
         told = iter(await _redacted_there(place, texts))
         found = tuple(replace(line, by=next(told), text=next(told)) for line in found)
-    if not found:
-        message = f"nothing is kept of `{whose}`; name a conversation, a person or a sender"
+    damaged = sum(line.kind == "damaged" for line in found)
+    if len(found) == damaged:  # such a record may be anybody's
+        what = "nothing that can be read" if damaged else "nothing"
+        message = f"{what} is kept of `{whose}`; name a conversation, a person or a sender"
         raise Refused(message)
-    if damaged := sum(line.kind == "damaged" for line in found):
+    if damaged:
         line = f"zeroclaw: {damaged} of the records can't be read, and are only named, as `damaged`"
         click.echo(line, err=True)
     if as_page:

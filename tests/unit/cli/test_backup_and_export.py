@@ -196,6 +196,13 @@ def test_a_damaged_record_is_named_and_told_beside_the_rest(data: Path) -> None:
     assert (code, err) == (0, said)
 
 
+def test_a_damaged_record_alone_is_no_export_of_whoever_is_named(data: Path) -> None:
+    """It may be anybody's, so a name that was typed wrong must not pass for one that is known (P10)."""
+    held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
+    code, out, err = run("export", "aad", "--data-dir", data)
+    assert (code, out, "nothing that can be read is kept of `aad`" in err) == (1, "", True)
+
+
 def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) -> None:
     """The line names the file, and the same command works once there is room (P10)."""
     to = tmp_path / "ada.jsonl"
