@@ -394,6 +394,15 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     assert provider.api_key == SecretReference(file=str(path))
 
 
+def test_a_key_takes_the_place_of_a_file_alone(tmp_path: Path) -> None:
+    """A device would be lost to the whole machine."""
+    room, place = Room(tmp_path), tmp_path / "pipe"
+    os.mkfifo(place)
+    begin = ("2", "https://models.example/v1", "big", "type")
+    shown = room.ask(*begin, SECRET, str(place), "type", SECRET, "", "y", "", "", "", "")
+    assert (place.is_fifo(), f"`{place}` is no file; name another" in shown) == (True, True)
+
+
 def test_a_key_that_was_typed_wrong_is_typed_again(tmp_path: Path) -> None:
     """Into the same file, also where an earlier `init` was left behind it."""
     room = Room(tmp_path)

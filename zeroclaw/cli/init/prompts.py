@@ -185,6 +185,9 @@ class Interview(Value):
         value = click.prompt("The key (not shown)", hide_input=True).strip()
         path = _path("The file it goes into", default=str(self.secrets / f"{whose}.key"))
         is_new = not path.exists()
+        if not (is_new or path.is_file()):
+            click.echo(f"`{path}` is no file; name another")
+            return None
         into = "Write it into" if is_new else "Something is there already. Replace"
         if not click.confirm(f"{into} `{path}`, readable by you alone?", default=is_new):
             return None
