@@ -447,8 +447,7 @@ async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: 
         page = await here.log_in()
         await page.page.clock.install()
         await page.page.evaluate(HIDE)
-        for _ in range(4):
-            last = await here.another_tab(page)
+        *_, last = [await here.another_tab(page) for _ in range(4)]
         await page.connected("reconnecting")
         here.model.say("Hello.", key="hi")
         await last.say("hi")
