@@ -120,13 +120,13 @@ async def test_a_model_whose_template_has_a_place_for_tools_calls_them(tmp_path:
         server.raw(*LLAMA)
         assert await played(provider, REQUEST) == [
             TextDelta(text="Let me look."),
+            UsageReported(usage=Usage(input_tokens=120, output_tokens=30)),
             ToolCallReady(
                 call=ToolCall(id="aB3", name="get_weather", arguments='{"city": "Paris"}')
             ),
             ToolCallReady(
                 call=ToolCall(id="cD4", name="get_weather", arguments='{"city": "Rome"}')
             ),
-            UsageReported(usage=Usage(input_tokens=120, output_tokens=30)),
             Finished(reason="tool_calls"),
         ]
         assert server.requests[0].tools == ["get_weather"]
