@@ -212,13 +212,15 @@ class Servers:
         reader, writer = await asyncio.open_unix_connection(self.home / "lmtp")
         lines = (f"LHLO {DOMAIN}", f"MAIL FROM:<{sender}>", f"RCPT TO:<{to}>", "DATA")
         dotted = re.sub(rb"(?m)^\.", b"..", re.sub(rb"\r?\n", b"\r\n", mail))
-        await _answer(reader)
-        for line in lines:
-            writer.write(f"{line}\r\n".encode())
+        try:
             await _answer(reader)
-        writer.write(dotted + b"\r\n.\r\n")
-        await _answer(reader)
-        writer.close()
+            for line in lines:
+                writer.write(f"{line}\r\n".encode())
+                await _answer(reader)
+            writer.write(dotted + b"\r\n.\r\n")
+            await _answer(reader)
+        finally:
+            writer.close()
         await writer.wait_closed()
         await asyncio.to_thread(self._number, to)
 
