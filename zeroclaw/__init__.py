@@ -13,7 +13,7 @@ from zeroclaw.channel import (
     CardCall as CardCall,
     Channel as Channel,
     ChannelContext as ChannelContext,
-    ChannelLog as ChannelLog,
+    Log as Log,
     Ending as Ending,
     LookupResult as LookupResult,
     Outcome as Outcome,

@@ -372,7 +372,7 @@ class TranscriptItem(Value):
     by: str = ""
 
 
-class ChannelLog(Protocol):
+class Log(Protocol):
     """A room's log: an event name in the past tense and fields, no message bodies."""
 
     def __call__(self, event: str, /, **fields: object) -> None:
@@ -383,7 +383,7 @@ class ChannelLog(Protocol):
 class Refusals(Counter[str]):
     """Counts refusals of strangers by reason; logs the 1st, 2nd, 4th, 8th … of each."""
 
-    def __init__(self, log: ChannelLog, event: str, *, level: str = "info") -> None:
+    def __init__(self, log: Log, event: str, *, level: str = "info") -> None:
         """Start with no counts; log each refusal as `event`."""
         super().__init__()
         self._log, self._event, self._level = log, event, level
@@ -447,7 +447,7 @@ class ChannelContext(Value):
     secrets: Hidden[Mapping[str, str]]
     clock: Clock
     mount: Mount
-    log: ChannelLog
+    log: Log
     positions: Mapping[str, str]
     account: str = ""
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]

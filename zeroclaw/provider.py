@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FileKind, FinishReason, Message, ToolCall, ToolDefinition, Usage
 from zeroclaw.value import Hidden, Value, field
@@ -242,7 +242,7 @@ class ProviderContext(Value):
     clock: Clock
     ids: Ids
     jitter: Callable[[], float]
-    log: ChannelLog
+    log: Log
     redact: Callable[[str], str]
     secrets: Hidden[Mapping[str, str]]
     models: Path

@@ -4,22 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
-from zeroclaw import (
-    Admission,
-    Admit,
-    ChannelLog,
-    ChannelUnavailable,
-    Envelope,
-    Ignored,
-    ZeroclawError,
-)
+from zeroclaw import Admission, Admit, ChannelUnavailable, Envelope, Ignored, Log, ZeroclawError
 
 MOST_ANSWERS = 64
 """Short answers sent concurrently; further ones are dropped, but never the effects they report."""
 
 
 async def admitted(
-    admit: Admit, envelope: Envelope, log: ChannelLog, anew: Envelope | None = None
+    admit: Admit, envelope: Envelope, log: Log, anew: Envelope | None = None
 ) -> Admission | None:
     """Return the admission of an event; None if it was not stored and must be delivered again.
 
@@ -53,7 +45,7 @@ def until(closed: asyncio.Event) -> Generator[None]:
 class ShortAnswers:
     """Sends toasts and the like in the background; a failed one is logged and not retried."""
 
-    def __init__(self, log: ChannelLog, event: str) -> None:
+    def __init__(self, log: Log, event: str) -> None:
         """Log failures as `event`."""
         self._log, self._event = log, event
         self._under_way = asyncio.Semaphore(MOST_ANSWERS)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from channels._remote.http import Http
 from channels._remote.limits import LONGEST_QUIET_S
-from zeroclaw import ChannelLog, ChannelUnavailable, Clock, RateLimited, Value
+from zeroclaw import ChannelUnavailable, Clock, Log, RateLimited, Value
 
 WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Wait after each failed connection in a row; after the last the channel is reported as down."""
@@ -33,7 +33,7 @@ Hear = Callable[[], Awaitable[Ended]]
 """Opens one connection and receives events until it ends."""
 
 
-async def keep_connected(hear: Hear, http: Http, clock: Clock, log: ChannelLog) -> None:
+async def keep_connected(hear: Hear, http: Http, clock: Clock, log: Log) -> None:
     """Receive events until cancelled, reconnecting as needed.
 
     Raises:

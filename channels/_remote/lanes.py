@@ -16,15 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
-from zeroclaw import (
-    ChannelLog,
-    ChannelUnauthorized,
-    ChannelUnavailable,
-    Clock,
-    RateLimited,
-    Struct,
-    field,
-)
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Clock, Log, RateLimited, Struct, field
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -49,7 +41,7 @@ that can't be read at all.
 """
 
 
-async def patiently(call: Callable[[], Awaitable[T]], clock: Clock, log: ChannelLog) -> T:
+async def patiently(call: Callable[[], Awaitable[T]], clock: Clock, log: Log) -> T:
     """Make one call of a reading that takes several, waiting as long as the platform asks for.
 
     A reading that began again after each refusal would use up the same limit each time, and a long
@@ -77,13 +69,7 @@ class Lanes(Generic[E]):
     """All lanes of one account."""
 
     def __init__(
-        self,
-        *,
-        take: Take[E],
-        read: Read[E],
-        clock: Clock,
-        log: ChannelLog,
-        most: int = MOST_IN_ALL,
+        self, *, take: Take[E], read: Read[E], clock: Clock, log: Log, most: int = MOST_IN_ALL
     ) -> None:
         """Start nothing before `put` or `catch_up`.
 

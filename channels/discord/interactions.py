@@ -22,11 +22,11 @@ from zeroclaw import (
     Admit,
     Answered,
     CardWords,
-    ChannelLog,
     Clock,
     Duplicate,
     Envelope,
     Ignored,
+    Log,
     Pressed,
     ZeroclawError,
 )
@@ -49,7 +49,7 @@ MOST_ECHO_CHARS = 1_800
 class Responder:
     """Answers the interactions of one account."""
 
-    def __init__(self, rest: Rest, admit: Admit, clock: Clock, log: ChannelLog) -> None:
+    def __init__(self, rest: Rest, admit: Admit, clock: Clock, log: Log) -> None:
         """Start nothing before `begin`."""
         self._rest = rest
         self._admit = admit

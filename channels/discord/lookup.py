@@ -14,15 +14,7 @@ from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotThere
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
-from zeroclaw import (
-    Address,
-    ChannelLog,
-    ChannelRejected,
-    DeliveryUnknown,
-    LookupResult,
-    MessageRef,
-    Value,
-)
+from zeroclaw import Address, ChannelRejected, DeliveryUnknown, Log, LookupResult, MessageRef, Value
 
 PAGE = 100
 MOST_PAGES = 20
@@ -55,7 +47,7 @@ def snowflake_at(at: datetime, slack_s: float) -> int:
 
 async def look(
     rest: Rest,
-    log: ChannelLog,
+    log: Log,
     to: Address,
     channel: str,
     sent: Sent,

@@ -29,9 +29,9 @@ from channels.telegram.styled import Styled, from_outgoing
 from zeroclaw import (
     Address,
     Card,
-    ChannelLog,
     ChannelRejected,
     DeliveryUnknown,
+    Log,
     LookupResult,
     MessageRef,
     Outcome,
@@ -118,7 +118,7 @@ def read(mark: str) -> Mark | None:
 class Lookup:
     """Finds messages that one account may have sent."""
 
-    def __init__(self, messages: Messages, numbers: Numbers, log: ChannelLog) -> None:
+    def __init__(self, messages: Messages, numbers: Numbers, log: Log) -> None:
         """Look up nothing yet."""
         self._messages = messages
         self._numbers = numbers

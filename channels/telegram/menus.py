@@ -8,7 +8,7 @@ from typing import cast
 
 from channels._remote.fields import Json, as_object, text
 from channels.telegram.account import Account
-from zeroclaw import ChannelLog, ChannelRejected, Language, Menu, MenuEntry, ZeroclawError
+from zeroclaw import ChannelRejected, Language, Log, Menu, MenuEntry, ZeroclawError
 
 MOST_COMMANDS = 100
 MOST_DOES_CHARS = 256
@@ -20,7 +20,7 @@ Listed = tuple[tuple[str, str], ...]
 """A menu as Telegram stores it: names and descriptions."""
 
 
-async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
+async def offer(account: Account, menu: Menu, log: Log) -> None:
     """Set the menus that differ from the registered ones; a failure is only logged.
 
     Args:
@@ -38,7 +38,7 @@ async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
         log("menu_not_set", why=str(error), level="warning")
 
 
-async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
+async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: Log) -> None:
     """Set the menu of one private chat; an empty `chat` means all of them."""
     scope: Json = {"type": "all_private_chats"}
     if chat:

@@ -23,7 +23,7 @@ from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.errors import MethodUnknown
 from channels.telegram.styled import Styled
-from zeroclaw import Address, ChannelLog, ChannelRejected, MessageRef
+from zeroclaw import Address, ChannelRejected, Log, MessageRef
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Messages:
         is_rich: Texts are sent in their rich form if they have one.
     """
 
-    def __init__(self, account: Account, settings: TelegramSettings, log: ChannelLog) -> None:
+    def __init__(self, account: Account, settings: TelegramSettings, log: Log) -> None:
         """Send nothing yet."""
         self.is_rich = settings.rich
         self._account = account

@@ -21,7 +21,7 @@ from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
 from channels.telegram.lookup import Numbers
-from zeroclaw import Admission, Admit, ChannelLog, ChannelUnavailable, Clock, RateLimited, Struct
+from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct
 
 AGAIN_S = 1.0
 """Seconds before refetching an update that could not be stored, and after an empty early poll."""
@@ -47,7 +47,7 @@ class Intake(Struct, frozen=True, kw_only=True):
     then: Then
     me: Me
     numbers: Numbers
-    log: ChannelLog
+    log: Log
 
     async def take(self, update: object) -> bool:
         """Admit an update; return False if it was not stored and must be delivered again."""

@@ -24,11 +24,11 @@ from channels.telegram.account import Account
 from channels.telegram.decode import chat_of
 from channels.telegram.updates import Take
 from zeroclaw import (
-    ChannelLog,
     ChannelUnavailable,
     Clock,
     HookAnswer,
     HookRequest,
+    Log,
     Mount,
     Refusals,
     Struct,
@@ -60,9 +60,7 @@ class Webhook:
         refused: Counts requests that were not from Telegram, by reason.
     """
 
-    def __init__(
-        self, account: Account, url: str, *, take: Take, clock: Clock, log: ChannelLog
-    ) -> None:
+    def __init__(self, account: Account, url: str, *, take: Take, clock: Clock, log: Log) -> None:
         """Mount nothing yet.
 
         Args:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zeroclaw import daemon
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.host import logs
@@ -80,7 +80,7 @@ class Counted(SqliteStore):
 def main(config: Path) -> None:
     """Run the daemon until it is told to stop."""
 
-    async def store(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+    async def store(directory: Path, *, clock: Clock, log: Log) -> Store:
         opened = Counted(directory, clock=clock)
         facts = await opened.open()
         log("store_opened", schema=facts.schema)

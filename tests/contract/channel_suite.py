@@ -23,10 +23,10 @@ from zeroclaw import (
     Capabilities,
     Channel,
     ChannelContext,
-    ChannelLog,
     Choice,
     Duplicate,
     Envelope,
+    Log,
     MessageRef,
     Pressed,
     ZeroclawError,
@@ -286,7 +286,7 @@ async def nothing_to_open() -> AsyncGenerator[None]:
     yield
 
 
-def noting(facts: list[str]) -> ChannelLog:
+def noting(facts: list[str]) -> Log:
     """Return a log that keeps each fact as one line."""
 
     def note(event: str, /, **fields: object) -> None:

@@ -32,9 +32,9 @@ from zeroclaw import (
     ApprovalId,
     Channel,
     ChannelContext,
-    ChannelLog,
     Choice,
     Envelope,
+    Log,
     MessageRef,
     SecretReference,
     ZeroclawError,
@@ -52,7 +52,7 @@ def discord_context(
     settings: DiscordSettings = SETTINGS,
     *,
     positions: Mapping[str, str] | None = None,
-    log: ChannelLog = no_log,
+    log: Log = no_log,
 ) -> ChannelContext:
     return ChannelContext(
         name="discord",

@@ -37,9 +37,9 @@ from zeroclaw import (
     ApprovalId,
     Channel,
     ChannelContext,
-    ChannelLog,
     Choice,
     Envelope,
+    Log,
     MessageRef,
     SecretReference,
     ZeroclawError,
@@ -70,7 +70,7 @@ def email_context(
     clock: ManualClock,
     *,
     positions: Mapping[str, str],
-    log: ChannelLog = no_log,
+    log: Log = no_log,
     directory: Path | None = None,
 ) -> ChannelContext:
     return ChannelContext(

@@ -31,8 +31,8 @@ from zeroclaw import (
     ApprovalId,
     Channel,
     ChannelContext,
-    ChannelLog,
     Choice,
+    Log,
     MessageRef,
     SecretReference,
 )
@@ -53,7 +53,7 @@ def slack_context(
     *,
     positions: Mapping[str, str] | None = None,
     account: str = "",
-    log: ChannelLog = no_log,
+    log: Log = no_log,
 ) -> ChannelContext:
     return ChannelContext(
         name="slack",

@@ -21,7 +21,7 @@ from zeroclaw.channel import (
     Capabilities,
     Card,
     Channel,
-    ChannelLog,
+    Log,
     LookupResult,
     Outcome,
     Postable,
@@ -164,7 +164,7 @@ def openers(environment: Mapping[str, str]) -> Openers:
     """Return what opens the watched store and channels."""
     elbow = Elbow(int(environment[PORT_VARIABLE]))
 
-    async def watched(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+    async def watched(directory: Path, *, clock: Clock, log: Log) -> Store:
         return ToldStore(await open_store(directory, clock=clock, log=log), elbow)
 
     return Openers(store=watched, channel=lambda channel: WatchedChannel(channel, elbow))

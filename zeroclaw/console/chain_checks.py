@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.console.audit import Check, Checked, Checking
 from zeroclaw.errors import StoreUnusable
@@ -36,7 +36,7 @@ class ChainChecker(Struct, eq=False):
     logs: Logs
     clock: Clock
     changed: Callable[[], None]
-    log: ChannelLog
+    log: Log
     _known: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_KNOWN))
     # Maps each queued chain to its number of checked entries; the first one is in progress.
     _asked: dict[str, int] = field(default_factory=dict[str, int])

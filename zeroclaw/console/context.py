@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.console.frame import ConsolePaths
 from zeroclaw.console.notifier import Notifier
 from zeroclaw.context.composer import RequestSources
@@ -41,4 +41,4 @@ class ConsoleContext(Value):
     admit: Callable[[Envelope], Awaitable[Admission]]
     pair: ConsoleCommand
     grants: ConsoleCommand
-    log: ChannelLog
+    log: Log

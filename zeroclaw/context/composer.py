@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeVar
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings, CurrentConfig
 from zeroclaw.context import tokens
@@ -112,7 +112,7 @@ class RequestSources(Value):
     settings: CurrentConfig
     clock: Clock
     publish: Publish
-    log: ChannelLog
+    log: Log
     share: FairShare
 
     @property

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 from datetime import datetime
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import reserve_of
@@ -31,7 +31,7 @@ class ModelRecord(Struct, eq=False):
     """
 
     clock: Clock
-    log: ChannelLog
+    log: Log
     failures: int = 0
     at: datetime | None = None
     why: str = ""

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Literal
 
 from zeroclaw.backoff import BackOff
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.conversation.attachments import (
@@ -112,7 +112,7 @@ class Downloads(Value):
     has_room: Callable[[], Awaitable[bool]]
     reader: str
     takes: frozenset[FileKind]
-    log: ChannelLog
+    log: Log
 
     async def fetch(
         self,

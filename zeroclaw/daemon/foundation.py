@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Protocol, cast
 
-from zeroclaw.channel import Channel, ChannelLog
+from zeroclaw.channel import Channel, Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
@@ -37,7 +37,7 @@ from zeroclaw.value import Value, field
 class OpenStore(Protocol):
     """Opens the store; tests replace it to watch commits."""
 
-    async def __call__(self, directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+    async def __call__(self, directory: Path, *, clock: Clock, log: Log) -> Store:
         """Open the store in the data directory."""
         ...
 
@@ -139,7 +139,7 @@ class Foundation(Value):
     control: Control
     clock: Clock
     ids: Ids
-    log: ChannelLog
+    log: Log
     jitter: Callable[[], float]
     shell_note: str
     watched: str
@@ -223,7 +223,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     )
 
 
-def warn_of(checked: CheckedConfig, log: ChannelLog) -> None:
+def warn_of(checked: CheckedConfig, log: Log) -> None:
     """Log the oddities of a configuration."""
     for warning in checked.warnings:
         log("config_odd", what=warning, level="warning")

@@ -19,7 +19,7 @@ from typing import cast
 
 from msgspec import to_builtins
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.errors import ConfigError, NeedsOperator, Refused, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import Answer
@@ -112,7 +112,7 @@ def written(line: Answer | Mapping[str, object]) -> bytes:
 class Control:
     """The daemon's side of the socket."""
 
-    def __init__(self, directory: Path, *, log: ChannelLog) -> None:
+    def __init__(self, directory: Path, *, log: Log) -> None:
         """Serve in this data directory, which only the operator can access (0700)."""
         self.path = directory / FILE
         self._log = log

@@ -17,7 +17,7 @@ from http import HTTPStatus
 
 import h11
 
-from zeroclaw.channel import ChannelLog, Refusals
+from zeroclaw.channel import Log, Refusals
 from zeroclaw.errors import system_words
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import Bounds, close_stream
@@ -239,7 +239,7 @@ class HttpServer(Struct, eq=False):
     bound: socket.socket
     handle: Handler
     bounds: Bounds
-    log: ChannelLog
+    log: Log
     refused: Refusals
     tls: ssl.SSLContext | None = None
     _open: dict[HttpConnection, None] = field(default_factory=dict[HttpConnection, None])

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import Refused, StoreUnusable, system_words
@@ -63,7 +63,7 @@ class Listener:
         sessions_at: Path,
         clock: Clock,
         ids: Ids,
-        log: ChannelLog,
+        log: Log,
         bounds: Bounds = BOUNDS,
     ) -> None:
         """Bind; blocks on files, so call this in a thread.

@@ -34,7 +34,7 @@ _CLOSING_S = 1.0  # a stalled reader must not hang the exit
 
 
 class EventLog:
-    """Logs the events of one room; a `ChannelLog`.
+    """Logs the events of one room; a `Log`.
 
     `log("turn_finished", turn=id)`: the event is snake_case, in the past tense, followed by its
     fields; no message bodies above debug. The field `level` (debug, info, warning, error) sets the

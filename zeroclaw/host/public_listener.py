@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import h11
 
-from zeroclaw.channel import ChannelLog, Refusals
+from zeroclaw.channel import Log, Refusals
 from zeroclaw.config.model import PublicSettings
 from zeroclaw.errors import ConfigError, ZeroclawError, refused_as
 from zeroclaw.foreign import Raised, call
@@ -80,7 +80,7 @@ class PublicListener:
     """
 
     def __init__(
-        self, settings: PublicSettings, *, log: ChannelLog, bounds: Bounds = DEFAULT_BOUNDS
+        self, settings: PublicSettings, *, log: Log, bounds: Bounds = DEFAULT_BOUNDS
     ) -> None:
         """Bind; blocks on files, so call this in a thread.
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 
 STALL_S = 0.1
 LOOK_EVERY_S = 0.05
@@ -26,7 +26,7 @@ SHOWN_FRAMES = 8
 class LoopWatch:
     """Watches one event loop, which it creates."""
 
-    def __init__(self, log: ChannelLog) -> None:
+    def __init__(self, log: Log) -> None:
         """Report to `log`."""
         self._log = log
         self._selector = _TimedSelector(self._turned)

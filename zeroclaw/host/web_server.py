@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import h11
 
-from zeroclaw.channel import ChannelLog, Refusals
+from zeroclaw.channel import Log, Refusals
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Scope
 from zeroclaw.host.http_server import Headers, HttpConnection, HttpServer
@@ -17,7 +17,7 @@ _SPOKEN = {"version": "3.0", "spec_version": "2.3"}
 
 
 def web_server(
-    bound: socket.socket, application: ASGIApp, *, bounds: Bounds, log: ChannelLog
+    bound: socket.socket, application: ASGIApp, *, bounds: Bounds, log: Log
 ) -> HttpServer:
     """Return a server that serves an application on a bound socket."""
     handle = partial(_answer, application, log)
@@ -25,7 +25,7 @@ def web_server(
 
 
 async def _answer(
-    application: ASGIApp, log: ChannelLog, connection: HttpConnection, head: h11.Request
+    application: ASGIApp, log: Log, connection: HttpConnection, head: h11.Request
 ) -> None:
     asked = _Request(connection, head)
     ended = await call(lambda: application(asked.scope, asked.receive, asked.send))

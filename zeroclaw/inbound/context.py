@@ -6,7 +6,7 @@ commit, then announce.
 
 from collections.abc import Awaitable, Callable
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread, item_put
@@ -86,7 +86,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
     policy: LivePolicy
     people: People
     redact: Callable[[str], str]
-    log: ChannelLog
+    log: Log
     announce: Callable[[Plan], None]
 
     async def transact(self, plan: Callable[[Reads], Awaitable[Plan]], point: DurablePoint) -> Plan:

@@ -9,7 +9,7 @@ may end at any time.
 import asyncio
 
 from zeroclaw.backoff import BackOff
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
@@ -36,7 +36,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     arrivals: Downloads
     outbox: Outbox
     group: asyncio.TaskGroup
-    log: ChannelLog
+    log: Log
     conversations: Conversations
     reassembly: Reassembly
     _open: dict[ConversationId, asyncio.Event] = field(

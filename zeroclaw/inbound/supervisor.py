@@ -22,7 +22,7 @@ from traceback import walk_tb
 from typing import Literal
 
 from zeroclaw.backoff import BackOff
-from zeroclaw.channel import Admit, Channel, ChannelLog
+from zeroclaw.channel import Admit, Channel, Log
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Admission, Envelope, Ignored
 from zeroclaw.errors import (
@@ -73,7 +73,7 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
     channel: str
     ingress: Admit
     tell_operators: Callable[[str, Localized], Awaitable[None]]
-    log: ChannelLog
+    log: Log
     _tries: Recent[tuple[str, ...], int] = field(default_factory=lambda: Recent(REMEMBERED))
     has_received: bool = False
 
@@ -123,7 +123,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
     admit: Admit
     clock: Clock
     tell_operators: Callable[[str, Localized], Awaitable[None]]
-    log: ChannelLog
+    log: Log
     states: dict[str, ChannelSeen] = field(default_factory=dict[str, ChannelSeen])
     # The channels whose refused calls the operator knows of.
     _told: set[str] = field(default_factory=set[str])

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
@@ -77,7 +77,7 @@ class Erasure:
     """Carries out requests to be forgotten; the daemon has one."""
 
     def __init__(
-        self, context: InboundContext, leases: Leases, mailboxes: Mailboxes, *, log: ChannelLog
+        self, context: InboundContext, leases: Leases, mailboxes: Mailboxes, *, log: Log
     ) -> None:
         """Store the dependencies."""
         self._context = context

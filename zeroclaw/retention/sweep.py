@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection, Generator, Iterable
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, made_at, ulid_time
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.inbox import INBOX
@@ -68,7 +68,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     anchors: Anchors
     clock: Clock
     settings: CurrentConfig
-    log: ChannelLog
+    log: Log
 
     async def keep(self) -> None:
         """Sweep now, daily, and whenever the disk limit is exceeded; until cancelled."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.context.composer import Composer, RequestSources
 from zeroclaw.context.recollection import Recollection
@@ -74,7 +74,7 @@ class TurnServices(Value):
     results: Results
     clock: Clock
     ids: Ids
-    log: ChannelLog
+    log: Log
     budget: UsageBudget
     failed: Callable[[Failure], tuple[Put, ...]]
     halted: Callable[[datetime | None], str]

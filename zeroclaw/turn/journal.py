@@ -47,7 +47,7 @@ class OpenTurn(Value):
     state: State
     resumed: int = 0
     own: tuple[str, ...] = ()
-    calls: loop_detection.Log = ()
+    calls: loop_detection.Rounds = ()
 
 
 class Issued(Value):
@@ -247,7 +247,7 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             return ()
 
 
-def _calls(turn: OpenTurn, after: State, entry: Entry) -> loop_detection.Log:
+def _calls(turn: OpenTurn, after: State, entry: Entry) -> loop_detection.Rounds:
     """Return the rounds of a turn since its person's last message."""
     match entry:
         case entries.BatchAppended() if isinstance(turn.state, Calling) and after != turn.state:

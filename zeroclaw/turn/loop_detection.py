@@ -1,4 +1,4 @@
-"""Detects a turn that loops, from the turn's own log of calls.
+"""Detects a turn that loops, from the turn's own rounds of calls.
 
 A round (one batch of calls) is stale if none of its calls told the model anything new: each repeats
 an earlier call and got the same result. The count is the number of consecutive stale rounds plus
@@ -25,7 +25,7 @@ reads `nothing found` ten times. When two such calls failed, their errors may di
 quote the call. A near-equal call that changed something is never stale, even if its result reads
 the same: a model that labels twenty issues reads `done` twenty times.
 
-The log is folded from the journal, and the judgement is an entry in it (`BatchAppended`). So a
+The rounds are folded from the journal, and the judgement is an entry in it (`BatchAppended`). So a
 restart finds both, and a later release that counts differently does not reinterpret old turns.
 """
 
@@ -51,7 +51,7 @@ PAGING = frozenset(
 BOUNDS = frozenset({"timeout", "timeout_s", "timeout_ms", "retries"})
 """Arguments that bound a call without changing what it asks for; `timeout_s` is that of `shell`."""
 MOST_ROUNDS = 64
-"""Rounds kept in the log; a turn has 50 unless configured otherwise."""
+"""Rounds that are kept; a turn has 50 unless configured otherwise."""
 MOST_CALLS = 32
 """Calls kept per round; further calls are ignored."""
 PATIENCE = 4
@@ -89,7 +89,7 @@ class Round(Value):
     warned: bool = False
 
 
-Log = tuple[Round, ...]
+Rounds = tuple[Round, ...]
 
 
 class Judgement(Value):
@@ -104,20 +104,20 @@ class Judgement(Value):
     loop: tuple[str, ...] = ()
 
 
-def extended(log: Log, slots: Iterable[Slot], *, warned: bool = False) -> Log:
-    """Return the log with a complete batch appended."""
-    earlier = [one for made in log for one in made.calls]
-    last = log[-1].calls if log else ()
+def extended(rounds: Rounds, slots: Iterable[Slot], *, warned: bool = False) -> Rounds:
+    """Return the rounds with a complete batch appended."""
+    earlier = [one for made in rounds for one in made.calls]
+    last = rounds[-1].calls if rounds else ()
     few = zip(slots, range(MOST_CALLS), strict=False)
     calls = tuple(_made(slot, earlier, last) for slot, _ in few)
-    return (*log, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
+    return (*rounds, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
 
 
-def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) -> Judgement:
-    """Return what to do about the newest round of the log.
+def judged(rounds: Rounds, *, most: int, warn: int, changes: Callable[[str], bool]) -> Judgement:
+    """Return what to do about the newest round.
 
     Args:
-        log: The rounds since the person's last message.
+        rounds: The rounds since the person's last message.
         most: The count that ends the turn, see `Limits.max_repeats`; 0 turns the detection off.
         warn: The count at which the model is warned, 0 for never.
         changes: Whether calls of a tool may change something.
@@ -125,7 +125,7 @@ def judged(log: Log, *, most: int, warn: int, changes: Callable[[str], bool]) ->
     stale: list[Round] = []
     # In halves, see above; starts at 2 (one whole round) for the original.
     count, patience, reached = 2, 1, 0.0
-    for made in reversed(log):
+    for made in reversed(rounds):
         if not all(_is_stale(one, changes) for one in made.calls):
             break
         stale.append(made)

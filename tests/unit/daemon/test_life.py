@@ -14,7 +14,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw import daemon
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.codec import encode
 from zeroclaw.config.model import Config, RuntimeSettings
@@ -254,7 +254,7 @@ def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) 
     assert reread == ["again"]
 
 
-async def _open_read_only(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+async def _open_read_only(directory: Path, *, clock: Clock, log: Log) -> Store:
     """The real store, until something is to be written."""
     await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
     store = MemoryStore(clock=clock)

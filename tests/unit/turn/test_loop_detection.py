@@ -25,7 +25,7 @@ from zeroclaw.turn.loop_detection import (
     MOST_ROUNDS,
     PAGING,
     Judgement,
-    Log,
+    Rounds,
     extended,
     judged,
 )
@@ -49,22 +49,22 @@ def search(words: str, came_to: str = SAYS_NOTHING, **more: object) -> Slot:
     return slot(json.dumps({"words": words, **more}), came_to)
 
 
-def log_of(rounds: Iterable[Iterable[Slot]]) -> Log:
+def log_of(rounds: Iterable[Iterable[Slot]]) -> Rounds:
     return reduce(extended, (tuple(one) for one in rounds), ())
 
 
-def each(slots: Iterable[Slot]) -> Log:
+def each(slots: Iterable[Slot]) -> Rounds:
     """A log of rounds with one call each."""
     return log_of((one,) for one in slots)
 
 
-def judgement(log: Log, bounds: Limits = BOUNDS) -> Judgement:
+def judgement(rounds: Rounds, bounds: Limits = BOUNDS) -> Judgement:
     most, warn = bounds.max_repeats, bounds.warn_repeats
-    return judged(log, most=most, warn=warn, changes=WRITE.__contains__)
+    return judged(rounds, most=most, warn=warn, changes=WRITE.__contains__)
 
 
-def ends(log: Log) -> bool:
-    return bool(judgement(log).loop)
+def ends(rounds: Rounds) -> bool:
+    return bool(judgement(rounds).loop)
 
 
 def repeat(*slots: Slot, rounds: int) -> list[Slot]:

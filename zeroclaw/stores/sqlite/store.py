@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from zeroclaw.channel import ChannelLog
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -29,9 +29,7 @@ _ADVICE = {
 _WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
 
 
-async def open_store(
-    directory: Path, *, clock: Clock, log: ChannelLog | None = None
-) -> "SqliteStore":
+async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -> "SqliteStore":
     """Open the store in a directory, created if missing; `aclose` it on the same event loop.
 
     Args:

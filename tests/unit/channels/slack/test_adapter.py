@@ -31,7 +31,6 @@ from zeroclaw import (
     Answered,
     Attachment,
     Channel,
-    ChannelLog,
     ChannelRejected,
     ChannelUnauthorized,
     ChannelUnavailable,
@@ -42,6 +41,7 @@ from zeroclaw import (
     Envelope,
     Ignored,
     Localized,
+    Log,
     Moved,
     NotSupported,
     Outcome,
@@ -76,7 +76,7 @@ async def stage(
     settings: SlackSettings = SETTINGS,
     positions: Mapping[str, str] | None = None,
     transcript: Transcript = no_transcript,
-    log: ChannelLog = no_log,
+    log: Log = no_log,
 ) -> AsyncGenerator[Stage]:
     clock = ManualClock()
     context = slack_context(slack, clock, settings, positions=positions)
