@@ -224,9 +224,9 @@ class Listener:
         Returns False if they last only until the daemon ends.
         """
         self._logins = logins
-        for until, request in self._streams.items():
+        for until, request in [*self._streams.items()]:
             if not self._is_open(request):
-                until.reschedule(0)
+                self._end(until)
         async with self._writing:
             return await asyncio.to_thread(self._write, login.write_sessions(self._logins))
 
@@ -293,8 +293,12 @@ class Listener:
         cookies = request.header("cookie")
         same = [one for one, other in self._streams.items() if other.header("cookie") == cookies]
         for one in same[:-MOST_STREAMS]:
-            del self._streams[one]
-            one.reschedule(0)
+            self._end(one)
+
+    def _end(self, until: asyncio.Timeout) -> None:
+        """End a stream; only once, because one that is just ending can't be ended again."""
+        del self._streams[until]
+        until.reschedule(0)
 
     def _sending(self, send: Send, request: guard.RequestHead, until: asyncio.Timeout) -> Send:
         """Set our headers on an answer, replacing those of the same names."""
@@ -309,7 +313,9 @@ class Listener:
                 kept = [header for header in theirs if header[0].lower() not in ours]
                 message = {**message, "headers": [*guard.HEADERS, *kept]}
             elif until in self._streams and not self._is_open(request):  # its session has ended
-                until.reschedule(0)
+                self._end(until)
+                return
+            elif until.when() is not None:
                 return
             elif not message.get("more_body"):
                 self._streams.pop(until, None)

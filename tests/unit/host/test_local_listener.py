@@ -288,6 +288,29 @@ async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
             assert (await client.get(link)).status_code == 401
 
 
+async def test_whoever_logs_out_while_streams_end_is_logged_out(tmp_path: Path) -> None:
+    """A stream that is just ending is not ended again, which would fail."""
+    counts: list[int] = []
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        try:
+            await asyncio.Event().wait()
+        finally:
+            counts.append(await listener.log_out())
+            await send({"type": "http.response.body", "body": b"second", "more_body": True})
+
+    async with serving(await opened(tmp_path)) as listener:
+        listener.web("/chat", stream)
+        async with visiting(listener) as client, client.stream("GET", "/chat/") as answer:
+            chunks = answer.aiter_bytes()
+            assert await anext(chunks) == b"first"
+            assert await listener.log_out() == 1
+            assert [chunk async for chunk in chunks] == []
+    assert counts == [0]
+
+
 async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> None:
     """It has six connections; the oldest stream ends whole, and no other browser's does (P9)."""
 
