@@ -13,6 +13,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 from tests.fakes.chains import verify
@@ -58,7 +59,7 @@ from zeroclaw.envelope import (
 from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.gate.receipt_keys import DAY, Keys
 from zeroclaw.inbound.live_config import Halt, LiveConfig, halt_put
 from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
@@ -105,6 +106,7 @@ class World:
         self.path = path
         self._processes = itertools.count(1)
         self._earlier: tuple[receipt.Key, ...] = ()
+        self._starts: list[datetime] = []
         for name in config.channels:
             self.add_platform(name)
 
@@ -159,8 +161,11 @@ class World:
     def _parts(self) -> Foundation:
         process = next(self._processes)
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
-        keys = Keys(current=key, every=(*self._earlier, key), since_s=0)
+        starts = [at for at in self._starts if at <= self.clock.now() - DAY]
+        earlier = max(starts, default=None)
+        keys = Keys(current=key, every=(*self._earlier, key), since_s=0, earlier=earlier)
         self._earlier = keys.every
+        self._starts.append(self.clock.now())
         start = self._read()
         return Foundation(
             start=start,

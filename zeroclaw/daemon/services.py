@@ -200,6 +200,7 @@ class Services:
             clock=clock,
             settings=settings,
             log=EventLog("retention"),
+            earlier=foundation.keys.earlier,
         )
         self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("erasure"))
         self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)

@@ -11,7 +11,7 @@ from zeroclaw.codec import decode, encode
 from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.gate.receipt import Key
 from zeroclaw.host.atomic_file import replace_private
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 FILE = "receipt-keys.json"
 DAY = timedelta(days=1)
@@ -47,11 +47,14 @@ class Keys(Value):
         current: Signs.
         every: Verify; includes the current key.
         since_s: In Unix seconds. One of these keys signed every receipt that was issued since.
+        earlier: The newest start that was at least a day before this one, None for none that is
+            known. Later ones may have been under the same wrong clock.
     """
 
     current: Key
     every: tuple[Key, ...]
     since_s: float
+    earlier: datetime | None = None
 
 
 def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secret: bytes) -> Keys:
@@ -74,9 +77,9 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
             path.unlink(missing_ok=True)
         return Keys(current=current, every=(current,), since_s=now.timestamp())
     stored = _read(path)
-    # Keys of the last day may be of other starts under the same wrong clock.
     starts = (key.made_at for key in stored.keys if key.made_at <= now - DAY)
-    believed = min(now, max(starts, default=now) + LEAP)
+    earlier = max(starts, default=None)
+    believed = min(now, (earlier or now) + LEAP)
     horizon = believed - timedelta(days=keep_days)
     # A key signs until the next start, so the newest of the old ones may have signed until lately.
     oldest = max((key.made_at for key in stored.keys if key.made_at <= horizon), default=horizon)
@@ -86,7 +89,7 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
     with refused_as(StoreUnusable, f"`{path}` can't be written"):
         replace_private(path, encode(StoredKeys(keys=(*kept, mine), since=since)))
-    return keys
+    return replace(keys, earlier=earlier)
 
 
 def kept_keys(directory: Path, *, now: datetime, secret: bytes) -> Keys:

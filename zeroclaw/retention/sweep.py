@@ -62,6 +62,9 @@ class Sweep(Struct, kw_only=True, eq=False):
     """Keeps the store within its ages and its disk limit; the daemon has one.
 
     The rules come from the settings.
+
+    Attributes:
+        earlier: As in `Keys`.
     """
 
     store: Store
@@ -69,6 +72,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     clock: Clock
     settings: CurrentConfig
     log: Log
+    earlier: datetime | None = None
 
     async def keep(self) -> None:
         """Sweep now, daily, and whenever the disk limit is exceeded; until cancelled."""
@@ -96,14 +100,16 @@ class Sweep(Struct, kw_only=True, eq=False):
         return self.clock.now() - timedelta(seconds=self.clock.monotonic())
 
     async def _last_offset(self) -> datetime:
-        """Return the offset if the clock stood at the newest message that is older than a day.
+        """Return the offset if the clock stood at the newest start or message that is a day old.
 
-        Younger messages may be of an earlier process under the same wrong clock.
+        Later ones may be under the same wrong clock.
         """
-        a_day_ago = ulid_time(self.clock.now() - timedelta(seconds=EVERY_S))
+        now, offset = self.clock.now(), self._offset()
+        a_day_ago = ulid_time(now - timedelta(seconds=EVERY_S))
         newest = await self.store.select(INBOX.where(after=a_day_ago, newest_first=True, limit=1))
-        silence = [self.clock.now() - made_at(row.key) for row in newest]
-        return self._offset() - sum(silence, start=timedelta())
+        seen = [made_at(row.key) for row in newest]
+        seen += [] if self.earlier is None else [self.earlier]
+        return offset - (now - max(seen, default=now))
 
     async def sweep(self) -> None:
         """Delete what is old, with shorter ages while the disk limit is exceeded."""

@@ -239,6 +239,7 @@ def test_each_process_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
     assert first.every == (first.current,)
     assert second.every == (first.current, second.current)
     assert first.since_s == second.since_s == EPOCH.timestamp()
+    assert (first.earlier, second.earlier) == (None, EPOCH)
     assert second.current.secret == b"two2" * 8
     assert repr(b"two2" * 8) not in repr(second)
 

@@ -176,6 +176,18 @@ async def test_a_machine_that_sleeps_most_of_the_time_keeps_nothing_for_ever(wor
         assert not await house.rows(RowKind.INBOX)
 
 
+async def test_a_machine_that_is_off_at_night_keeps_nothing_for_ever(world: World) -> None:
+    """Nobody writes for weeks, and no run lasts for the day that a sweep waits after a leap."""
+    world.configure(retention=RetentionSettings(messages_days=10))
+    async with world.running() as house:
+        await house.say("hello")
+    for _ in range(12):
+        world.clock.leap(timedelta(days=1))
+        async with world.running() as house:
+            await later(world, house)
+    assert not await house.rows(RowKind.INBOX)
+
+
 async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> None:
     """What `/new` left behind is gone once it is empty and its audit is old; no cut is lost."""
     world.model.will(LOOK, says("seen"), LOOK, says("again"))
