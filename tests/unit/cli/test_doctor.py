@@ -23,6 +23,14 @@ from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
 SCRIPT = 'kind = "scripted"\nscript = "{script}"\n'
+PLAIN = """[tools]
+shell.enabled = false
+attachments.enabled = false
+[listener]
+port = {port}
+[provider]
+"""
+"""Without a shell, so that no sandbox is tried."""
 Told = dict[str, tuple[str, str]]
 
 
@@ -35,13 +43,11 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def doctor(
-    tmp_path: Path, provider: str, more: str = "", *, above: str = "", data: str = ""
+    tmp_path: Path, provider: str, more: str = "", *, above: str = "", data: str = "", port: int = 0
 ) -> tuple[int, Told]:
-    """Exit code, and the worst line of each check; no shell, so that no sandbox is tried."""
+    """Exit code, and the worst line of each check."""
     config = tmp_path / "config.toml"
-    text = f"{above}[tools]\nshell.enabled = false\nattachments.enabled = false\n"
-    text += f"[provider]\n{provider}{more}"
-    config.write_text(text, encoding="utf-8")
+    config.write_text(f"{above}{PLAIN.format(port=port)}{provider}{more}", encoding="utf-8")
     place = data or str(tmp_path / "data")
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", place]
     done = CliRunner().invoke(root, arguments)
@@ -97,9 +103,7 @@ def test_before_the_first_start_nothing_fails_and_nothing_is_made(tmp_path: Path
 def test_people_read_one_line_for_each_check(tmp_path: Path) -> None:
     """With the verdict before it."""
     config = tmp_path / "config.toml"
-    config.write_text(
-        f"[tools]\nshell.enabled = false\nattachments.enabled = false\n[provider]\n{scripted(tmp_path)}"
-    )
+    config.write_text(PLAIN.format(port=0) + scripted(tmp_path))
     arguments = ["doctor", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     lines = CliRunner().invoke(root, arguments).stdout.splitlines()
     assert {line.split()[0] for line in lines} == {"ok", "warn"}
@@ -252,12 +256,11 @@ async def test_a_port_that_another_program_has_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        more = f"[listener]\nport = {port}\n"
-        code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), more)
+        code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), port=port)
         assert (code, told["daemon"][0]) == (1, "fail")
         assert f"port {port} on 127.0.0.1 is in use by another program" in told["daemon"][1]
         async with daemon(tmp_path / "data", {}):
-            _, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), more)
+            _, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path), port=port)
         assert "in use" not in told["daemon"][1]
 
 
