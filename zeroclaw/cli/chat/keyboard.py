@@ -84,20 +84,22 @@ async def typed(descriptor: int) -> AsyncGenerator[Event, None]:
 
 
 def _read(descriptor: int, hand_over: Callable[[Event], None]) -> None:
-    is_terminal, pasted = os.isatty(descriptor), [False]  # whether the lines of a chunk were
+    is_terminal = os.isatty(descriptor)
+    is_pasted = False  # the lines of the newest chunk
 
     def chunks() -> Iterator[bytes]:
+        nonlocal is_pasted
         is_next = False
         # A terminal gives one line at a time, however many have been pasted.
         for chunk in iter(partial(os.read, descriptor, _CHUNK_BYTES), b""):
             was_next = is_next
             is_next = is_terminal and bool(select.select((descriptor,), (), (), _PASTE_S)[0])
-            pasted[0] = was_next or is_next
+            is_pasted = was_next or is_next
             yield chunk
 
     with suppress(OSError):  # a terminal that was closed
         for line in lines_in(chunks()):
-            hand_over(Typed(text=line, is_pasted=pasted[0]))
+            hand_over(Typed(text=line, is_pasted=is_pasted))
     with suppress(RuntimeError, asyncio.CancelledError):  # the loop has already ended
         hand_over(Ended())
 
