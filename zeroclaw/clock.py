@@ -3,13 +3,18 @@
 Only `host/clock.py` and `host/ids.py` use the machine's own; tests hand in fakes.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's base 32: no I, L, O, U."""
 ULID_TIME_CHARS = 10
 """Length of a ULID's timestamp prefix, which counts milliseconds since 1970."""
+LEAP = timedelta(days=8)
+"""A wall clock that is further ahead than this of when it was last seen may be wrong, so what it makes
+old is not deleted yet. Longer than a week, so that a machine used at weekends is believed."""
+SET_BACK = timedelta(days=1)
+"""A wall clock that is set back by more was wrong before."""
 
 
 class Clock(Protocol):
@@ -38,6 +43,14 @@ class Ids(Protocol):
     def token(self) -> str:
         """Return 32 unguessable random bytes as base64url without padding."""
         ...
+
+
+def still_holds(ends_at: datetime, lasts: timedelta, now: datetime) -> bool:
+    """Whether something that ends then, and lasts for so long in all, is valid.
+
+    Not if the clock was set back by more than `SET_BACK` since it was made: it would last too long.
+    """
+    return now < ends_at <= now + lasts + SET_BACK
 
 
 def made_at(ulid: str) -> datetime:

@@ -7,6 +7,7 @@ write a few hundred bytes; call them before the event loop runs, or in a thread.
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from zeroclaw.clock import LEAP
 from zeroclaw.codec import decode, encode
 from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.gate.receipt import Key
@@ -15,8 +16,6 @@ from zeroclaw.value import Value, replace
 
 FILE = "receipt-keys.json"
 DAY = timedelta(days=1)
-LEAP = timedelta(days=8)
-"""A clock that is further ahead of the last start is not believed: a wrong one would end every key."""
 
 
 class StoredKey(Value):
@@ -79,7 +78,7 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     stored = _read(path)
     starts = (key.made_at for key in stored.keys if key.made_at <= now - DAY)
     earlier = max(starts, default=None)
-    believed = min(now, (earlier or now) + LEAP)
+    believed = min(now, (earlier or now) + LEAP)  # a wrong clock would end every key
     horizon = believed - timedelta(days=keep_days)
     # A key signs until the next start, so the newest of the old ones may have signed until lately.
     oldest = max((key.made_at for key in stored.keys if key.made_at <= horizon), default=horizon)

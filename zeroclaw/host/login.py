@@ -13,14 +13,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from zeroclaw.clock import still_holds
 from zeroclaw.codec import decode, encode
 from zeroclaw.value import Value, field, replace
 
 LINK_KEPT = timedelta(days=1)
 """An unused link stays in a terminal or a journal, so it must expire."""
 SESSION_KEPT = timedelta(days=30)
-SET_BACK = timedelta(days=1)
-"""A clock that is set back by more was wrong, and what it made lasts too long."""
 MOST_LINKS = 32
 MOST_SESSIONS = 64
 
@@ -87,7 +86,7 @@ def is_open(logins: Logins, sessions: Iterable[str], now: datetime) -> bool:
     A program on another port can set a cookie of the same name, which must not log us out.
     """
     ends = (logins.sessions.get(hash_of(session)) for session in sessions)
-    return any(ends_at is not None and _stands(ends_at, SESSION_KEPT, now) for ends_at in ends)
+    return any(ends_at is not None and still_holds(ends_at, SESSION_KEPT, now) for ends_at in ends)
 
 
 def write_sessions(logins: Logins) -> bytes:
@@ -111,12 +110,8 @@ def read_sessions(body: bytes) -> Logins:
     return Logins(path=stored.path, sessions=sessions)
 
 
-def _stands(ends_at: datetime, kept: timedelta, now: datetime) -> bool:
-    return now < ends_at <= now + kept + SET_BACK
-
-
 def _standing(ends: Mapping[str, datetime], kept: timedelta, now: datetime) -> dict[str, datetime]:
-    return {known: at for known, at in ends.items() if _stands(at, kept, now)}
+    return {known: at for known, at in ends.items() if still_holds(at, kept, now)}
 
 
 def _newest(ends: Mapping[str, datetime], most: int) -> dict[str, datetime]:

@@ -25,6 +25,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from zeroclaw.channel import Card, CardCall, Outcome
+from zeroclaw.clock import still_holds
 from zeroclaw.envelope import Address, Principal, labelled
 from zeroclaw.gate.approval import AnswerResult, ApprovalRequest, ending_of, language_in, number_of
 from zeroclaw.gate.scope import duration
@@ -293,8 +294,6 @@ def list_line(one: Stranger, language: Language, place: str = "") -> str:
 # --- the first operator --------------------------------------------------------------------------
 
 HOLDS = timedelta(hours=1)
-SET_BACK = timedelta(days=1)
-"""A clock that is set back by more was wrong, and a code of that time would last too long."""
 GUESSES_OF_A_SENDER = 5
 GUESSES_OF_A_CHANNEL = 20
 
@@ -326,8 +325,8 @@ def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
 
 
 def is_valid(claim: Claim, now: datetime) -> bool:
-    """Whether its code counts; as with logins, not if the clock was set back by more than a day."""
-    return now < claim.until <= now + HOLDS + SET_BACK
+    """Whether its code counts."""
+    return still_holds(claim.until, HOLDS, now)
 
 
 def guess(

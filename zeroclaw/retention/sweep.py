@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from zeroclaw.channel import Log
-from zeroclaw.clock import Clock, made_at, ulid_time
+from zeroclaw.clock import LEAP, Clock, made_at, ulid_time
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.numbers import COUNTERS
@@ -45,9 +45,6 @@ from zeroclaw.value import Struct
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0
 """Seconds between two checks of the disk limit."""
-LEAP = timedelta(days=8)
-"""A leap of the wall clock by more than this is not believed for a day. Also the longest silence
-after which a start believes it: longer than a week, so that a machine used at weekends is swept."""
 PAUSE_S = 0.1
 """Seconds after each commit, so that other commits get in between."""
 BATCH = 100
