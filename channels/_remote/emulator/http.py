@@ -1,6 +1,7 @@
 """A small HTTP/1.1 server for local use, whose connections can be cut at any point."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,20 @@ from zeroclaw import Value
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _MAX_HEAD_BYTES = 64 * 1024
 _REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
+
+
+def kept_port() -> int:
+    """Return a loopback port that the system gives to nobody else while this process runs.
+
+    It stays bound, and a server with `SO_REUSEADDR` can still listen there. A port that was only
+    looked for could be another program's before the server takes it.
+    """
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    port: int = kept.getsockname()[1]
+    kept.detach()
+    return port
 
 
 @dataclass(eq=False, kw_only=True)

@@ -260,7 +260,7 @@ class DiscordServer:
         self._files: list[bytes] = []
         self._waiting: list[asyncio.Event] = []
         self._closing = asyncio.Event()
-        self.patience_s = 20.0
+        self.patience_s = 50.0
         self.backend.subscribers.append(self._on_event)
         self.guild = self.backend.create_guild("zero")
         if self.bot not in self.guild.members:

@@ -29,6 +29,7 @@ import aiohttp
 from aiohttp import web
 
 from channels._remote.emulator.buckets import Buckets, Rate
+from channels._remote.emulator.http import kept_port
 from zeroclaw import ConfigError
 
 HERE = Path(__file__).parent
@@ -77,7 +78,7 @@ READS = frozenset(
 )
 """Methods that take only a form ("Web API", docs.slack.dev, read 2026-11)."""
 _IN_THE_WAY = {"chat.update": "streaming_state_conflict", "chat.delete": "cant_delete_message"}
-PATIENCE_S = 15.0
+PATIENCE_S = 120.0
 """Seconds that a test waits; long enough for a loaded machine."""
 
 
@@ -163,7 +164,7 @@ def emulate_url() -> str:
     }
     path = directory / "seed.json"
     path.write_text(json.dumps(seed))
-    port = _free_port()
+    port = kept_port()
     options = ("start", "-s", "slack", "-p", str(port), "--seed", path)
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(
@@ -175,14 +176,6 @@ def emulate_url() -> str:
         )
     atexit.register(process.kill)
     return f"http://127.0.0.1:{port}"
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,7 +487,7 @@ class SlackServer:
 
     async def _emulated(self) -> None:
         """Wait until `emulate` answers; retries without a pause while it refuses connections."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 with suppress(aiohttp.ClientConnectorError):
                     await self.up("auth.test", BOT)
