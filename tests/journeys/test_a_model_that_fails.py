@@ -74,7 +74,7 @@ async def test_a_model_that_says_nothing(tmp_path: Path) -> None:
 
 async def test_a_model_that_stands_still(tmp_path: Path) -> None:
     """The watchdog ends the wait, also in the middle of a stream."""
-    provider = {"stall_s": 0.3, "attempts": 1}
+    provider = {"stall_s": 2.0, "attempts": 1}  # its first piece comes within them
     async with world(tmp_path, provider=provider) as here:
         here.model.say("Half ", here.model.gate(), times=None)
         told = await tells_and_goes_on(here, "/retry")

@@ -39,7 +39,7 @@ async def test_a_question_expires_while_the_daemon_is_dead(tmp_path: Path) -> No
 
     The daemon starts when the deadline has passed: it ends the question before it listens.
     """
-    async with world(tmp_path, approvals={"timeout_s": 1.0}) as here:
+    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
         card = await ask_to_knock(here)
         here.platform.hold()
         await here.daemon.kill()

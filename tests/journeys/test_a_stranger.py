@@ -86,7 +86,7 @@ async def test_a_denied_stranger_meets_silence(tmp_path: Path) -> None:
 
 async def test_silence_of_operators_ends_it_as_expired(tmp_path: Path) -> None:
     """The card shows it, and a late press says so and lets nobody in (P5)."""
-    channels = {"loopback": {"pairing": "code", "pairing_s": 1.0}}
+    channels = {"loopback": {"pairing": "code", "pairing_s": 3.0}}
     async with world(tmp_path, channels=channels) as here:
         await told_a_code(here)
         card = (await here.until(lambda: here.chat("olga").cards))[0]

@@ -86,7 +86,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Pa
 
 async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None:
     """Nobody answers: the card says so, nothing runs, the model reads that it was no refusal."""
-    async with world(tmp_path, approvals={"timeout_s": 1.0}) as here:
+    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
         card = await ask_to_knock(here)
         await here.answered("ann", "So be it.")
         await here.until(lambda: card.hows == ["expired"])
@@ -97,7 +97,7 @@ async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None
 
 async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
     """After the deadline the presser is told so, and the card stays as it ended."""
-    async with world(tmp_path, approvals={"timeout_s": 1.0}) as here:
+    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
         card = await ask_to_knock(here)
         await here.until(lambda: card.hows == ["expired"])
         pressed = await here.press("olga", card)

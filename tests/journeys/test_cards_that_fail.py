@@ -67,7 +67,7 @@ async def test_a_press_on_a_card_that_was_never_recorded_settles_it_late(tmp_pat
 
 async def test_a_card_that_the_platform_refuses_ends_with_its_deadline(tmp_path: Path) -> None:
     """Nobody could see it: who asked hears so, the call does not run, and the turn goes on."""
-    async with world(tmp_path, approvals={"timeout_s": 1.5}) as here:
+    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
         here.platform.will("ask", Refuse(), times=None)
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So be it.", round=1)

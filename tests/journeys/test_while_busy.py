@@ -12,12 +12,14 @@ pytestmark = pytest.mark.slow
 
 async def test_messages_in_a_row_are_answered_together(tmp_path: Path) -> None:
     """Three lines of one thought are one question. P1."""
-    async with world(tmp_path, channels={"loopback": {"collect_s": 0.5}}) as here:
+    async with world(tmp_path, channels={"loopback": {"collect_s": 2.0}}) as here:
         await here.say("ann", "/queue collect")
         await here.until(lambda: here.chat("ann").answers)
         here.model.say("So it is.")
+        here.platform.hold()
         for text in ("I wonder", "whether this", "is one question"):
             await here.say("ann", text)
+        here.platform.release()
         await here.until(lambda: here.chat("ann").answers[-1] == "So it is.")
         assert len(here.model.requests) == 1
         last = here.model.requests[0].messages[-1]
