@@ -156,3 +156,4 @@ from zeroclaw.value import (
     field as field,
     replace as replace,
 )
+from zeroclaw.web_page import page_files as page_files

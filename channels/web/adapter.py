@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from importlib.resources import files
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -28,13 +27,12 @@ from zeroclaw import (
     OutgoingFile,
     Rendered,
     ZeroclawError,
+    page_files,
 )
 
 PING_S = 15.0
 PINGS_A_SWEEP = 40
 """Old uploads are removed every ten minutes."""
-# Not `mimetypes`: it reads the machine's own tables, which differ from machine to machine.
-KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """Fits a pasted log of a million characters at four bytes each, as JSON."""
 NOT_NOW = 503
@@ -50,7 +48,7 @@ class WebChannel(LocalChannel):
         """Open nothing before `receive`."""
         settings = context.settings_as(WebSettings)
         super().__init__(context, CAPABILITIES)
-        self._page: Mapping[str, bytes] = {}
+        self._page: Mapping[str, tuple[bytes, str]] = {}
         self._title = settings.title
         self._uploads = uploads.Uploads(
             context.directory, context.clock, settings.max_file_bytes, self._is_off_the_record
@@ -58,7 +56,7 @@ class WebChannel(LocalChannel):
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve the page until cancelled; see `Channel.receive`."""
-        self._page = await asyncio.to_thread(_load_page)
+        self._page = await asyncio.to_thread(page_files, "channels.web")
         with self.serving(admit):
             self.context.mount.web(f"/{self.name}", self.application())
             ready()
@@ -113,7 +111,8 @@ class WebChannel(LocalChannel):
         name = str(request.path_params.get("name", "index.html"))
         if name not in self._page:
             return Response(status_code=404)
-        return Response(self._page[name], media_type=_kind(name))
+        body, kind = self._page[name]
+        return Response(body, media_type=kind)
 
     async def _follow(self, _request: Request) -> Response:
         if not self.feed.has_room():
@@ -172,16 +171,6 @@ class WebChannel(LocalChannel):
             # The message may have gone off the record, and with it the files uploaded before it.
             await self._uploads.sweep(one.id for one in posted.files)
         return JSONResponse({"status": "accepted", "toast": taken.toast})
-
-
-def _load_page() -> Mapping[str, bytes]:
-    """Read the page's files, by name; blocking."""
-    folder = files("channels.web") / "page"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
-
-
-def _kind(name: str) -> str | None:
-    return KINDS.get(name.rpartition(".")[2])
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:

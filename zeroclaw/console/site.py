@@ -10,7 +10,6 @@ import hmac
 from asyncio import Semaphore
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from importlib.resources import files
 from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
@@ -25,8 +24,8 @@ from zeroclaw.console.notifier import Notice, Notifier
 from zeroclaw.console.sections import UNREADABLE, Fields, NotThere, Sections
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
+from zeroclaw.web_page import page_files
 
-KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 AT_ONCE = 2
 """Pages built concurrently; readers of the console must not slow down answers (P9)."""
 MOST_BYTES = 16_384
@@ -58,8 +57,8 @@ class Site:
         self._told: Recent[str, str] = Recent(MOST_TOLD)
         self._slots = Semaphore(AT_ONCE)
         self._files = {
-            file.name: Response(file.read_bytes(), media_type=KINDS[file.name.rpartition(".")[2]])
-            for file in (files("zeroclaw.console") / "page").iterdir()
+            name: Response(body, media_type=kind)
+            for name, (body, kind) in page_files("zeroclaw.console").items()
         }
 
     def application(self) -> Starlette:

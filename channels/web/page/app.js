@@ -5,6 +5,7 @@ import { Items } from "./items.js";
 import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
 import { Outbox, follow, postAnswer } from "./line.js";
+import { guardSliding } from "./sliding.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
@@ -184,14 +185,11 @@ function changed(wasNear) {
   showWork();
   if (wasNear) scroller.scrollTop = scroller.scrollHeight;
   by("latest").hidden = isNear();
-  const before = under;
-  under = underPointer();
-  if (under && under !== before) slid = pointer;
+  moved();
 }
 
 let isAtEnd = true;
 scroller.addEventListener("scroll", () => {
-  under = underPointer();
   isAtEnd = isNear();
   by("latest").hidden = isAtEnd;
 }, { passive: true });
@@ -203,35 +201,12 @@ by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scr
 
 /* --- buttons that move under the pointer ---------------------------------------------------------- */
 
-/* A click must not answer a call whose button has only just come to stand under the pointer: the first
-   such click is ignored, and says so. */
-const SLID_PX = 10;
-const SLID = "this has just come to stand here; press again if you mean it";
-let pointer = null;
-let under = "";
-let slid = null;
-
-function underPointer() {
-  const button = pointer && document.elementFromPoint(pointer.x, pointer.y)?.closest(".card button");
-  if (!button) return "";
+function nameOf(button) {
   const call = button.closest("section")?.dataset.approval;
   return `${call ?? button.closest("li").dataset.id} ${button.textContent}`;
 }
 
-for (const kind of ["pointermove", "pointerdown"]) {
-  document.addEventListener(kind, (event) => {
-    pointer = { x: event.clientX, y: event.clientY };
-    under = underPointer();
-    if (slid && Math.hypot(pointer.x - slid.x, pointer.y - slid.y) > SLID_PX) slid = null;
-  }, { passive: true });
-}
-
-document.addEventListener("click", (event) => {
-  if (!slid || !event.detail || !event.target.closest(".card button")) return; // keys have no position
-  slid = null;
-  event.stopPropagation();
-  toast(SLID);
-}, { capture: true });
+const moved = guardSliding(".card button", nameOf, (_button, why) => toast(why));
 
 /* --- the composer -------------------------------------------------------------------------------- */
 

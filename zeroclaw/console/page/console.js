@@ -2,6 +2,8 @@
    time zone, and sends forms without leaving the page. The daemon renders everything that is shown;
    without this file the page is complete, but does not update itself. */
 
+import { guardSliding } from "./sliding.js";
+
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 /* Pause between two requests for the page, however often something changes. */
 const PAUSE_MS = 1500;
@@ -115,7 +117,6 @@ function show(text, { isOwn }) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   if (!fresh.querySelector("main")) return;
   const said = by("told");
-  const before = underPointer();
   // The result of a form stays until the next form.
   if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
   renew(by("sections"), fresh.getElementById("sections"));
@@ -126,39 +127,23 @@ function show(text, { isOwn }) {
   document.title = fresh.title;
   local(document);
   countDown();
-  const now = underPointer();
-  if (now && now !== before) slid = pointer;
+  moved();
 }
 
 /* --- buttons that move under the pointer -------------------------------------------------------- */
 
-/* After a refresh, a click must not answer an approval request that has only just moved under the
-   pointer: the first such click is ignored, and says so. */
-const NEAR_PX = 10;
-const SLID = "this has just come to stand here; press again if you mean it";
-let pointer = null;
-let slid = null;
+const moved = guardSliding(
+  "main form:has(.trouble) button",
+  (button) => `${button.closest("[id]").id} ${button.textContent}`,
+  (button, why) => refuse(button.form, why),
+);
 
-function underPointer() {
-  const button = pointer && document.elementFromPoint(pointer.x, pointer.y)?.closest("main button");
-  return button ? `${button.closest("[id]").id} ${button.textContent}` : "";
-}
-
-for (const kind of ["pointermove", "pointerdown"]) {
-  document.addEventListener(kind, (event) => {
-    pointer = { x: event.clientX, y: event.clientY };
-    if (slid && Math.hypot(pointer.x - slid.x, pointer.y - slid.y) > NEAR_PX) slid = null;
-  }, { passive: true });
-}
-
-document.addEventListener("click", (event) => {
-  const trouble = event.target.closest("main button")?.form?.querySelector(".trouble");
-  if (!slid || !trouble || !event.detail) return; // the keyboard has no position
-  slid = null;
-  event.preventDefault();
-  trouble.textContent = SLID;
+/* Say in a form why it was not sent. */
+function refuse(form, why) {
+  const trouble = form.querySelector(".trouble");
+  trouble.textContent = why;
   trouble.hidden = false;
-}, { capture: true });
+}
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
@@ -199,10 +184,9 @@ document.addEventListener("submit", (event) => {
 const UNREACHED = "the daemon can't be reached; press again when the page is live";
 
 async function send(form, fields) {
-  const trouble = form.querySelector(".trouble");
   const controls = [...(form.closest("li") ?? form).querySelectorAll("button, input")];
   controls.forEach((one) => { one.disabled = true; });
-  trouble.hidden = true;
+  form.querySelector(".trouble").hidden = true;
   try {
     const answer = await fetch(form.action, { method: "POST", body: fields });
     const text = await answer.text();
@@ -212,8 +196,7 @@ async function send(form, fields) {
     if (!form.isConnected) by("main").focus({ preventScroll: true });
   } catch (error) {
     // Errors of fetch itself have the browser's wording, which does not help.
-    trouble.textContent = error instanceof TypeError ? UNREACHED : error.message;
-    trouble.hidden = false;
+    refuse(form, error instanceof TypeError ? UNREACHED : error.message);
   }
   controls.forEach((one) => { one.disabled = false; });
 }
