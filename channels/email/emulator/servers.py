@@ -336,7 +336,11 @@ class Servers:
         return not any(one.is_file() for queue in queues for one in queue.rglob("*"))
 
     def start(self) -> None:
-        """Start both servers; returns when they answer."""
+        """Start both servers; returns when they answer.
+
+        Raises:
+            ConfigError: One of them ended.
+        """
         names = {**vars(self), "domain": DOMAIN}
         etc = self.home / "etc"
         for one in ("run", "mail", "spool", "data", "etc"):
@@ -362,7 +366,11 @@ class Servers:
                 )
         atexit.register(self.stop)
         for port in (self.imaps, self.submission, self.mx):
-            _until(lambda port=port: _answers(port))
+            _until(lambda port=port: any(map(_has_ended, self.processes)) or _answers(port))
+        for process, (name, *_) in zip(self.processes, commands, strict=True):
+            if _has_ended(process):
+                said = (self.home / f"{name}.out").read_text()
+                raise ConfigError((f"try: {name} does not start: {' '.join(said.split())[:200]}",))
 
     def stop(self) -> None:
         """Stop both servers and remove their files; may be called twice."""
@@ -387,7 +395,8 @@ def started(password: str) -> Servers:
     """Return new servers, with one password for every mailbox; blocks while they start.
 
     Raises:
-        ConfigError: The servers run as other users, who may not enter the temporary directory.
+        ConfigError: The servers run as other users, who may not enter the temporary directory; or one
+            of them ended.
     """
     place = Path(tempfile.gettempdir())
     if not all(one.stat().st_mode & stat.S_IXOTH for one in (place, *place.parents)):
@@ -427,6 +436,10 @@ def certify(home: Path) -> None:
         check=True,
         capture_output=True,
     )
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    return process.poll() is not None
 
 
 def _answers(port: int) -> bool:
