@@ -29,8 +29,9 @@ from playwright.async_api import (
     expect,
 )
 
+from channels._remote.emulator.http import kept_port
 from tests.emulators.model_server import ModelServer
-from tests.journeys.configuration import free_port, merged, toml
+from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import DaemonProcess
 
 CHROMIUM = "/usr/bin/chromium"
@@ -226,7 +227,7 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
         "provider": {"kind": "openai", "base_url": model.url, "model": "scripted", "stall_s": 20.0},
         "runtime": {"grace_s": 1.0},
         # The same after a restart, for the page comes back to it.
-        "listener": {"port": free_port()},
+        "listener": {"port": kept_port()},
         "channels": {"terminal": {"enabled": False}},
     }
 

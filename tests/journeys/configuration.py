@@ -1,9 +1,6 @@
 """Writes the configuration of a journey: plain tables as TOML."""
 
-import random
-import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import cast
 
 import tomli_w
@@ -30,15 +27,3 @@ def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[st
         else:
             result[key] = value
     return result
-
-
-def free_port() -> int:
-    """Return a port for a daemon that is not there yet, below those that systems hand out by themselves.
-
-    One of theirs may be another connection's before the daemon takes it.
-    """
-    while True:
-        port = random.randrange(20_000, 30_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port

@@ -19,6 +19,7 @@ from zeroclaw.host.places import find_config
 from zeroclaw.manifest import ChannelManifest
 
 _KEY = "try"
+_LOOKS_S = 0.05
 _TALKS = """A daemon of its own answers there. Write to it as Ann; this asks Olga for an approval:
     /tool shell {"command": "date"}
 Ctrl-C ends both."""
@@ -158,8 +159,27 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     os.environ.update(emulated.environment)  # the daemon inherits it
     tables = await asyncio.to_thread(_tables, emulated.tables, config)
     click.echo("starting a daemon…", err=True)
-    talks = f"open    {emulated.page}\n\n{_TALKS}"
-    await with_temporary_daemon(tables, lambda _: _until_told(talks), prefix="zeroclaw-try-")
+
+    async def session(place: Path) -> None:
+        await until_connected(place)
+        await _until_told(f"open    {emulated.page}\n\n{_TALKS}")
+
+    await with_temporary_daemon(tables, session, prefix="zeroclaw-try-")
+
+
+async def until_connected(place: Path) -> None:
+    """Wait until each channel of the daemon in this data directory is up, or has failed.
+
+    What people write before a channel is up for the first time is never answered on most platforms.
+    """
+    from zeroclaw.cli.client import ask
+    from zeroclaw.host.answers import Status
+    from zeroclaw.host.clock import SystemClock
+
+    clock, channels = SystemClock(), (await ask(place, "status", Status)).channels
+    while any(one.condition == "starting" for one in channels.values()):
+        await clock.sleep(_LOOKS_S)
+        channels = (await ask(place, "status", Status)).channels
 
 
 def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:
