@@ -97,7 +97,7 @@ export class Items {
 function drawText(node, item) {
   let body = node.querySelector(":scope > .body");
   if (!body) {
-    body = element("div", { className: "body" });
+    body = element("div", { className: "body", dir: item.kind === "person" ? "auto" : "" });
     const who = item.kind === "person" ? "You: " : "Bot: ";
     node.replaceChildren(element("span", { className: "unseen" }, who), body, stamp(item.at));
     body.sources = [];
@@ -112,23 +112,19 @@ function drawText(node, item) {
     return false;
   }
   drawReceipts(node, item.receipts ?? []);
-  if (item.plain) {
+  if (item.plain || item.sent) {
     const news = body.textContent !== item.text;
-    if (news) body.replaceChildren(element("p", { className: "plain" }, item.text));
+    if (news) body.replaceChildren(element("p", { className: "plain", dir: "auto" }, item.text));
     body.sources = [];
-    return news;
-  }
-  if (item.sent) {
-    if (body.textContent !== item.text) body.textContent = item.text;
     body.hidden = !item.text;
-    drawSent(node, item);
-    return false;
+    if (item.sent) drawSent(node, item);
+    return news;
   }
   const made = blocks(item.text);
   const same = made.findIndex((one, index) => one.source !== body.sources[index]);
   const from = same < 0 ? made.length : same;
   while (body.childNodes.length > from) body.lastChild.remove();
-  body.append(...made.slice(from).map((one) => block(one)));
+  body.append(...made.slice(from).map((one) => Object.assign(block(one), { dir: "auto" })));
   body.sources = made.map((one) => one.source);
   return same >= 0;
 }
@@ -157,7 +153,8 @@ function size(bytes) {
 
 function stamp(at) {
   const time = new Date(at);
-  const shown = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const isToday = time.toDateString() === new Date().toDateString();
+  const shown = time.toLocaleString([], { dateStyle: isToday ? undefined : "medium", timeStyle: "short" });
   return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
 }
 

@@ -107,9 +107,13 @@ function isTable(lines, at) {
 function tabled(lines, at) {
   let end = at + 2;
   while (end < lines.length && ROW.test(lines[end])) end += 1;
-  const rows = [lines[at], ...lines.slice(at + 2, end)].map((line) =>
+  const [head, rule, ...rows] = lines.slice(at, end).map((line) =>
     line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|")));
-  return { kind: "table", rows, end };
+  const aligns = rule.map((cell) => {
+    if (cell.endsWith(":")) return cell.startsWith(":") ? "center" : "right";
+    return cell.startsWith(":") ? "left" : "";
+  });
+  return { kind: "table", head, aligns, rows, end };
 }
 
 function paragraph(lines, at) {
@@ -147,11 +151,11 @@ export function block(made, depth = 0) {
       return list;
     }
     case "table": {
-      const [head, ...rows] = made.rows;
+      const aligned = (column) => (made.aligns[column] ? { align: made.aligns[column] } : {});
       const row = (name) => (cells) =>
-        element("tr", {}, ...cells.map((cell) => element(name, {}, ...inline(cell))));
-      const table = element("table", {}, element("thead", {}, row("th")(head)),
-        element("tbody", {}, ...rows.map(row("td"))));
+        element("tr", {}, ...cells.map((cell, column) => element(name, aligned(column), ...inline(cell))));
+      const table = element("table", {}, element("thead", {}, row("th")(made.head)),
+        element("tbody", {}, ...made.rows.map(row("td"))));
       return element("div", { className: "wide", tabIndex: 0 }, table);
     }
     default:
@@ -186,28 +190,29 @@ const INLINE = new RegExp(
   "g",
 );
 
-/* Build the nodes of inline text. */
-export function inline(text, depth = 0) {
+/* Build the nodes of inline text; within a link there are no others. */
+export function inline(text, depth = 0, isInLink = false) {
   const nodes = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
     if (found.index > at) nodes.push(...broken(text.slice(at, found.index)));
-    nodes.push(...matched(found, depth));
+    nodes.push(...matched(found, depth, isInLink));
     at = found.index + found[0].length;
   }
   if (at < text.length) nodes.push(...broken(text.slice(at)));
   return nodes;
 }
 
-function matched(found, depth) {
+function matched(found, depth, isInLink) {
   const groups = found.groups;
-  const within = (part) => (depth < DEEPEST ? inline(part, depth + 1) : [part]);
+  const within = (part, isLabel = isInLink) => (depth < DEEPEST ? inline(part, depth + 1, isLabel) : [part]);
   if (groups.escape) return [groups.escape[1]];
   if (groups.code !== undefined) {
     const code = groups.code;
     return [element("code", {}, /^ .*\S.* $/s.test(code) ? code.slice(1, -1) : code)];
   }
-  if (groups.label !== undefined) return linked(groups.target, within(groups.label), found[0]);
+  if (isInLink && (groups.label ?? groups.angle ?? groups.bare)) return [found[0]];
+  if (groups.label !== undefined) return linked(groups.target, within(groups.label, true), found[0]);
   if (groups.angle) return linked(groups.angle, [groups.angle], found[0]);
   if (groups.bare) return bareLink(groups.bare);
   if (groups.strong !== undefined) return [element("strong", {}, ...within(groups.strong))];
@@ -215,12 +220,28 @@ function matched(found, depth) {
   return [element("em", {}, ...within(groups.soft))];
 }
 
+/* A closing bracket at the end belongs to the address only if the address opens it. */
 function bareLink(text) {
-  const trimmed = text.replace(/[.,;:!?'"*_)\]]+$/, "");
+  let trimmed = text.replace(/[.,;:!?'"*_)\]]+$/, "");
+  const opened = trimmed.split("(").length - trimmed.split(")").length;
+  const closing = /^\)*/.exec(text.slice(trimmed.length))[0].length;
+  trimmed = text.slice(0, trimmed.length + Math.max(0, Math.min(opened, closing)));
   return [...linked(trimmed, [trimmed], trimmed), text.slice(trimmed.length)];
 }
 
-/* Link only to these schemes; others could run code or reveal the address of this page. */
+const ADDRESS = /(?:https?:\/\/|www\.)[^\s<>",;)\]]+/i;
+
+/* The site that an address leads to; empty if it is none. */
+function site(address) {
+  try {
+    return new URL(address.replace(/^www\./i, "https://")).hostname.replace(/^www\./, "");
+  } catch {
+    return "";
+  }
+}
+
+/* Link only to these schemes; others could run code or reveal the address of this page. A label that
+   names another site is shown with the target, and without a link. */
 function linked(target, label, source) {
   let url;
   try {
@@ -229,7 +250,9 @@ function linked(target, label, source) {
     return [source];
   }
   if (!["http:", "https:", "mailto:"].includes(url.protocol)) return [source];
-  return [element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label)];
+  const made = element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label);
+  const named = ADDRESS.exec(made.textContent);
+  return named && site(named[0]) !== site(url.href) ? [source] : [made];
 }
 
 function broken(text) {

