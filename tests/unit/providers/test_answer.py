@@ -413,6 +413,15 @@ def test_calls_that_end_with_stop_are_still_calls() -> None:
             Usage(output_tokens=2, cached_tokens=3),
         ),
         ({"prompt_tokens": None, "cached_tokens": 1}, Usage(cached_tokens=1)),
+        (
+            {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 331},
+            Usage(input_tokens=12, output_tokens=319),
+        ),
+        (
+            {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 10**30},
+            Usage(input_tokens=12, output_tokens=2),
+        ),
+        ({"total_tokens": 331}, Usage()),
         ({"prompt_tokens": -5, "completion_tokens": True}, Usage()),
         ({"prompt_tokens": 10**30, "completion_tokens": 1e308, "cached_tokens": "9"}, Usage()),
     ],
@@ -421,6 +430,8 @@ def test_usage_is_read_in_every_dialect(sent: Fields, usage: Usage) -> None:
     chunks = (delta(content="x"), delta("stop"))
     assert UsageReported(usage=usage) in events_of(*chunks, {"usage": sent})
     assert UsageReported(usage=usage) in events_of(*chunks, {"x_groq": {"usage": sent}})
+    in_choice: Fields = {"choices": [{"delta": {}, "finish_reason": "stop", "usage": sent}]}
+    assert UsageReported(usage=usage) in events_of(delta(content="x"), in_choice)
 
 
 def test_the_last_usage_counts_and_is_reported_once() -> None:

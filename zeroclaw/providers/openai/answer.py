@@ -291,11 +291,12 @@ class Assembly(Struct, eq=False):
         Text is returned by `take_text`. Chunks of other choices than the first, and of kinds that were
         not requested, are ignored.
         """
-        if "usage" in chunk or "x_groq" in chunk:
-            usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
-            self._usage = _usage(usage) if usage else self._usage
         first = (one for one in objects_at(chunk, "choices") if not int_at(one, "index"))
         choice = next(first, dict[str, object]())
+        if "usage" in chunk or "x_groq" in chunk or "usage" in choice:  # the last one is Moonshot's
+            places = (chunk, object_at(chunk, "x_groq"), choice)
+            found = [_usage(usage) for one in places if (usage := object_at(one, "usage"))]
+            self._usage = found[0] if found else self._usage
         message = object_at(choice, "message")
         fields = object_at(choice, "delta") or message
         reasoned = self._take_reasoning(fields)
@@ -484,15 +485,21 @@ def _reasoning(text: str) -> list[StreamEvent]:
 
 
 def _usage(usage: dict[str, object]) -> Usage:
-    """Read token counts; the field for cached ones varies (OpenAI, DeepSeek, Moonshot)."""
+    """Read token counts; the field for cached ones varies (OpenAI, DeepSeek, Moonshot).
+
+    xAI and Gemini count reasoning in the total only, though they charge for it (documents and
+    reports read 2026-11).
+    """
+    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
+    sent, answered, total = (_tokens(usage, one) for one in counts)
     cached = (
         _tokens(object_at(usage, "prompt_tokens_details"), "cached_tokens")
         or _tokens(usage, "prompt_cache_hit_tokens")
         or _tokens(usage, "cached_tokens")
     )
     return Usage(
-        input_tokens=_tokens(usage, "prompt_tokens"),
-        output_tokens=_tokens(usage, "completion_tokens"),
+        input_tokens=sent,
+        output_tokens=max(answered, total - sent if sent else 0),
         cached_tokens=cached,
     )
 
