@@ -57,10 +57,12 @@ class ReasoningDelta(Value):
     Attributes:
         text: Flat text, empty when the delta is a structured block.
         details: JSON texts of whole structured blocks, in order; empty for flat text.
+        takes_back: All text of the answer so far was the beginning of `text`, and no answer.
     """
 
     text: str = ""
     details: tuple[str, ...] = ()
+    takes_back: bool = False
 
 
 class ToolCallReady(Value):

@@ -13,7 +13,14 @@ from zeroclaw.context.tokens import Learned
 from zeroclaw.errors import ContextOverflow, StreamBroken, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.message import AssistantMessage, Usage
-from zeroclaw.provider import Finished, ModelRequest, Provider, TextDelta, UsageReported
+from zeroclaw.provider import (
+    Finished,
+    ModelRequest,
+    Provider,
+    ReasoningDelta,
+    TextDelta,
+    UsageReported,
+)
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -104,6 +111,8 @@ async def complete(model: Model, request: ModelRequest) -> tuple[AssistantMessag
             async for event in stream:
                 if isinstance(event, TextDelta):
                     texts.append(event.text)
+                elif isinstance(event, ReasoningDelta) and event.takes_back:
+                    texts.clear()
                 elif isinstance(event, UsageReported):
                     usage = event.usage
                 elif isinstance(event, Finished):

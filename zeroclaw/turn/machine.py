@@ -178,7 +178,7 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
             return finish(paid(state, event.usage), "error", event.text, why=event.why)
         case signals.ContextOverflowed():
             return _overflowed(state)
-        case signals.RequestSent() if isinstance(state, Thinking):
+        case signals.RequestSent():  # once more if text that was shown is no part of the answer
             return Streaming(progress=state.progress, shown=state.shown), ()
         case signals.TextArrived() | signals.ResponseReceived() | signals.StreamCut() if isinstance(
             state, Streaming

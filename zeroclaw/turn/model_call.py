@@ -161,7 +161,12 @@ class ModelCall(Value):
         match event:
             case TextDelta(text=text, is_last=is_last):
                 await self._add(answer, text, is_last=is_last)
-            case ReasoningDelta(text=text, details=details):
+            case ReasoningDelta(text=text, details=details, takes_back=takes_back):
+                if takes_back:
+                    answer.redaction, answer.screening = Redaction(), Screening()
+                    answer.texts.clear()
+                    answer.shown.clear()
+                    await self.tell(signals.RequestSent(request=answer.number))
                 answer.reasoning.append(text)
                 answer.details.extend(details)
             case ToolCallReady(call=made):

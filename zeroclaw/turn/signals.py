@@ -22,7 +22,7 @@ resumed from its journal."""
 
 
 class RequestSent(Value):
-    """The request was composed and is on its way; its outcome follows."""
+    """The request was composed and is on its way, or its answer begins anew; its outcome follows."""
 
     request: int
 

@@ -458,13 +458,19 @@ async def test_a_model_that_does_not_load_does_not_answer() -> None:
 
 
 def test_thoughts_that_people_would_read_are_told() -> None:
-    """As vLLM without a parser sends those of DeepSeek-R1, whose opening tag is in the prompt."""
-    found = Tried(
-        model="m", answer=Played(text="Okay, a lobster.\n</think>\n\nAn animal.", pieces=9)
-    )
+    """If the closing tag has no line of its own, nothing tells them from an answer about tags."""
+    found = Tried(model="m", answer=Played(text="Okay, a lobster.</think>An animal.", pieces=9))
     assert any(line.startswith("thoughts     stand in the answer") for line in in_words(found))
     found.answer.text = "An animal."
     assert not any(line.startswith("thoughts") for line in in_words(found))
+
+
+async def test_thoughts_that_a_tag_ends_are_no_part_of_the_answer() -> None:
+    async with ModelServer() as server:
+        server.say("A lobster", "\n</think>\n\nAn animal.", key=SAID)
+        server.call(TOOL.name, {"word": "lobster"}, key=ASKED)
+        found = await tried(server)
+    assert found.answer.text == "An animal."
 
 
 def test_speed_is_of_the_writing_and_not_of_the_waiting() -> None:

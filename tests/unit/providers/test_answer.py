@@ -26,7 +26,13 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.providers.openai.answer import MOST_CALLS, THOUGHT_TAGS, Assembly, error_in
+from zeroclaw.providers.openai.answer import (
+    MOST_CALLS,
+    THOUGHT_TAGS,
+    Assembly,
+    ThoughtSplitter,
+    error_in,
+)
 from zeroclaw.providers.openai.body import MAX_ANSWER_BYTES, Body
 from zeroclaw.providers.openai.refusal import error_for
 from zeroclaw.sse import MAX_EVENT_BYTES
@@ -345,6 +351,61 @@ def test_no_piece_of_an_answer_takes_more_for_all_that_came_before(tag: str) -> 
     assert calls_made(take) <= 100 * 100
     said = [one.text for one in events if isinstance(one, ReasoningDelta | TextDelta)]
     assert held * 200 == "".join(said) + held * (THOUGHT_TAGS[tag] != "")
+
+
+LONE = "Okay.\nA lobster\n</think>\n\nAn animal."
+
+
+@pytest.mark.parametrize("cut", [*range(1, len(LONE)), None])
+def test_thoughts_whose_opening_tag_is_in_the_prompt_are_taken_back(cut: int | None) -> None:
+    """As vLLM without a parser sends those of DeepSeek-R1; the text before the tag was shown (P6)."""
+    first, rest = LONE[:cut], LONE[cut:] if cut else ""
+    events = events_of(delta(content=first), delta(content=rest), delta("stop"))
+    taken = next(at for at, one in enumerate(events) if isinstance(one, ReasoningDelta))
+    assert events[taken] == ReasoningDelta(text="Okay.\nA lobster\n", takes_back=True)
+    said = [one.text for one in events[taken:] if isinstance(one, TextDelta)]
+    assert "".join(said) == "An animal."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It ends with </think>\n\nYes",
+        "It ends with\n</think> and so on",
+        "It ends with\n</think>",
+        "```\nhm\n</think>\n\n```\nYes",
+        "It is <think>\nhm\n</think>\n\nYes",
+        "It is\n</think> or\n</think>\n\nYes",
+    ],
+)
+def test_an_answer_about_tags_is_said_as_it_is(text: str) -> None:
+    for pieces in ((text,), text):
+        events = events_of(*(delta(content=piece) for piece in pieces), delta("stop"))
+        assert "".join(one.text for one in events if isinstance(one, TextDelta)) == text
+        assert not any(isinstance(one, ReasoningDelta) for one in events)
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "said", "still"),
+    [
+        (LONE, "Okay.\nA lobster\n", "An animal.", True),
+        ("hm</think>Yes", "hm", "Yes", True),
+        ("<think>hm</think>Yes", "hm", "Yes", True),
+        ("Yes", "Yes", "Yes", False),
+    ],
+)
+def test_thoughts_of_a_model_that_is_known_to_begin_with_them_are_never_shown(
+    text: str, thought: str, said: str, still: object
+) -> None:
+    """An answer without a closing tag has none, and the model begins with them no more."""
+    thoughts = ThoughtSplitter(is_opened=True)
+    assembly = Assembly(thoughts=thoughts)
+    chunks = (*(delta(content=piece) for piece in text), delta("stop"))
+    events = [one for chunk in chunks for one in (*assembly.take(chunk), *assembly.take_text())]
+    events += assembly.end()
+    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == said
+    assert thoughts.is_opened is still
 
 
 @pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])

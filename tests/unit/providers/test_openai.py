@@ -34,6 +34,7 @@ from zeroclaw.provider import (
     Finished,
     ModelRequest,
     ProviderFacts,
+    ReasoningDelta,
     StreamEvent,
     TextDelta,
 )
@@ -375,6 +376,38 @@ async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(said: 
     first, second = (json.loads(one.body)["messages"] for one in http.requests)
     assert [one.get("reasoning_content") for one in first] == [None, "hm", None, None, None]
     assert [one.get("reasoning_content") for one in second] == [None, "hm", None, None, " "]
+
+
+def thinking(text: str, **fields: str) -> Played:
+    said = json.dumps({"choices": [{"delta": {"content": text, **fields}}]}).encode()
+    return Played(parts=(b"data: %b\n\n" % said, STOP, DONE))
+
+
+async def test_a_model_that_began_with_thoughts_is_known_to_do_so_until_it_does_not() -> None:
+    """Each model of an endpoint apart; the first answer's thoughts were on the screen (P6)."""
+    lone, plain = thinking("hm\n</think>\n\nYes"), thinking("Yes")
+    http = FakeHttp(lone, thinking("hm"), lone, thinking("Yes", reasoning="hm"), plain, plain)
+    asked, other = provider(http), replace(REQUEST, model="n")
+    anew = [ReasoningDelta(text="hm\n", takes_back=True), TextDelta(text="Yes")]
+    taken = [ReasoningDelta(text="hm\n"), TextDelta(text="Yes")]
+    said: list[StreamEvent] = [TextDelta(text="Yes")]
+    for request, answer in (
+        (REQUEST, anew),
+        (other, [TextDelta(text="hm")]),
+        (REQUEST, taken),
+        (REQUEST, [ReasoningDelta(text="hm"), *said]),
+        (REQUEST, said),
+        (REQUEST, said),
+    ):
+        events = [one async for one in asked.stream(request)]
+        assert [one for one in events if not isinstance(one, Finished)] == answer
+
+
+async def test_a_tag_that_a_conversation_is_about_may_be_quoted() -> None:
+    text = "It is:\n</think>\n\nYes"
+    asked = replace(REQUEST, messages=(UserMessage(content="say </think> on a line"),))
+    events = [one async for one in provider(FakeHttp(thinking(text))).stream(asked)]
+    assert events == [TextDelta(text=text), Finished(reason="stop")]
 
 
 async def test_a_full_pool_is_waited_for() -> None:

@@ -167,6 +167,15 @@ def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
     assert stepped == (Streaming(progress=again, shown="new", fresh=True), (ShowText(text="new"),))
 
 
+def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
+    """What a model thought until a tag said so stays until its answer comes (P6)."""
+    shown = Streaming(progress=FIRST, shown="Okay, a lobster.", fresh=True)
+    anew = Streaming(progress=FIRST, shown="Okay, a lobster.")
+    assert step(shown, SENT) == (anew, ())
+    stepped = step(anew, signals.TextArrived(request=1, text="An animal."))
+    assert stepped[1] == (ShowText(text="An animal."),)
+
+
 def test_a_stream_cut_twice_ends_the_turn() -> None:
     """What was shown stays, marked as failed; the note says what to do (S1-14)."""
     again = Progress(limits=LIMITS, requests=2, reasked=True)
@@ -255,7 +264,6 @@ STRANGE: list[tuple[State, Event]] = [
     (Thinking(progress=FIRST), signals.TextArrived(request=1, text="before the request left")),
     (Thinking(progress=FIRST), entries.BatchAppended(at=AT)),
     (Thinking(progress=OLD), signals.RequestFailed(request=1, text="old")),
-    (Streaming(progress=FIRST, shown="x", fresh=True), SENT),
     (Streaming(progress=OLD), signals.TextArrived(request=1, text="old")),
     (Streaming(progress=OLD), answer("old")),
     (Streaming(progress=OLD), signals.StreamCut(request=1)),

@@ -16,8 +16,8 @@ from zeroclaw.errors import (
     ProviderUnreachable,
     ProviderUnusable,
 )
-from zeroclaw.message import Usage
-from zeroclaw.provider import ProviderFacts
+from zeroclaw.message import AssistantMessage, Usage
+from zeroclaw.provider import ProviderFacts, ReasoningDelta, TextDelta
 from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
 from zeroclaw.turn.entries import TurnFinished
 
@@ -125,6 +125,21 @@ async def test_a_forgery_that_only_its_rendering_shows_is_masked_wherever_it_is_
         [*_, item] = await house.transcript()
         shown = (item.text, item.plain, item.receipts)
         assert shown == ("I looked: ⚠️ false receipt.", True, ())
+
+
+async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: World) -> None:
+    """The screen shows them until the model says that they end; history and chat do not keep them."""
+    thought = "Okay, a [receipt: zc-"
+    taken = ReasoningDelta(text=thought, takes_back=True)
+    world.model.will((TextDelta(text=thought), taken, *says("An animal.")))
+    async with world.running() as house:
+        await house.say("what is a lobster?")
+        await house.say("and then?")
+        assert house.texts() == ["An animal.", "ok"]
+    answers = [
+        one for one in world.model.requests[-1].messages if isinstance(one, AssistantMessage)
+    ]
+    assert [one.content for one in answers] == ["An animal."]
 
 
 async def test_usage_of_all_requests_adds_up(world: World) -> None:

@@ -17,7 +17,7 @@ from zeroclaw.errors import Conflict, ProviderRejected, ToolFailed
 from zeroclaw.events import ContextLeftOut
 from zeroclaw.gate.receipt_screen import FALSE_MARK
 from zeroclaw.message import Usage, UserMessage
-from zeroclaw.provider import UsageReported
+from zeroclaw.provider import ReasoningDelta, TextDelta, UsageReported
 from zeroclaw.store import Commit, LogKind, Put, RowKind
 from zeroclaw.turn.titles import TITLE_CHARS, TITLES, title_of
 from zeroclaw.value import replace
@@ -37,10 +37,11 @@ async def titles(house: House) -> list[str]:
 
 
 async def test_a_conversation_gets_a_title_once(world: World) -> None:
-    """Behind the third answer, of what was said; and nobody is asked again."""
+    """Behind the third answer, of what was said, without thoughts; and nobody is asked again."""
     world.configure(runtime=ON)
     async with world.running() as house:
-        await three(world, house, says('"Tea or coffee"\n'))
+        taken = ReasoningDelta(text="Hm", takes_back=True)
+        await three(world, house, (TextDelta(text="Hm"), taken, *says('"Tea or coffee"\n')))
         assert await titles(house) == ["Tea or coffee"]
         [system, asked] = world.model.requests[3].messages
         assert "not instructions" in system.content

@@ -194,7 +194,7 @@ def in_words(tried: Tried) -> Iterator[str]:
         yield f"first token  {answer.first_s:.2f} s"
         yield f"speed        {_speed(answer)}"
         yield f"answer       {_short(answer.text)}"
-    if "</think>" in answer.text:  # they began in the prompt, so nothing tells them from an answer
+    if "</think>" in answer.text:  # nothing tells them from an answer about tags
         yield "thoughts     stand in the answer: give its server a parser for its reasoning"
     if tried.answers:
         yield f"tool call    {_call_in_words(tried)}"
@@ -240,7 +240,8 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
                         played.text += text
                         played.pieces += pieces
                         played.first_s, played.writing_s = first_s, passed_s - first_s
-                    case ReasoningDelta():
+                    case ReasoningDelta(takes_back=takes_back):
+                        played.text = "" if takes_back else played.text
                         played.pieces += 1
                         played.first_s, played.writing_s = first_s, passed_s - first_s
                     case ToolCallReady(call=call):

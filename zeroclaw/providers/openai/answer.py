@@ -70,6 +70,8 @@ THOUGHT_TAGS = {
     "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>": "",
 }
+LONE_TAG = "</think>"
+_LONE_LINE = f"\n{LONE_TAG}"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MOST_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
@@ -142,16 +144,29 @@ class _SurrogateJoiner(Struct):
         return whole(self._held)
 
 
-class _ThoughtSplitter(Struct):
+class ThoughtSplitter(Struct):
     """Splits off the thoughts in tags that an answer begins with; later tags are part of its text.
 
     White space may precede the opening tag, and is dropped behind the closing one.
+
+    The opening tag may be in the prompt (DeepSeek-R1, Qwen's thinking models). If the server has no
+    parser for it, only a closing tag tells. It counts if it is the first tag, has a line of its own
+    outside of code, and the server sends no reasoning apart.
+
+    Attributes:
+        is_opened: The model is known to begin with thoughts. Learned from its answers, because the
+            thoughts of the first one are shown until they end.
+        is_watched: Whether a lone closing tag counts.
+        takes_back: All text returned so far began the thoughts returned last.
     """
 
-    _place: Literal["start", "thoughts", "gap", "answer"] = "start"
+    is_opened: bool = False
+    is_watched: bool = True
+    takes_back: bool = False
+    _place: Literal["start", "watched", "thoughts", "gap", "answer"] = "start"
     _tag: str = ""
     _held: str = ""
-    _unclosed: list[str] = field(default_factory=list[str])
+    _passed: list[str] = field(default_factory=list[str])
 
     def split(self, text: str) -> tuple[str, str]:
         """Return the thoughts and the answer that are complete; a part of a tag is held back."""
@@ -168,24 +183,45 @@ class _ThoughtSplitter(Struct):
                 self._held = begun
                 return "", text.removesuffix(begun)
             else:
-                self._place = "answer"
+                self._place = "thoughts" if self.is_opened else "watched"
+        if self._place == "watched":
+            thoughts, text = self._watch(text)
         if self._place == "thoughts":
-            closing = THOUGHT_TAGS[self._tag]
+            closing = THOUGHT_TAGS.get(self._tag, LONE_TAG)
             thoughts, is_closed, text = text.partition(closing)
             if is_closed:
                 self._place = "gap"
-                self._unclosed.clear()
+                self._passed.clear()
             else:
                 lengths = range(len(closing) - 1, 0, -1)
                 self._held = next(
                     (closing[:n] for n in lengths if thoughts.endswith(closing[:n])), ""
                 )
                 thoughts = thoughts.removesuffix(self._held)
-                self._unclosed.append(thoughts)
+                self._passed.append(thoughts)
         if self._place == "gap":
             text = text.lstrip()
             self._place = "answer" if text else "gap"
         return thoughts, text
+
+    def _watch(self, text: str) -> tuple[str, str]:
+        """Return the text, or all text so far as thoughts if a lone tag ends it."""
+        before, _, after = text.partition(_LONE_LINE)
+        if not after:
+            # What may begin a tag is held back until the character behind it tells.
+            held = text[max(0, text.rfind("\n", -len(_LONE_LINE))) :]
+            self._held = held if _LONE_LINE.startswith(held) else ""
+            text = text.removesuffix(self._held)
+            self._passed.append(text)
+            return "", text
+        whole = "".join((*self._passed, before, "\n"))
+        self._passed.clear()
+        is_lone = after[0] == "\n" and "<think>" not in whole and whole.count("```") % 2 == 0
+        if not (is_lone and self.is_watched):
+            self._place = "answer"
+            return "", text
+        self._place, self.is_opened, self.takes_back = "gap", True, True
+        return whole, after
 
     def end(self, text: str, *, is_whole: bool) -> tuple[str, str]:
         """Return the rest, up to the last text.
@@ -197,8 +233,11 @@ class _ThoughtSplitter(Struct):
         if self._place != "thoughts":
             return thoughts, text + self._held
         thoughts += self._held
-        unclosed = "".join((*self._unclosed, self._held))
-        return thoughts, self._tag + unclosed if is_whole and unclosed.strip() else ""
+        unclosed = "".join((*self._passed, self._held))
+        if not (is_whole and unclosed.strip()):
+            return thoughts, ""
+        self.is_opened = False
+        return thoughts, self._tag + unclosed
 
 
 class _Delta(Struct, forbid_unknown_fields=True):
@@ -230,9 +269,11 @@ class Assembly(Struct, eq=False):
 
     Attributes:
         is_blank: Nothing was said so far, not even in reasoning.
+        thoughts: Splits them off the text.
     """
 
     is_blank: bool = True
+    thoughts: ThoughtSplitter = field(default_factory=ThoughtSplitter)
     _finish: str = ""
     _usage: Usage | None = None
     _calls: list[_CallDraft] = field(default_factory=list[_CallDraft])
@@ -246,7 +287,6 @@ class Assembly(Struct, eq=False):
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
     _text: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
-    _thoughts: _ThoughtSplitter = field(default_factory=_ThoughtSplitter)
     _reasoning: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
 
     @property
@@ -279,11 +319,12 @@ class Assembly(Struct, eq=False):
             return ()
         text, count = self._text.join("".join(self._pieces)), len(self._pieces)
         self._pieces.clear()
-        thoughts, text = self._thoughts.split(text)
+        thoughts, text = self.thoughts.split(text)
         if text.strip() or thoughts.strip():
             self.is_blank = False
         said = (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
-        return (*_reasoning(thoughts), *said)
+        takes_back, self.thoughts.takes_back = self.thoughts.takes_back, False
+        return (*_reasoning(thoughts, takes_back=takes_back), *said)
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return the events that are ready.
@@ -329,7 +370,7 @@ class Assembly(Struct, eq=False):
         yield from self.take_text()
         calls = self._whole_calls(reason)
         is_whole = reason == "stop" and not calls
-        thoughts, text = self._thoughts.end(self._text.end(), is_whole=is_whole)
+        thoughts, text = self.thoughts.end(self._text.end(), is_whole=is_whole)
         if self.is_blank and not (thoughts or text or calls):
             finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
             message = f"the model answered with nothing (finish reason `{finish}`)"
@@ -367,7 +408,7 @@ class Assembly(Struct, eq=False):
         text += "".join(map(_thinking, objects_at(delta, "content")))
         text = self._reasoning.join(text or from_blocks)
         if text.strip():
-            self.is_blank = False
+            self.is_blank = self.thoughts.is_opened = self.thoughts.is_watched = False
         return _reasoning(text)
 
     def _merge(self, fragment: dict[str, object]) -> None:
@@ -480,8 +521,8 @@ def _thinking(part: dict[str, object]) -> str:
     return "".join(inner) or text_at(part, "thinking")
 
 
-def _reasoning(text: str) -> list[StreamEvent]:
-    return [ReasoningDelta(text=text)] if text else []
+def _reasoning(text: str, *, takes_back: bool = False) -> list[StreamEvent]:
+    return [ReasoningDelta(text=text, takes_back=takes_back)] if text else []
 
 
 def _usage(usage: dict[str, object]) -> Usage:

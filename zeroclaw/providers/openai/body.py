@@ -29,6 +29,7 @@ class Body(Struct, kw_only=True):
         error_of: Returns the error for a refusal that came instead of an answer.
         has_progressed: The last `feed` contained data; pings and comments don't count.
         is_done: `[DONE]` was received; anything after it is ignored.
+        assembly: What its chunks are put together by.
     """
 
     endpoint: str
@@ -36,28 +37,28 @@ class Body(Struct, kw_only=True):
     max_bytes: int = MAX_ANSWER_BYTES
     has_progressed: bool = False
     is_done: bool = False
+    assembly: Assembly = field(default_factory=Assembly)
     _size: int = 0
     _kind: str = ""
     _kept: list[bytes] = field(default_factory=list[bytes])
     _sse: SseState = SseState()
-    _assembly: Assembly = field(default_factory=Assembly)
 
     @property
     def has_finish(self) -> bool:
         """The answer is complete; only its usage may still come."""
-        return self._assembly.has_finish
+        return self.assembly.has_finish
 
     @property
     def is_under_way(self) -> bool:
         """Something was said, and the finish has not come."""
-        return not (self._assembly.is_blank or self._assembly.has_finish)
+        return not (self.assembly.is_blank or self.assembly.has_finish)
 
     @property
     def unread_bytes(self) -> int:
         """The size of what was received and is still to be turned into events."""
         if self._kind != "stream":
             return self._size
-        return self._sse.unread_bytes + self._assembly.unsaid_bytes
+        return self._sse.unread_bytes + self.assembly.unsaid_bytes
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Take the next bytes; exhaust the iterator before the next call.
@@ -81,7 +82,7 @@ class Body(Struct, kw_only=True):
             try:
                 yield from self._stream(events)
             finally:  # text that arrived before an error is emitted too
-                yield from self._assembly.take_text(is_last=self.is_done)
+                yield from self.assembly.take_text(is_last=self.is_done)
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
@@ -95,8 +96,8 @@ class Body(Struct, kw_only=True):
             yield from self._whole(b"".join(self._kept))
             return
         yield from self._stream(finish(self._sse))
-        yield from self._assembly.take_text()
-        yield from self._assembly.end()
+        yield from self.assembly.take_text()
+        yield from self.assembly.end()
 
     def _decide(self, chunk: bytes) -> bytes:
         """Determine the kind by the first byte; return the bytes so far."""
@@ -109,7 +110,7 @@ class Body(Struct, kw_only=True):
 
     def _stream(self, events: Iterable[SseEvent]) -> Iterator[StreamEvent]:
         """Process events of the stream; their text is returned separately, by `take_text`."""
-        take_piece = self._assembly.take_piece
+        take_piece = self.assembly.take_piece
         for event in events:
             if self.is_done:
                 return
@@ -140,7 +141,7 @@ class Body(Struct, kw_only=True):
         error = error_in(chunk) or (chunk if is_error else None)
         if error is not None:
             raise self.error_of(read_error(error, status=0))
-        return self._assembly.take(chunk)
+        return self.assembly.take(chunk)
 
     def _whole(self, body: bytes) -> Iterator[StreamEvent]:
         """Parse a JSON text: an answer that was not streamed, or an error."""
@@ -154,6 +155,6 @@ class Body(Struct, kw_only=True):
             answer = answer[0]
         if not is_object(answer) or error_in(answer) or "choices" not in answer:
             raise self.error_of(read_body(text, status=0))
-        yield from self._assembly.take(answer)
-        yield from self._assembly.take_text()
-        yield from self._assembly.end(is_stream=False)
+        yield from self.assembly.take(answer)
+        yield from self.assembly.take_text()
+        yield from self.assembly.end(is_stream=False)

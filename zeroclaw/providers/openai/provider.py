@@ -48,13 +48,14 @@ from zeroclaw.provider import (
     StreamEvent,
     bounded_window,
 )
+from zeroclaw.providers.openai.answer import LONE_TAG, Assembly, ThoughtSplitter
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import Refusal, adapted, error_for, read_body, retry_after
 from zeroclaw.providers.openai.request import USUAL, Dialect, encode_request, encode_tools
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
 from zeroclaw.redact import without_credentials
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, field
 
 OK = 200
 AT_ONCE_BYTES = 8 * 1024
@@ -117,6 +118,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     _tools: tuple[Sequence[ToolDefinition], Raw] = ((), Raw(b"[]"))
     _name: str = ""
     _dialect: Dialect = USUAL
+    _thinking: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         """Check the endpoint."""
@@ -270,9 +272,13 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             ZeroclawError: As `Provider.stream` says.
         """
         error_of = partial(self._error, self._dialect)
-        body = Body(endpoint=self._name, error_of=error_of)
+        posted, model = self._post(request), request.model or self.endpoint.model
+        # A tag that the conversation is about may be quoted in the answer.
+        is_watched = LONE_TAG.encode() not in posted.body
+        thoughts = ThoughtSplitter(is_opened=model in self._thinking, is_watched=is_watched)
+        body = Body(endpoint=self._name, error_of=error_of, assembly=Assembly(thoughts=thoughts))
         left_s, is_fast = self.settings.stall_s, False
-        async with self.http.open(self._post(request)) as answer:
+        async with self.http.open(posted) as answer:
             if answer.status != OK:
                 raise error_of(*await self._refusal(answer))
             while not body.is_done:
@@ -292,6 +298,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                     left_s = GRACE_S if body.has_finish else self.settings.stall_s
             for event in await self._read(body, None):
                 yield event
+            (self._thinking.add if thoughts.is_opened else self._thinking.discard)(model)
             if body.is_done:
                 await self._drain(answer.chunks)
 
