@@ -138,6 +138,17 @@ def test_whole_calls_that_all_claim_index_0_stay_apart() -> None:
     ) == [call("{}", id_="a"), call("{}", id_="b", name="g")]
 
 
+@pytest.mark.parametrize("index", [0, None])
+def test_a_fragment_goes_on_with_the_call_whose_id_it_has(index: int | None) -> None:
+    """Where no index tells: an unknown id, as of a call that has just got one, tells nothing."""
+    assert calls_of(
+        fragment('{"a"', index=index, id_="1", name="f"),
+        fragment('{"b"', index=index, id_="2", name="g"),
+        fragment(":1}", index=index, id_="1"),
+        fragment(":2}", index=index, id_="3"),
+    ) == [call('{"a":1}', id_="1"), call('{"b":2}', id_="2", name="g")]
+
+
 def test_a_name_repeated_in_every_fragment_is_one_call() -> None:
     assert calls_of(
         fragment('{"a"', index=0, id_="a", name="f"), fragment(":1}", index=0, name="f")

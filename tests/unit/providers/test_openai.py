@@ -21,6 +21,7 @@ from zeroclaw.errors import (
     StreamBroken,
     ZeroclawError,
 )
+from zeroclaw.foreign import Raised, call
 from zeroclaw.host.http import (
     HttpConnectFailed,
     HttpCut,
@@ -443,6 +444,18 @@ async def test_a_stream_that_began_and_ends_is_broken(parts: tuple[Part, ...]) -
     with pytest.raises(StreamBroken):
         await ask(http)
     assert (len(http.requests), http.open_answers) == (1, 0)
+
+
+async def test_an_endpoint_that_never_sends_a_finish_is_believed_from_its_second_answer_on() -> (
+    None
+):
+    """Some proxies send `[DONE]` alone, also where the answer behind them was cut off."""
+    bare = Played(parts=(TEXT, DONE))
+    asked = provider(FakeHttp(bare, bare, bare, Played(parts=(TEXT, b"")), bare, GOOD, bare))
+    ends = [await call(lambda: ask(FakeHttp(), asked)) for _ in range(7)]
+    broken = [isinstance(one, Raised) and isinstance(one.error, StreamBroken) for one in ends]
+    assert broken == [True, False, False, True, True, False, True]
+    assert [one for one in ends if not isinstance(one, Raised)] == [ANSWER] * 3
 
 
 async def test_pings_do_not_keep_a_stalled_stream_alive() -> None:

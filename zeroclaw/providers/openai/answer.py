@@ -472,7 +472,9 @@ class Assembly(Struct, eq=False):
         else:
             newest = self._calls[-1] if self._calls else None
         if newest is None or not name or not newest.name:
-            return newest
+            known = (one for one in self._calls if one.id == id_ and index in (None, one.index))
+            is_same = newest is None or id_ in (newest.id, "")
+            return newest if is_same else next(known, newest)
         if index is None and newest.id == id_:
             return None if self._is_whole(newest) else newest
         if id_ in (newest.id, ""):

@@ -29,6 +29,7 @@ class Body(Struct, kw_only=True):
         error_of: Returns the error for a refusal that came instead of an answer.
         has_progressed: The last `feed` contained data; pings and comments don't count.
         is_done: `[DONE]` was received; anything after it is ignored.
+        may_lack_finish: `[DONE]` may end an answer without a finish.
         assembly: What its chunks are put together by.
     """
 
@@ -37,6 +38,7 @@ class Body(Struct, kw_only=True):
     max_bytes: int = MAX_ANSWER_BYTES
     has_progressed: bool = False
     is_done: bool = False
+    may_lack_finish: bool = False
     assembly: Assembly = field(default_factory=Assembly)
     _size: int = 0
     _kind: str = ""
@@ -97,7 +99,7 @@ class Body(Struct, kw_only=True):
             return
         yield from self._stream(finish(self._sse))
         yield from self.assembly.take_text()
-        yield from self.assembly.end()
+        yield from self.assembly.end(is_stream=not (self.is_done and self.may_lack_finish))
 
     def _decide(self, chunk: bytes) -> bytes:
         """Determine the kind by the first byte; return the bytes so far."""

@@ -119,6 +119,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     _name: str = ""
     _dialect: Dialect = USUAL
     _thinking: set[str] = field(default_factory=set[str])
+    _lacks_finish: bool = False
 
     def __post_init__(self) -> None:
         """Check the endpoint."""
@@ -276,7 +277,12 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         # A tag that the conversation is about may be quoted in the answer.
         is_watched = LONE_TAG.encode() not in posted.body
         thoughts = ThoughtSplitter(is_opened=model in self._thinking, is_watched=is_watched)
-        body = Body(endpoint=self._name, error_of=error_of, assembly=Assembly(thoughts=thoughts))
+        body = Body(
+            endpoint=self._name,
+            error_of=error_of,
+            may_lack_finish=self._lacks_finish,
+            assembly=Assembly(thoughts=thoughts),
+        )
         left_s, is_fast = self.settings.stall_s, False
         async with self.http.open(posted) as answer:
             if answer.status != OK:
@@ -296,6 +302,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 left_s, is_fast = max(0.0, left_s - took_s), took_s - held_s < FAST_S
                 if body.has_progressed:
                     left_s = GRACE_S if body.has_finish else self.settings.stall_s
+            self._lacks_finish = body.is_done and not body.has_finish
             for event in await self._read(body, None):
                 yield event
             (self._thinking.add if thoughts.is_opened else self._thinking.discard)(model)
