@@ -66,7 +66,9 @@ async def page() -> AsyncGenerator[Here]:
         of_page = Cast(ann=str(ann.id), olga=str(olga.id), chats=chats, room=str(room))
         people = {str(one.id): one for one in (ann, olga)}
         head = {"Authorization": f"Bot {discord.token}"}
-        async with httpx.AsyncClient(base_url=discord.url, headers=head, trust_env=False) as bot:
+        async with httpx.AsyncClient(
+            base_url=discord.url, headers=head, timeout=None, trust_env=False
+        ) as bot:
             control = Control(discord, people, of_page)
             yield Here(discord=discord, control=control, ann=ann, olga=olga, room=room, bot=bot)
 
@@ -216,7 +218,7 @@ async def test_the_stage_says_who_is_who_and_opens_a_page_by_its_key_alone() -> 
     context = EmulatorContext(clock=ManualClock(), ids=CountingIds(), port=0, has_limits=False)
     async with (
         emulate(context) as emulated,
-        httpx.AsyncClient(base_url=emulated.page, trust_env=False) as client,
+        httpx.AsyncClient(base_url=emulated.page, timeout=None, trust_env=False) as client,
     ):
         state = (await client.get("state")).json()
         ann, olga = (one["id"] for one in state["people"])

@@ -67,7 +67,9 @@ async def page() -> AsyncGenerator[Here]:
         room = await slack.channel(ann, olga)
         of_page = Cast(ann=ann.id, olga=olga.id, chats=(ann.direct, olga.direct), room=room)
         head = {"Authorization": f"Bearer {BOT}"}
-        async with httpx.AsyncClient(base_url=slack.url, headers=head, trust_env=False) as bot:
+        async with httpx.AsyncClient(
+            base_url=slack.url, headers=head, timeout=None, trust_env=False
+        ) as bot:
             control = Control(slack, {one.id: one for one in (ann, olga)}, of_page, group)
             yield Here(slack=slack, control=control, ann=ann, olga=olga, room=room, bot=bot)
 
@@ -177,7 +179,7 @@ async def test_the_stage_says_who_is_who() -> None:
     context = EmulatorContext(clock=ManualClock(), ids=CountingIds(), port=0, has_limits=False)
     async with (
         emulate(context) as emulated,
-        httpx.AsyncClient(base_url=emulated.page, trust_env=False) as client,
+        httpx.AsyncClient(base_url=emulated.page, timeout=None, trust_env=False) as client,
     ):
         state = (await client.get("state")).json()
         channel = cast("Mapping[str, Json]", emulated.tables["channels"])["slack"]

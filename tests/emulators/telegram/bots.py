@@ -13,6 +13,18 @@ from zeroclaw.value import Value
 
 # Without this each client reads the machine's certificates, a tenth of a second.
 PLAIN: Mapping[str, object] = {"verify": False, "trust_env": False}
+# By themselves clients give a call a few seconds, which a loaded machine may need.
+PATIENCE_S = 50.0
+
+
+def _request() -> HTTPXRequest:
+    return HTTPXRequest(
+        connect_timeout=PATIENCE_S,
+        read_timeout=PATIENCE_S,
+        write_timeout=PATIENCE_S,
+        pool_timeout=PATIENCE_S,
+        httpx_kwargs=dict(PLAIN),
+    )
 
 
 @asynccontextmanager
@@ -22,8 +34,8 @@ async def bot_at(url: str, token: str) -> AsyncGenerator[Bot]:
         token,
         base_url=f"{url}/bot",
         base_file_url=f"{url}/file/bot",
-        request=HTTPXRequest(read_timeout=20, httpx_kwargs=dict(PLAIN)),
-        get_updates_request=HTTPXRequest(read_timeout=20, httpx_kwargs=dict(PLAIN)),
+        request=_request(),
+        get_updates_request=_request(),
     )
     async with bot:
         yield bot
@@ -76,6 +88,6 @@ class Answer(Value):
 
 async def call(telegram: Emulator, method: str, **values: object) -> Answer:
     """Call a method by hand, with parameters that no library checked."""
-    async with httpx.AsyncClient(verify=False, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=None, verify=False, trust_env=False) as client:
         answer = await client.post(f"{telegram.base_url}{telegram.token}/{method}", json=values)
     return Answer(status=answer.status_code, body=answer.json())

@@ -167,7 +167,10 @@ async def test_a_copied_file_may_have_another_caption_and_another_file_in_its_pl
 
 async def test_parameters_come_in_every_form() -> None:
     """From the query, a form, a form with files, or JSON; what is none of them is passed over."""
-    async with Emulator(clock=ManualClock()) as telegram, httpx.AsyncClient(verify=False) as client:
+    async with (
+        Emulator(clock=ManualClock()) as telegram,
+        httpx.AsyncClient(timeout=None, verify=False) as client,
+    ):
         ann = telegram.person("Ann")
         url = f"{telegram.base_url}{telegram.token}/sendMessage"
         await client.get(url, params={"chat_id": ann.id, "text": "query"})
@@ -199,7 +202,10 @@ async def test_parameters_come_in_every_form() -> None:
 async def test_a_body_that_is_none_is_refused(
     content_type: str, body: bytes, description: str
 ) -> None:
-    async with Emulator(clock=ManualClock()) as telegram, httpx.AsyncClient(verify=False) as client:
+    async with (
+        Emulator(clock=ManualClock()) as telegram,
+        httpx.AsyncClient(timeout=None, verify=False) as client,
+    ):
         url = f"{telegram.base_url}{telegram.token}/sendMessage"
         answer = await client.post(url, content=body, headers={"content-type": content_type})
         assert answer.json()["description"] == f"{BAD}{description}"
@@ -216,7 +222,10 @@ async def test_a_body_that_is_none_is_refused(
     ],
 )
 async def test_an_address_that_is_none_is_not_found(path: str, status: int) -> None:
-    async with Emulator(clock=ManualClock()) as telegram, httpx.AsyncClient(verify=False) as client:
+    async with (
+        Emulator(clock=ManualClock()) as telegram,
+        httpx.AsyncClient(timeout=None, verify=False) as client,
+    ):
         assert (await client.get(f"{telegram.url}{path}")).status_code == status
 
 

@@ -66,7 +66,9 @@ async def page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Here, Bot]]:
     context = EmulatorContext(clock=clock, ids=CountingIds(), port=0, has_limits=has_limits)
     async with (
         emulate(context) as emulated,
-        httpx.AsyncClient(base_url=emulated.page, verify=False, trust_env=False) as client,
+        httpx.AsyncClient(
+            base_url=emulated.page, timeout=None, verify=False, trust_env=False
+        ) as client,
     ):
         here = Here(emulated=emulated, client=client)
         async with bot_at(here.url, here.token) as bot:

@@ -51,6 +51,6 @@ async def visiting(world: World) -> AsyncGenerator[Visitor]:
         page = house.page
         transport = httpx.ASGITransport(app=page.answer, root_path="/console")
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://x", headers=SAME
+            transport=transport, base_url="http://x", headers=SAME, timeout=None
         ) as client:
             yield Visitor(house=house, client=client, notifier=page.notifier)

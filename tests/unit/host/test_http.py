@@ -187,7 +187,7 @@ async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
 
 
 async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
-    client = http_client(HttpLimits(connections=1, pool_s=0.02))
+    client = http_client(HttpLimits(connections=1, pool_s=0.2))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate, b"b")
@@ -203,7 +203,7 @@ async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
 
 @pytest.mark.parametrize("ticks", range(6))
 async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
-    client = http_client(HttpLimits(connections=1, pool_s=0.5))
+    client = http_client(HttpLimits(connections=1, pool_s=50))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)

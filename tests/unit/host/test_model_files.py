@@ -316,17 +316,21 @@ async def test_what_is_no_offer_is_told_in_one_line(page: Page, why: str) -> Non
         server.pages["/elsewhere"] = Page(body=listed("b"))
         with pytest.raises(NoOffer, match=why):
             await offers_of(f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
-        assert len(server.asked) == 1
+        assert server.asked[1:] == []  # nor need the first have come within so short a time
 
 
 @pytest.mark.slow
-async def test_those_that_answer_are_found_in_the_order_in_which_they_are_named() -> None:
+async def test_those_that_answer_are_found_in_the_order_in_which_they_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """All at once: one that hangs costs its own time only. One that offers nothing is none."""
+    monkeypatch.setattr(
+        "zeroclaw.host.models.servers.LOOPBACK_S", 3.0
+    )  # the others are there by then
     async with Pages() as slow, Pages() as empty, Pages() as full, ModelServer() as model:
         slow.pages["/v1/models"] = Page(hangs=True)
         empty.pages["/v1/models"] = Page(body=listed())
         full.pages["/v1/models"] = Page(body=listed("a", "b"))
         asked = [f"{one.url}/v1" for one in (slow, empty, full)]
-        async with asyncio.timeout(20):
-            found = await on_loopback((*asked, model.url, "http://127.0.0.1:1/v1"))
+        found = await on_loopback((*asked, model.url, "http://127.0.0.1:1/v1"))
         assert [one.models for one in found] == [("a", "b"), ("scripted",)]

@@ -33,7 +33,7 @@ from zeroclaw.value import replace
 TOO_LONG: Answer = (ContextOverflow("too long"),)
 AWAY: Answer = (ProviderUnreachable("`h:9` can't be reached"),)
 LOOKS = asks_for(("look", "{}"))
-HELD_S = 10.0
+HELD_S = 60.0
 WORDS = "and more words that take their room " * 12
 
 

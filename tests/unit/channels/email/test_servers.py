@@ -17,7 +17,7 @@ from channels.email import MANIFEST, adapter, decode, imap, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
-from channels.email.emulator.servers import DOMAIN, PASSWORD, VOUCHED
+from channels.email.emulator.servers import DOMAIN, PASSWORD, START_S, VOUCHED
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
@@ -711,7 +711,7 @@ async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: Emai
 
 async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
     """Wait until so many mails came to Ann."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(START_S):
         while len(mails := await place.mail.mails(place.ann)) < number:
             pass
     return mails
