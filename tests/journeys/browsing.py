@@ -145,13 +145,19 @@ class Desk:
         return await self.until(found)
 
     async def somebody(
-        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False, scale: float = 1
+        self,
+        *,
+        size: tuple[int, int] = (1100, 800),
+        dark: bool = False,
+        scale: float = 1,
+        touch: bool = False,
     ) -> BrowserContext:
         """Open a browser without cookies."""
         context = await self.browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             device_scale_factor=scale,
             color_scheme="dark" if dark else "light",
+            has_touch=touch,
             reduced_motion="reduce",
         )
         # A click waits for its button, and so for the daemon, as `expect` does; by itself only 30 s.
@@ -161,10 +167,16 @@ class Desk:
         return context
 
     async def log_in(
-        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False, scale: float = 1
+        self,
+        *,
+        size: tuple[int, int] = (1100, 800),
+        dark: bool = False,
+        scale: float = 1,
+        touch: bool = False,
     ) -> ChatPage:
         """Open the daemon's link in a browser of its own, and wait for the conversation."""
-        page = await (await self.somebody(size=size, dark=dark, scale=scale)).new_page()
+        context = await self.somebody(size=size, dark=dark, scale=scale, touch=touch)
+        page = await context.new_page()
         await page.goto(await self.link())
         return await self.opened(page)
 

@@ -226,6 +226,30 @@ async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: P
         await expect(page.answers).to_have_text(["Done.", "Done."])
 
 
+async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finger(
+    tmp_path: Path,
+) -> None:
+    """A finger rests nowhere before it taps: the card has to have stood there for a second (P5)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(390, 700), touch=True)
+        await page.page.evaluate("performance.now = () => 0")
+        approve = page.button("Approve once")
+        for key in ("first", "second"):
+            here.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
+            here.model.say("Done.", round=1, key=key)
+        await page.say("first")
+        await approve.tap()
+        await expect(page.page.locator("#toast")).to_contain_text("press again if you mean it")
+        await expect(approve).to_have_count(1)
+        await approve.tap()
+        await expect(page.answers).to_have_text(["Done."])
+        await page.say("second")
+        await expect(approve).to_have_count(1)
+        await page.page.evaluate("performance.now = () => 1000")
+        await approve.tap()
+        await expect(page.answers).to_have_text(["Done.", "Done."])
+
+
 async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_path: Path) -> None:
     """A screen reader names the call of a button, and another's answer does not take it away."""
     async with browsing(tmp_path) as here:
