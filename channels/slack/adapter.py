@@ -119,7 +119,7 @@ class SlackChannel:
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
         self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
         self._moved: Recent[str, str] = Recent(MOST_KNOWN)
-        for scope, cursor in context.positions.items():
+        for scope, cursor in sorted(context.positions.items(), key=_last_read):
             self._read_to(scope, cursor)
 
     # --- receiving -------------------------------------------------------------------------------
@@ -133,27 +133,24 @@ class SlackChannel:
         with until(self._calls.http.closed):
             async with asyncio.TaskGroup() as group:
 
-                async def take(event: Event) -> bool:
-                    return await self._take(event, admit, hearing, group)
-
-                lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
-
                 def on_up(may_have_missed: bool) -> None:  # noqa: FBT001  a callback's one fact
                     nonlocal is_told
                     if may_have_missed:
-                        for chat in filter(lambda one: one not in self._moved, self._reading):
-                            lanes.catch_up(group, chat)
+                        # Slack allows few such calls a minute, so the chats last written in come first.
+                        for chat in reversed(self._reading):
+                            if chat not in self._moved:
+                                lanes.catch_up(group, chat)
                     if not is_told:
                         is_told = True
                         ready()
 
                 def on_envelope(told: Told) -> None:
-                    chat, event = self._routed(told)
-                    lanes.put(group, chat, event)
+                    lanes.put(group, *self._routed(told))
 
-                is_socket = self._settings.receive == "socket_mode"
-                receiver = SocketMode if is_socket else EventsApi
+                receiver = SocketMode if self._settings.receive == "socket_mode" else EventsApi
                 hearing = receiver(self._calls, self._context, on_up=on_up, on_envelope=on_envelope)
+                take = partial(self._take, admit=admit, hearing=hearing, group=group)
+                lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
                 group.create_task(self._streams.keep())
                 await hearing.run()
 
@@ -254,13 +251,9 @@ class SlackChannel:
             opened = {"trigger_id": taken.trigger, "view": form}
             await self._calls.call("views.open", opened)
             return
-        told = {
-            "channel": channel,
-            "user": envelope.sender.id,
-            "thread_ts": envelope.address.thread,
-            "text": render.escaped(said.replace("`", "")),
-        }
-        await self._calls.call("chat.postEphemeral", told)
+        place = {"channel": channel, "thread_ts": envelope.address.thread}
+        told = {"user": envelope.sender.id, "text": render.escaped(said.replace("`", ""))}
+        await self._calls.call("chat.postEphemeral", {**place, **told})
 
     async def _assist(self, envelope: Envelope) -> None:
         """Suggest prompts in a newly opened assistant thread, and title it by its first message."""
@@ -377,11 +370,9 @@ class SlackChannel:
         """Return the newest known message of a chat, or a timestamp before any message sent now."""
         check_lookup(self.name, self.capabilities)
         chat = self._ours(to).chat
-        read = self._reading.get(chat, Reading())
-        known = (self._newest.get(chat, ""), read.top, *read.threads.values())
-        if newest := max(known, key=order):
-            return newest
-        return f"{int(self._context.clock.now().timestamp() - MARK_SLACK_S)}.000000"
+        known = (self._newest.get(chat, ""), self._reading.get(chat, Reading()).newest)
+        began = int(self._context.clock.now().timestamp() - MARK_SLACK_S)
+        return max(known, key=order) or f"{began}.000000"
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
@@ -605,7 +596,10 @@ class SlackChannel:
     async def _channel_of(self, place: Address) -> str:
         """Return the id of a chat's channel; opens a direct chat if necessary."""
         if not place.chat.startswith(DIRECT):
-            return self._moved.get(place.chat, place.chat)
+            channel = place.chat
+            for _ in self._moved:  # it may have moved more than once
+                channel = self._moved.get(channel, channel)
+            return channel
         if known := self._direct.get(place.chat):
             return known
         person = place.chat.removeprefix(DIRECT)
@@ -624,6 +618,10 @@ def _card(outcome: Outcome, link: str) -> dict[str, object]:
 
 def _metadata(key: str) -> Mapping[str, object]:
     return {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}}
+
+
+def _last_read(position: tuple[str, str]) -> tuple[int, str]:
+    return order(decode.read_cursor(position[1]).newest)
 
 
 def _thread_of(place: Address) -> str:

@@ -92,6 +92,11 @@ class Reading(Value):
     threads: Mapping[str, str] = field(default_factory=dict[str, str])
     was: str = ""
 
+    @property
+    def newest(self) -> str:
+        """The newest message of the chat and its threads, empty before the first."""
+        return max((self.top, *self.threads.values()), key=order)
+
     def after(self, ts: str, thread: str) -> "Reading":
         """Return the position after a message; `thread` is the message's thread, empty for none."""
         top = max(self.top, ts, key=order) if thread in {"", ts} else self.top
@@ -436,7 +441,8 @@ def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passe
     envelope = Envelope(
         address=_address(me, old, ""),
         sender=Sender(id=old, verified=True),
-        dedup=(f"event/{event_id}",),
+        # Told again with another id, it must not bring back a conversation that `/new` has ended.
+        dedup=(f"event/{event_id}", f"moved/{old}/{new}/{text(event, 'event_ts')[:30]}"),
         body=Moved(to=_address(me, new, "")),
         position=Position(scope=new, cursor=replace(reading, was=old).text()),
     )

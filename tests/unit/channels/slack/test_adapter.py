@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 from pydantic import ValidationError
 
+from channels._remote import lanes
 from channels._remote.kept import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import SlackChannel
@@ -399,6 +400,28 @@ async def test_a_token_that_is_revoked_for_a_while_costs_no_history() -> None:
         assert said(desk)[1] == Said(text="are you there?")
 
 
+async def test_the_chats_that_were_written_in_last_are_read_back_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slack allows so few such calls that a workspace of many channels is read for minutes."""
+    monkeypatch.setattr(lanes, "MOST_READING", 1)
+    desk = Desk()
+    async with SlackServer() as slack:
+        people = [await slack.person() for _ in range(3)]
+        async with stage(slack, desk.admit):
+            for one in people:
+                await (await one.says("hello")).confirmed.wait()
+        for name, one in zip(("oldest", "older", "newest"), people, strict=True):
+            await one.says(f"I am the {name}.")
+        slack.waiting.clear()  # Slack has given up sending it
+        known = desk.positions
+        positions = {f"@{one.id}": known[f"@{one.id}"] for one in (people[1], people[2], people[0])}
+        async with stage(slack, desk.admit, positions=positions):
+            await desk.holds(6)
+        names = ("newest", "older", "oldest")
+        assert said(desk)[3:] == [Said(text=f"I am the {name}.") for name in names]
+
+
 async def test_a_press_leaves_the_position_of_its_chat_where_it_is() -> None:
     """What was written before it may not be stored yet."""
     desk = Desk()
@@ -515,6 +538,27 @@ async def test_a_channel_with_another_id_is_read_and_answered_there() -> None:
         Said(text="and now?"),
     ]
     assert slack.calls.count("conversations.history") == 1
+
+
+async def test_an_answer_finds_a_channel_that_got_another_id_twice() -> None:
+    """A turn or a card may be older than both. P1."""
+    desk = Desk()
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        first, second, third = [await slack.channel(ann) for _ in range(3)]
+        async with stage(slack, desk.admit) as here:
+            await (await ann.says("@zeroclaw hello", channel=first)).confirmed.wait()
+            place = replace(desk.stored[0].address, thread=None)
+            for old, new in ((first, second), (second, third)):
+                ids: Json = {"old_channel_id": old, "new_channel_id": new}
+                deed = slack.event({"type": "channel_id_changed", **ids})
+                await deed.tell()
+                await deed.confirmed.wait()
+            await here.channel.send(place, here.message("Hi."))
+        async with stage(slack, desk.admit, positions=desk.positions) as here:
+            await here.channel.send(place, here.message("It is late.", "k2"))
+        texts = [one["text"] for one in await slack.from_bot(third)]
+        assert texts == ["Hi.", "It is late."]
 
 
 # --- threads with an assistant -----------------------------------------------------------------------

@@ -393,7 +393,10 @@ def test_a_channel_with_another_id_moves_with_its_reading_position() -> None:
     assert isinstance(taken, Taken)
     found, to = taken.envelope, Address(channel="slack", account=ME.account, chat="C99")
     assert (found.address, found.body) == (replace(to, chat="G01"), Moved(to=to))
-    assert (found.sender.id, found.dedup) == ("G01", ("event/Ev1",))
+    assert (found.sender.id, found.dedup) == ("G01", ("event/Ev1", "moved/G01/C99/"))
+    told_again = decode.moved(MOVED, ME, reading, "Ev2")
+    assert isinstance(told_again, Taken)
+    assert set(found.dedup) & set(told_again.envelope.dedup)
     assert found.position is not None
     assert found.position.scope == "C99"
     kept = read_cursor(found.position.cursor)
