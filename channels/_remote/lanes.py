@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 MOST_WAITING, MOST_IN_ALL = 256, 10_000
 """Queued events of one lane, and of all lanes, including those in progress."""
+SHARES = 8
+"""One lane takes up at most one of so many parts of what is queued in all."""
 MOST_READING = 2
 """Histories read concurrently; sending shares the platform's rate limits with it. A reading that has to
 wait keeps its place: on Slack all chats share the limit that it met, so others would meet it as well; on
@@ -87,13 +89,13 @@ class Lanes(Generic[E]):
         self._free_places = MOST_READING
         self._unread: dict[str, asyncio.Event] = {}
         self._lanes: dict[str, _Lane[E]] = {}
-        self._most = most
+        self._most, self._each = most, min(MOST_WAITING, most // SHARES or 1)
         self._held = 0
 
     def put(self, group: asyncio.TaskGroup, chat: str, event: E) -> None:
         """Queue an event behind those of its chat; never waits."""
         lane = self._lane(group, chat)
-        if len(lane.waiting) < MOST_WAITING and self._held < self._most:
+        if len(lane.waiting) < self._each and self._held < self._most:
             lane.waiting.append(event)
             self._held += 1
             return

@@ -127,7 +127,8 @@ class DiscordChannel:
                     nonlocal is_told
                     if name == "READY":
                         self._await_servers(data)
-                        for chat in self._read:
+                        # The chats last written in come first; there may be thousands of threads.
+                        for chat in sorted(self._read, key=self._read.__getitem__, reverse=True):
                             lanes.catch_up(group, chat)
                         if not is_told:
                             is_told = True
@@ -167,7 +168,8 @@ class DiscordChannel:
                 chat, number = self._chat_of(data, author), snowflake(data, "id")
                 if chat and number:
                     self._saw(chat, snowflake(data, "channel_id"), int(number))
-                if chat and number and author != self._me.id:
+                # Only part of a message may be told again, such as its previews.
+                if chat and number and author not in {"", self._me.id}:
                     # At once, because a deletion may arrive before the message is taken.
                     self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
@@ -185,17 +187,15 @@ class DiscordChannel:
 
     def _chat_of(self, data: Json, author: str) -> str:
         """Return the chat of a message; for our own in a direct chat the channel tells the person."""
-        person = (
-            self._people.get(snowflake(data, "channel_id"), "") if author == self._me.id else author
-        )
-        return place_of(data, person)
+        is_ours, channel = author == self._me.id, snowflake(data, "channel_id")
+        return place_of(data, self._people.get(channel, "") if is_ours else author)
 
     def _know_channel(self, channel: Json) -> None:
         id_, last = snowflake(channel, "id"), snowflake(channel, "last_message_id")
         if not id_:
             return
         if last:
-            self._latest[id_] = int(last)
+            self._latest[id_] = max(int(last), self._latest.get(id_, 0))
         if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
             self._parents[id_] = parent
 
@@ -299,16 +299,16 @@ class DiscordChannel:
 
     async def _know_of(self, channel: str) -> None:
         """Learn of a server's channel or thread; servers do not tell threads that are archived."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(SERVERS_S):
                 await self._are_servers_told.wait()
-        except TimeoutError:
-            self._are_servers_told.set()  # so that no other chat waits for it
+        self._are_servers_told.set()  # after an outage no other chat waits for it
         if channel not in self._latest:
             self._know_channel(as_object(await self._rest.read(f"/channels/{channel}")))
 
     def _done(self, data: Json) -> Interaction | None:
         """Decode a press, form or slash command; None if it is not ours."""
+        self._know_channel(inner(data, "channel"))  # it may be a thread that no server tells
         found = decode.interaction(data, self._me, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
@@ -497,9 +497,7 @@ class DiscordChannel:
         if place.thread is not None and not self.capabilities.has_threads:
             message = f"`{self.name}` has no threads within a chat: to Discord each is a channel"
             raise NotSupported(message)
-        if not is_snowflake(place.chat.removeprefix(DIRECT)) or not is_snowflake(
-            place.thread or "0"
-        ):
+        if not all(map(is_snowflake, (place.chat.removeprefix(DIRECT), place.thread or "0"))):
             raise unknown(self.name, "chat", place.chat)
         return place
 

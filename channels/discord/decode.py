@@ -58,9 +58,12 @@ _COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
 # bot. A person who installed the app for themselves can use its commands there.
 _BETWEEN_OTHERS = 2
 NOT_HERE = Sentence(
-    en="I am not a member here and can't answer; write to me in private.",
-    de="Ich bin hier kein Mitglied und kann nicht antworten; schreib mir privat.",
+    en="I can't write here, so I can't answer; write to me in private.",
+    de="Ich kann hier nicht schreiben und also nicht antworten; schreib mir privat.",
 )
+# Permissions, read 2026-11: to view a channel, and to send messages there or in its threads; bit 3 is an
+# administrator's, who may do both.
+_VIEWS, _SENDS = 1 << 10 | 1 << 3, 1 << 11 | 1 << 38 | 1 << 3
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
@@ -344,7 +347,8 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
     elif kind == _FORM_SENT and (asked := cards.read_form(carried)) and (why := _typed(data)):
         done = "form", _answer(event, address, asked, "deny", reason=why)
     language: Language = "de" if text(event, "locale") == "de" else "en"
-    if _is_outside(event):
+    is_asked = done is not None and isinstance(done[1], Said)
+    if _is_outside(event) or (is_asked and not _may_write(event, me)):
         done, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
     if done is None and not shows:
         return None
@@ -371,6 +375,16 @@ def _is_outside(event: Json) -> bool:
     owners, server = inner(event, "authorizing_integration_owners"), snowflake(event, "guild_id")
     is_guest = bool(server and owners) and "0" not in owners  # GUILD_INSTALL
     return is_guest or whole(event, "context") == _BETWEEN_OTHERS
+
+
+def _may_write(event: Json, me: Me) -> bool:
+    """Whether the bot may post an answer where an interaction comes from.
+
+    People can use its commands in channels that are closed to the bot itself.
+    """
+    may = int(snowflake(event, "app_permissions") or -1)
+    is_open = me.servers != "off" and 0 not in {may & _VIEWS, may & _SENDS}
+    return is_open or not snowflake(event, "guild_id")
 
 
 def _answer(

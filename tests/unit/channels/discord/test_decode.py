@@ -383,6 +383,7 @@ def test_an_interaction_of_nobody_is_nothing() -> None:
 
 
 USED: Json = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}
+STOP: Json = {"name": "stop"}
 ALONE: Json = {"member": None, "user": ANN, "guild_id": None}
 
 
@@ -404,6 +405,38 @@ def test_a_command_where_the_bot_is_no_member_is_answered_to_its_user_alone(wher
 )
 def test_a_command_where_the_bot_is_a_member_is_taken(where: Json) -> None:
     found = acted(2, USED, **where)
+    assert found is not None
+    assert found.envelope is not None
+
+
+SEE, SEND, SEND_IN_THREADS, ADMINISTRATOR = 1 << 10, 1 << 11, 1 << 38, 1 << 3
+
+
+@pytest.mark.parametrize("may", [SEE, SEND, SEND_IN_THREADS])
+def test_a_question_where_no_answer_can_stand_is_not_taken(may: int) -> None:
+    """People can use the commands in channels that are closed to the bot; nobody saw an answer there."""
+    found = acted(2, USED, app_permissions=str(may))
+    assert found is not None
+    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("de"))
+    for kind, data in ((3, {"custom_id": cards.data(ApprovalId("a1"), "once")}), (2, STOP)):
+        taken = acted(kind, data, app_permissions=str(may))
+        assert taken is not None
+        assert taken.envelope is not None
+    direct = acted(2, USED, **ALONE, context=0, app_permissions="0")
+    assert direct is not None
+    assert direct.envelope is not None
+
+
+def test_no_question_is_taken_in_servers_that_are_ignored() -> None:
+    asked: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
+    found = decode.interaction({**asked, "guild_id": "3", "member": {"user": ANN}}, OFF, {})
+    assert found is not None
+    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("en"))
+
+
+@pytest.mark.parametrize("may", [SEE | SEND, SEE | SEND_IN_THREADS, ADMINISTRATOR, "many", None])
+def test_a_question_where_an_answer_may_stand_is_taken(may: object) -> None:
+    found = acted(2, USED, app_permissions=str(may))
     assert found is not None
     assert found.envelope is not None
 

@@ -336,6 +336,25 @@ async def test_a_server_in_an_outage_keeps_no_history_waiting(
     assert rig.said() == words(2)
 
 
+async def test_the_chats_that_were_written_in_last_are_read_back_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each thread is a chat, and after a year of them the others would wait for minutes."""
+    monkeypatch.setattr(lanes, "MOST_READING", 1)
+    async with rigged() as rig:
+        names = ("ann", "ben", "cat")
+        people = [rig.discord.person(name) for name in names]
+        async with rig.bot():
+            for count, one in enumerate((people[2], people[0], people[1]), 1):
+                one.says(one.direct, "hello")
+                await rig.desk.holds(count)
+        for one, name in zip(people, names, strict=True):
+            one.says(one.direct, f"I am {name}.")
+        async with rig.bot():
+            await rig.desk.holds(6)
+    assert rig.said()[3:] == [Said(text=f"I am {name}.") for name in ("ben", "ann", "cat")]
+
+
 async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -> None:
     """As an operator's may be, who answers cards there and writes nothing. P1."""
     async with rigged() as rig:
@@ -450,6 +469,19 @@ async def test_a_message_that_is_deleted_at_once_is_withdrawn_behind_it() -> Non
             ann.deletes(said)
             await rig.desk.holds(2)
     assert rig.said() == [Said(text="hello"), Deleted(message=str(said.id))]
+
+
+async def test_a_message_whose_previews_are_told_later_is_still_its_writers() -> None:
+    """Such an update may say nothing of who wrote it."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(EVERYTHING):
+            said = ann.says(general, "see https://example.org")
+            ids = {"id": str(said.id), "channel_id": str(general), "guild_id": "1"}
+            rig.discord.tell("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
+            ann.deletes(said)
+            await rig.desk.holds(2)
+    assert rig.said()[1:] == [Deleted(message=str(said.id))]
 
 
 async def test_messages_that_a_moderator_purges_are_each_withdrawn() -> None:

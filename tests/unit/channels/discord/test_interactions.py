@@ -257,6 +257,23 @@ async def test_more_interactions_than_can_be_answered_are_not_taken(
     assert len(door.came) == 1
 
 
+async def test_one_persons_flood_costs_nobody_else_their_press() -> None:
+    """A stranger can press and type faster than anybody is answered (P9)."""
+    door = Door(Ignored())
+    async with rigged() as rig:
+        ann, olga = rig.discord.person("ann"), rig.discord.person("olga")
+        general = rig.discord.channel("general")
+        async with rig.bot(admit=door.admit):
+            door.is_open.clear()
+            for _ in range(interactions.MOST_AT_ONCE):
+                ann.uses(general, "stop")
+            await rig.log.until("lane_overflowed")
+            olga.uses(general, "status")
+            await door.heard(2)
+            door.is_open.set()
+    assert {one.sender.id for one in door.came[:2]} == {str(ann.id), str(olga.id)}
+
+
 EN_DE: Mapping[Language, str] = {"en": "this list", "de": "diese Liste"}
 
 

@@ -62,6 +62,22 @@ async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conver
     assert [one.address for one in rig.desk.stored] == [place] * 3
 
 
+async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> None:
+    """No server tells such a thread, but the command does."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS):
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.discord.until_called("POST", "/threads$")
+            place = rig.desk.stored[0].address
+        thread = int(str(place.thread))
+        rig.discord.archive(thread)
+        async with rig.bot(THREADS):
+            ann.uses(thread, "ask", question="and now?")
+            await rig.desk.holds(2)
+    assert rig.desk.stored[1].address == place
+
+
 async def test_an_answer_in_a_thread_that_no_message_began_stands_there_from_the_first_second_on() -> (
     None
 ):
