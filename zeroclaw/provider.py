@@ -149,7 +149,8 @@ class Provider(Protocol):
         """Yield the answer's events in order, `Finished` last, exactly once.
 
         Closing the generator early (`contextlib.aclosing`) ends the call and frees its connection.
-        An answer without text, call or reasoning is an error that names the finish reason.
+        An answer without text, call or reasoning is an error that names the finish reason:
+        `StreamBroken` if asking once more may help.
 
         Raises:
             ProviderOverloaded: Try again later; nothing was yielded.

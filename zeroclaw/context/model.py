@@ -10,7 +10,7 @@ from zeroclaw.context import tokens
 from zeroclaw.context.assembly import reserve_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW
 from zeroclaw.context.tokens import Learned
-from zeroclaw.errors import ContextOverflow, StreamBroken, ZeroclawError
+from zeroclaw.errors import ContextOverflow, StreamBroken
 from zeroclaw.foreign import Raised, call
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import (
@@ -50,12 +50,13 @@ class ModelRecord(Struct, eq=False):
 
     def failed(self, raised: Raised) -> None:
         """Count a failure; an oversized request or a broken stream does not count."""
-        if isinstance(raised.error, ContextOverflow | StreamBroken):
+        if isinstance(raised.error, ContextOverflow):
+            return
+        if isinstance(raised.error, StreamBroken):
+            self.log("answer_broken_off", why=raised.line, level="warning")
             return
         self.failures += 1
-        self.at = self.clock.now()
-        is_ours = isinstance(raised.error, ZeroclawError)
-        self.why = str(raised.error) if is_ours else raised.line
+        self.at, self.why = self.clock.now(), raised.line
         self.log("model_failed", why=self.why, level="warning")
 
 

@@ -169,8 +169,8 @@ CONVERSATION_OF_IS_SPENT = Sentence(
 )
 
 BROKE_OFF_TWICE = Sentence(
-    en="the model's answer broke off twice; send `/retry` to ask again",
-    de="die Antwort des Modells ist zweimal abgebrochen; mit `/retry` wird es noch einmal gefragt",
+    en="the model's answer broke off or was empty twice; send `/retry` to ask again",
+    de="die Antwort des Modells brach zweimal ab oder war leer; mit `/retry` wird es noch einmal gefragt",
 )
 CUT_WITHOUT_SUMMARY = Sentence(
     en="_This conversation is longer than the model can read at once, so I answer without a part of "

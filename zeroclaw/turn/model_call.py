@@ -140,10 +140,10 @@ class ModelCall(Value):
 
     def _for_record(self, ended: Raised) -> Raised:
         """Return the failure as the log and operators read it."""
-        is_counted = not isinstance(ended.error, ContextOverflow | StreamBroken)
-        if self.is_off_the_record and is_counted:
-            return Raised(error=ProviderRejected(OFF_THE_RECORD))
-        return ended
+        if not self.is_off_the_record or isinstance(ended.error, ContextOverflow):
+            return ended
+        is_broken = isinstance(ended.error, StreamBroken)
+        return Raised(error=(StreamBroken if is_broken else ProviderRejected)(OFF_THE_RECORD))
 
     async def _stream(self, request: ModelRequest, answer: _Answer) -> None:
         # Closed at once, so that stopping a turn ends its request to the model.

@@ -208,7 +208,7 @@ async def test_retry_asks_again_what_failed(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         assert house.texts() == [
-            "_The model's answer broke off twice; send `/retry` to ask again._"
+            "_The model's answer broke off or was empty twice; send `/retry` to ask again._"
         ]
         await house.say("/retry")
         assert house.texts()[-1] == "better"

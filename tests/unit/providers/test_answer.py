@@ -421,7 +421,7 @@ def test_thoughts_of_a_model_that_is_known_to_begin_with_them_are_never_shown(
 
 @pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])
 def test_tags_without_thoughts_are_nothing(text: str) -> None:
-    with pytest.raises(ProviderRejected, match="nothing"):
+    with pytest.raises(StreamBroken, match="nothing"):
         events_of(delta(content=text), delta("stop"))
 
 
@@ -521,9 +521,16 @@ def test_an_answer_with_nothing_in_it_is_an_error_that_names_the_reason(text: st
         events_of(delta(content=text), delta("length"))
 
 
+@pytest.mark.parametrize("finish", ["stop", "tool_calls", "?"])
+def test_an_answer_with_nothing_in_it_that_no_limit_explains_is_broken(finish: str) -> None:
+    """Gemini's models send such ones after results; asked once more, they answer."""
+    with pytest.raises(StreamBroken, match="nothing"):
+        events_of(delta(content=" "), delta(finish))
+
+
 def test_a_reason_for_nothing_is_told_on_one_line() -> None:
     """It is a foreign text, and goes to the chat and the log (P10)."""
-    with pytest.raises(ProviderRejected) as caught:
+    with pytest.raises(StreamBroken) as caught:
         events_of(delta("a`\n\x1b[2J\ud800" + "x" * 1_000_000))
     assert str(caught.value).startswith(
         "the model answered with nothing (finish reason `a' [2J xxx"

@@ -185,7 +185,7 @@ def test_a_stream_cut_twice_ends_the_turn() -> None:
         reason="error",
         usage=Usage(),
         text="half",
-        note="the model's answer broke off twice; send `/retry` to ask again",
+        note="the model's answer broke off or was empty twice; send `/retry` to ask again",
         message=AssistantMessage(content="half", is_error=True),
     )
 

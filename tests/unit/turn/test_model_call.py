@@ -15,6 +15,7 @@ from zeroclaw.errors import (
     ProviderUnauthorized,
     ProviderUnreachable,
     ProviderUnusable,
+    StreamBroken,
 )
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import ProviderFacts, ReasoningDelta, TextDelta
@@ -102,6 +103,30 @@ async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World)
         )
         await house.say("hello")
         assert (record.failures, record.at, record.why) == (0, None, "")
+
+
+async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The person is asked to try again; only the log can tell operators what the server did (P10)."""
+    world.model.will((StreamBroken("`h:9` sent nothing for 60 s"),), says("better"))
+    async with world.running() as house:
+        await house.say("hello")
+        assert "answer_broken_off" in caplog.messages
+        assert house.services.model_record.failures == 0
+
+
+async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server's error may repeat the conversation (K23)."""
+    async with world.running() as house:
+        await house.say("/otr on")
+        world.model.will((StreamBroken("`psst` is not allowed"),), says("better"))
+        await house.say("psst")
+    logged = [vars(one) for one in caplog.records if one.msg == "answer_broken_off"]
+    assert len(logged) == 1
+    assert "psst" not in str(logged)
 
 
 async def test_a_message_that_is_too_long_says_so(world: World) -> None:

@@ -355,8 +355,8 @@ class Assembly(Struct, eq=False):
                 missing.
 
         Raises:
-            StreamBroken: There was no finish, or it was an error.
-            ProviderRejected: The answer was empty.
+            StreamBroken: There was no finish, it was an error, or the answer was empty.
+            ProviderRejected: A limit or a filter left nothing of the answer.
         """
         if self._usage is not None:
             yield UsageReported(usage=self._usage)
@@ -374,7 +374,8 @@ class Assembly(Struct, eq=False):
         if self.is_blank and not (thoughts or text or calls):
             finish = one_line(self._finish[:SHOWN_CHARS]).replace("`", "'") or "none"
             message = f"the model answered with nothing (finish reason `{finish}`)"
-            raise ProviderRejected(message)
+            # Without a limit or filter behind it, it is an accident that does not repeat itself.
+            raise StreamBroken(message) if reason == "stop" else ProviderRejected(message)
         # Several servers send `stop` after calls, and some send `tool_calls` without any.
         if reason == "stop" and calls:
             reason = "tool_calls"
