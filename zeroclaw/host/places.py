@@ -180,6 +180,18 @@ def holder_of(data: Path) -> str:
     return ""
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path exists; False below a directory that this user can't enter; blocks."""
+    with suppress(PermissionError):
+        return path.exists()
+    return False
+
+
+def nearest(path: Path) -> Path:
+    """Return the part of a path that exists; blocks."""
+    return next((one for one in (path, *path.parents) if is_there(one)), path)
+
+
 def real(path: Path) -> Path:
     """Return a path without links; one that leads in a circle stays, for its use to fail."""
     return Path(os.path.realpath(path))  # `Path.resolve` raises there, before Python 3.13

@@ -25,7 +25,7 @@ from zeroclaw.cli.doctor.checks import (
     warn,
 )
 from zeroclaw.cli.doctor.health import LATELY, MIN_FAILURES, STUCK, Failing, Health, health
-from zeroclaw.cli.doctor.probes import checked_chains, versions
+from zeroclaw.cli.doctor.probes import versions
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
@@ -514,9 +514,10 @@ async def test_a_chain_of_the_audit_that_was_changed_is_told(world: World) -> No
         await house.say("look", "ben")
         await house.stop()
     first, _, own = await world.store.streams(LogKind.AUDIT)
-    assert (await checked_chains(world.store), own) == ((3, ()), STREAM)
+    found = await health(world.store, world.clock.now())
+    assert (found.chains, found.broken, own) == (3, (), STREAM)
     world.store.drop_last(first)
-    _, [told] = await checked_chains(world.store)
+    [told] = (await health(world.store, world.clock.now())).broken
     assert told.startswith(f"`{first}` at entry ")
 
 

@@ -5,8 +5,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -75,6 +77,18 @@ async def run(*arguments: str) -> tuple[int, str, str]:
     """On a thread, for the command has a loop of its own."""
     done = await asyncio.to_thread(CliRunner().invoke, root, ["init", *arguments])
     return done.exit_code, done.stdout, done.stderr
+
+
+@contextmanager
+def unprivileged() -> Generator[None]:
+    """Be another user than root, who can enter every directory."""
+    user = os.geteuid()
+    other = user or 65_533
+    os.setresuid(other, other, user)
+    try:
+        yield
+    finally:
+        os.setresuid(user, user, user)
 
 
 def text_of(path: Path) -> str:
@@ -164,6 +178,15 @@ async def test_a_place_below_a_file_is_told_before_anything_is_asked(home: Path)
     place.touch()
     code, out, err = await run("--yes", "--config", str(place / "sub" / "c.toml"))
     assert (code, out, f"can't create files in `{place}`" in err) == (1, "", True)
+
+
+async def test_a_place_below_a_directory_that_this_user_can_not_enter_is_told(home: Path) -> None:
+    """Like one that can be seen, and before anything is asked (P10)."""
+    with tempfile.TemporaryDirectory() as directory:
+        await asyncio.to_thread(Path(directory).chmod, 0)
+        with unprivileged():
+            code, out, err = await run("--yes", "--config", f"{directory}/sub/c.toml")
+    assert (code, out, f"can't create files in `{directory}`" in err) == (1, "", True)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory"])

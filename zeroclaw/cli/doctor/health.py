@@ -10,6 +10,8 @@ from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.approval import APPROVALS
+from zeroclaw.gate.audit import Broken
+from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.inbound.live_config import NEVER, Halt, last_halt
 from zeroclaw.store import Kept, LogKind, Query, RowKind, readable_of, scan
@@ -23,6 +25,7 @@ STUCK = timedelta(minutes=5)
 LATELY = timedelta(days=1)
 _MOST_FAILED = 500  # messages, newest first; older failures are not recent
 _LOOKED_BACK = 20
+_CHAINS = 50  # the check of each reads the daemon's own as well
 _ENDED = frozenset({"answered", "failed", "stopped"})
 # The kinds whose keys are ulids; every message adds a row of one of them.
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
@@ -59,7 +62,7 @@ class Health(Value):
         refused: Messages that a platform refused within the last day.
         failing: Failing conversations, the newest failure first.
         joined: Channels on which an operator let somebody in.
-        chains: How many chains of the audit were checked; see `probes.checked_chains`.
+        chains: How many chains of the audit were checked, the newest ones.
         broken: The first fault of each that was changed, in one line.
     """
 
@@ -97,6 +100,8 @@ async def health(kept: Kept, now: datetime) -> Health:
     refused = await kept.select(
         OUTBOX.where(state="refused", newest_first=True, limit=_MOST_FAILED)
     )
+    chains = await kept.streams(LogKind.AUDIT, last=_CHAINS)
+    verdicts = [(stream, await verify_stream(kept, stream)) for stream in chains]
     return Health(
         newest_at=max(
             (at for rows in newest for at in _times(row.key for row in rows)), default=None
@@ -112,6 +117,12 @@ async def health(kept: Kept, now: datetime) -> Health:
         failing=await _failing(kept),
         joined=frozenset(
             [identity_parts(one.id)[0] async for one in PEOPLE.all(kept, state="admitted")]
+        ),
+        chains=len(chains),
+        broken=tuple(
+            f"`{stream}` at entry {verdict.at}: {verdict.why}"
+            for stream, verdict in verdicts
+            if isinstance(verdict, Broken)
         ),
     )
 

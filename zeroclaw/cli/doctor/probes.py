@@ -29,7 +29,6 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
-from zeroclaw.gate.audit import Broken as BrokenChain
 from zeroclaw.gate.receipt_keys import kept_keys
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
@@ -37,28 +36,24 @@ from zeroclaw.host.connections import bind
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.models.servers import NoOffer, offers_of
-from zeroclaw.host.places import data_place, find_config, read_config
+from zeroclaw.host.places import data_place, find_config, is_there, nearest, read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
-from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.json_fields import is_object, text_at
 from zeroclaw.network import Network
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.disk import free_bytes
-from zeroclaw.store import Kept, LogKind
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_read_only
 from zeroclaw.tools.attachments import try_reader
-from zeroclaw.value import replace
 
 _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
 _ANY_SERVER = "server.invalid"  # never contacted; RFC 2606
-_CHAINS = 50  # the check of each reads the daemon's own as well
 _NOT_ASKED = "not asked, because this shell does not have its secret"
 
 
@@ -276,31 +271,18 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
 
 async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     """Return the health of the store or why it can't be read, and the bytes that it uses."""
-    if not await asyncio.to_thread(_is_there, data / FILE_NAME):
+    if not await asyncio.to_thread(is_there, data / FILE_NAME):
         return None, 0
     try:
         await asyncio.to_thread(kept_keys, data, now=now, secret=b"")
         async with open_read_only(data) as kept:
-            chains, broken = await checked_chains(kept)
-            found = replace(await health(kept, now), chains=chains, broken=broken)
-            return found, await kept.used_bytes()
+            return await health(kept, now), await kept.used_bytes()
     except StoreUnusable as error:
         return str(error), 0
 
 
-async def checked_chains(kept: Kept) -> tuple[int, tuple[str, ...]]:
-    """Check the newest chains of the audit; return how many, and the first fault of each."""
-    chains = await kept.streams(LogKind.AUDIT, last=_CHAINS)
-    verdicts = [(stream, await verify_stream(kept, stream)) for stream in chains]
-    return len(chains), tuple(
-        f"`{stream}` at entry {verdict.at}: {verdict.why}"
-        for stream, verdict in verdicts
-        if isinstance(verdict, BrokenChain)
-    )
-
-
 def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
-    if (free := free_bytes(_nearest(data))) is None:
+    if (free := free_bytes(nearest(data))) is None:
         return None
     return Disk(place=str(data), free_bytes=free, used_bytes=used_bytes, bound_bytes=bound_bytes)
 
@@ -313,26 +295,15 @@ def _permissions(
 ) -> tuple[Line, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "no data yet"
-    needed = {} if start is None else {_nearest(start.places.workspaces): "workspace_dir"}
-    needed |= {} if data is None else {_nearest(data): "data_dir"}
+    needed = {} if start is None else {nearest(start.places.workspaces): "workspace_dir"}
+    needed |= {} if data is None else {nearest(data): "data_dir"}
     loose += (fault for there, key in needed.items() for fault in _unwritable(there, key))
-    if data is not None and _is_there(data) and data.is_dir():
+    if data is not None and is_there(data) and data.is_dir():
         # Its files are that user's, too. Root must not take them from the user whom a daemon runs as.
         anothers = (f"`{data}` belongs to another user; run zeroclaw as that user",)
         loose += anothers if is_anothers else _reachable_in(data)
         text = "only this user can reach them"
     return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
-
-
-def _is_there(place: Path) -> bool:
-    with suppress(PermissionError):  # it is below a directory that this user can't enter
-        return place.exists()
-    return False
-
-
-def _nearest(place: Path) -> Path:
-    """Return the part of a path that is there."""
-    return next((one for one in (place, *place.parents) if _is_there(one)), place)
 
 
 def _unwritable(there: Path, key: str) -> Iterator[str]:
@@ -365,7 +336,7 @@ def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReferenc
 
 def _is_anothers(place: Path) -> bool:
     """Tell whether a path is there and belongs neither to this user nor to root."""
-    return _is_there(place) and place.lstat().st_uid not in (os.geteuid(), 0)
+    return is_there(place) and place.lstat().st_uid not in (os.geteuid(), 0)
 
 
 def _reachable_in(data: Path) -> Iterator[str]:

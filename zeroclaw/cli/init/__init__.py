@@ -73,16 +73,17 @@ def command(
     from zeroclaw.cli.init import flow
     from zeroclaw.errors import ConfigError, Refused
     from zeroclaw.host.atomic_file import kept_before, replace_text
-    from zeroclaw.host.places import new_config, real
+    from zeroclaw.host.places import is_there, nearest, new_config, real
 
     path = new_config(config)
-    if path.exists() and not force:
+    is_replaced = is_there(path)
+    if is_replaced and not force:
         fault = f"`{path}` already exists; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))
-    if path.exists() and not path.is_file():
+    if is_replaced and not path.is_file():
         fault = f"`{path}` is no file; name another"
         raise ConfigError((fault,))
-    place = next(one for one in real(path).parents if one.exists())
+    place = nearest(real(path).parent)
     # Said before questions are answered in vain.
     if not (place.is_dir() and os.access(place, os.W_OK)):
         message = (
@@ -106,7 +107,7 @@ def command(
     else:
         message = "this is not a terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)
-    if path.exists():
+    if is_replaced:
         click.echo(f"the old file is kept as `{kept_before(path)}`")
     replace_text(path, text)
     click.echo("\n".join(flow.next_steps(path, text)))
