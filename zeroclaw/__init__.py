@@ -125,6 +125,7 @@ from zeroclaw.recent import Recent as Recent
 from zeroclaw.redact import without_credentials as without_credentials
 from zeroclaw.text.escape import (
     escape_invisible as escape_invisible,
+    shortened as shortened,
     without_mark_signs as without_mark_signs,
     without_markup as without_markup,
 )

@@ -9,7 +9,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Literal, NewType
 
-from zeroclaw.text.escape import in_a_mark, is_hidden
+from zeroclaw.text.escape import in_a_mark, is_hidden, shortened
 from zeroclaw.text.language import Language
 from zeroclaw.value import Hidden, Value
 
@@ -111,8 +111,7 @@ def chosen_name(name: str) -> str:
     """Return a self-chosen name made safe to show: one line, no markup, no invisible characters."""
     composed = unicodedata.normalize("NFC", name)
     plain = "".join(" " if sign in _MARKS or is_hidden(sign) else sign for sign in composed)
-    line = " ".join(plain.split())
-    return line if len(line) <= CHOSEN_CHARS else f"{line[: CHOSEN_CHARS - 1]}…"
+    return shortened(" ".join(plain.split()), CHOSEN_CHARS)
 
 
 def labelled(given: str, chosen: str) -> str:
@@ -379,9 +378,8 @@ class CheckedReceipt(Value):
         kind = "receipt of an earlier run" if self.earlier else "receipt"
         when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
         # Both hold text from the model: it invents tool names, and summaries quote its arguments.
-        tool, summary = in_a_mark(self.tool), in_a_mark(self.summary)
-        if len(tool) > _MOST_TOOL_CHARS:
-            tool = f"{tool[: _MOST_TOOL_CHARS - 1]}…"
+        tool = shortened(in_a_mark(self.tool), _MOST_TOOL_CHARS)
+        summary = in_a_mark(self.summary)
         said = (f"{kind}: {tool}", self.outcome, when, summary)
         return " · ".join(filter(None, said))
 

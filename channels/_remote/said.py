@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime, timedelta
 
 from channels._remote.fields import Json, text, whole
-from zeroclaw import Attachment, Value
+from zeroclaw import Attachment, Value, shortened
 
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
@@ -22,7 +22,7 @@ class Passed(Value):
 def plain_name(name: str) -> str:
     """Return a name as one short line without the signs that end a note of the runtime's, or a name in it."""
     shown = " ".join(name.split()).translate(str.maketrans('[]"', "()'"))
-    return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
+    return shortened(shown, MOST_NAME_CHARS)
 
 
 def quoted(words: str, name: str) -> str:

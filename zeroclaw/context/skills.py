@@ -11,6 +11,7 @@ from zeroclaw.context.prompt import FixedText, fixed
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import ContextRequest
 from zeroclaw.envelope import Address, Principal
+from zeroclaw.text.escape import shortened
 from zeroclaw.tool import SKILLS
 from zeroclaw.tools.loading.skill import Skill
 
@@ -61,7 +62,7 @@ def told(
     """Return the list, empty for none, then the texts; the newest of them if not all fit."""
     if not skills:
         return ""
-    lines = (f"- {one.name}: {short(one.description)}" for one in skills.values())
+    lines = (f"- {one.name}: {shortened(one.description, LISTED_CHARS)}" for one in skills.values())
     room = TEXT_TOKENS if window is None else min(TEXT_TOKENS, window // 4)
     texts = [clipped("\n".join((_OPENING, *lines)), min(LIST_TOKENS, room))]
     for name in reversed([one for one in loaded if one in skills]):
@@ -70,10 +71,3 @@ def told(
         texts.insert(1, text)
         room -= of_text(text)
     return "\n\n".join(filter(None, texts))
-
-
-def short(description: str) -> str:
-    """Return the beginning of a skill's description."""
-    if len(description) <= LISTED_CHARS:
-        return description
-    return f"{description[: LISTED_CHARS - 1]}…"

@@ -14,6 +14,7 @@ from operator import attrgetter, is_, not_
 
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import Message, ToolMessage, UserMessage
+from zeroclaw.text.escape import shortened
 from zeroclaw.value import replace
 
 OLD_TURNS = 4
@@ -87,4 +88,4 @@ def _first_line(text: str) -> str:
     head, _, body = text.partition("\n")
     if body.startswith(_FENCE):
         head = body.partition("\n")[2].partition("\n")[0]
-    return head if len(head) <= _LINE_CHARS else f"{head[: _LINE_CHARS - 1]}…"
+    return shortened(head, _LINE_CHARS)

@@ -10,6 +10,7 @@ from zeroclaw.gate.verdict import encodable
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
 from zeroclaw.store import LARGEST_BLOB_BYTES
+from zeroclaw.text.escape import shortened
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace
@@ -69,7 +70,8 @@ def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
     """Return a file with a name and caption that are safe to show: redacted, without receipts."""
     name = _harmless(file.name.replace("/", "_").replace("\\", "_"), redactor)
     caption = _harmless(without_controls(file.caption), redactor).strip()
-    return replace(file, name=_one_line(name) or "file", caption=_cut(caption, MOST_CAPTION_CHARS))
+    caption = shortened(caption, MOST_CAPTION_CHARS)
+    return replace(file, name=_one_line(name) or "file", caption=caption)
 
 
 def _harmless(text: str, redactor: Redactor) -> str:
@@ -85,7 +87,3 @@ def _one_line(name: str) -> str:
     stem, dot, ending = line.rpartition(".")
     kept = f"{dot}{ending}" if stem and len(ending) <= MOST_NAME_CHARS // 4 else ""
     return f"{line[: MOST_NAME_CHARS - len(kept)]}{kept}"
-
-
-def _cut(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}…"

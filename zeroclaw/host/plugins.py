@@ -15,10 +15,9 @@ T = TypeVar("T")
 CHANNELS = "zeroclaw.channels"
 TOOLS = "zeroclaw.tools"
 PROVIDERS = "zeroclaw.providers"
-STORES = "zeroclaw.stores"
 EMULATORS = "zeroclaw.emulators"
 CONTEXT_PROVIDERS = "zeroclaw.context_providers"
-GROUPS = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS, CONTEXT_PROVIDERS)
+GROUPS = (CHANNELS, TOOLS, PROVIDERS, EMULATORS, CONTEXT_PROVIDERS)
 
 
 def names(group: str) -> tuple[str, ...]:

@@ -95,9 +95,6 @@ def total(used: Iterable[Used]) -> Used:
     """Return the sum of usage records, without a day, a person or a model."""
     every = tuple(used)
     return Used(
-        day="",
-        person="",
-        model="",
         turns=sum(one.turns for one in every),
         input_tokens=sum(one.input_tokens for one in every),
         output_tokens=sum(one.output_tokens for one in every),

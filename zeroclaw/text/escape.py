@@ -47,6 +47,11 @@ _MARKUP = re.compile(
 )
 
 
+def shortened(text: str, most_chars: int) -> str:
+    """Return a text of at most this many characters; a cut one ends with an ellipsis."""
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}…"
+
+
 def without_markup(markdown: str) -> str:
     """Return the words of a Markdown text, removing all that any channel may treat as markup.
 

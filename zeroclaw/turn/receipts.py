@@ -24,7 +24,7 @@ from zeroclaw.gate.verdict import encodable
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, Rows, read_all
 from zeroclaw.text import catalogue
-from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.escape import escape_invisible, shortened
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.tool import line_of
 from zeroclaw.turn.context import TurnContext
@@ -126,7 +126,7 @@ class ReceiptLookup:
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         said = "" if isinstance(line, Raised) else line
         shown = escape_invisible(receipt.defang(self._services.gate.redactor.redact(said)))
-        return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
+        return shortened(shown, MOST_SUMMARY_CHARS)
 
 
 async def verdict_of(

@@ -360,8 +360,8 @@ def test_of_a_broken_configuration_nobody_says_that_no_sandbox_is_needed() -> No
 
 def test_what_a_channels_own_check_found_is_told() -> None:
     """Beside what the daemon says of it."""
-    accounts = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
-    assert told("channels", replace(WELL, accounts=accounts))[1:] == [
+    found = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
+    assert told("channels", replace(WELL, found=found))[:2] == [
         ("ok", "`a`: @bot"),
         ("fail", "`b`: no; do"),
     ]
@@ -631,8 +631,8 @@ def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.Monk
         if one["check"] == "channels"
     ]
     assert done.exit_code == 1
-    assert [verdict for verdict, _ in told] == ["ok", "ok", "fail", "fail"]
-    assert told[1][1].startswith("`well`: @stork, with ")
-    assert told[2][1] == "`refused`: the token is no longer good; get a new one"
-    assert told[3][1].startswith("`nowhere`: ")
+    assert [verdict for verdict, _ in told] == ["ok", "fail", "fail", "ok"]
+    assert told[0][1].startswith("`well`: @stork, with ")
+    assert told[1][1] == "`refused`: the token is no longer good; get a new one"
+    assert told[2][1].startswith("`nowhere`: ")
     assert "0123456789abcdef-stork" not in done.output

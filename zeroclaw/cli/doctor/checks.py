@@ -93,7 +93,6 @@ class Facts(Struct, kw_only=True):
         enabled: The channels that the configuration enables; None if it has faults.
         missing: The faults of secrets that this shell does not have, by key path.
         sandbox: Why there is none, empty if it works; None if nothing needs one.
-        accounts: The results of the channels' own checks.
         found: Lines that the probes have already judged.
     """
 
@@ -107,7 +106,6 @@ class Facts(Struct, kw_only=True):
     enabled: tuple[str, ...] | None = None
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: str | None = None
-    accounts: tuple[Line, ...] = ()
     found: tuple[Line, ...] = ()
 
 
@@ -194,7 +192,6 @@ def _channels(facts: Facts) -> Iterator[Line]:
                 yield warn("channels", text, _RESTART)
     elif enabled:
         yield ok("channels", f"{', '.join(enabled)}; they start with the daemon")
-    yield from facts.accounts
     if facts.enabled == ():
         text = "none is switched on, so nobody can write to the bot"
         yield fail("channels", text, "set `enabled = true` for one")

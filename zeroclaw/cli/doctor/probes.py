@@ -67,16 +67,17 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     now = SystemClock().now()
     configured, start = await asyncio.to_thread(_configuration, config, data_dir)
     facts = Facts(now=now, version=await asyncio.to_thread(version, "zeroclaw"))
+    here = versions(facts.version, sqlite3.sqlite_version_info[:3])
+    found = [*configured, here, await _network()]
     if start is None:
         why = "not checked, because the configuration has faults"
-        provider = warn("provider", why, "mend them first")
+        found.append(warn("provider", why, "mend them first"))
     else:
-        provider = await _provider(start)
+        found.append(await _provider(start))
         facts.enabled = tuple(part.name for part in start.checked.channels)
         facts.missing = start.checked.missing
         facts.sandbox = await _sandbox(start.config.tools)
-        facts.accounts = await _accounts(start.checked)
-    taken: tuple[Line, ...] = ()
+        found += await _accounts(start.checked)
     data = await asyncio.to_thread(_data, config, data_dir, start)
     is_anothers = data is not None and await asyncio.to_thread(_is_anothers, data)
     facts.is_root = os.geteuid() == 0 and not is_anothers
@@ -87,12 +88,11 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         bound_bytes = retention.max_disk_mb * 1_000_000
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
         if start is not None:
-            facts.accounts += tuple(_closed(start, facts.store))
+            found += _closed(start, facts.store)
             if not await is_running(data):
-                taken = await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
-    loose = await asyncio.to_thread(_permissions, config, data, start, is_anothers=is_anothers)
-    here = versions(facts.version, sqlite3.sqlite_version_info[:3])
-    facts.found = (*configured, *taken, await _network(), provider, *loose, here)
+                found += await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
+    found += await asyncio.to_thread(_permissions, config, data, start, is_anothers=is_anothers)
+    facts.found = tuple(found)
     return facts
 
 

@@ -24,6 +24,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.text.escape import shortened
 from zeroclaw.value import Struct, replace
 
 # Limits for a model that does not stop; a call may come after long reasoning.
@@ -282,8 +283,7 @@ def _speed(answer: Played) -> str:
 
 def _short(text: str) -> str:
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
-    shown = " ".join(plain.split())
-    return shown if len(shown) <= 100 else f"{shown[:99]}…"  # noqa: PLR2004  a line
+    return shortened(" ".join(plain.split()), 100)
 
 
 def _line(error: ZeroclawError) -> str:

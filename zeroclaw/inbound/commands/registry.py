@@ -12,7 +12,7 @@ from functools import partial
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.context.offers import Offers
-from zeroclaw.context.skills import short
+from zeroclaw.context.skills import LISTED_CHARS
 from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool
 from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.conditions import Query
@@ -33,6 +33,7 @@ from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
+from zeroclaw.text.escape import shortened
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
 from zeroclaw.value import Struct, Value, replace
 
@@ -264,7 +265,9 @@ async def _told_offers(offers: Offers, given: Invocation) -> Reply:
         f"- {name}: {', '.join(f'`{one.name}`' for one in every)}" for name, every in groups.items()
     ]
     if skills:
-        told = (f"- `{one.name}`: {short(one.description)}" for one in skills.values())
+        told = (
+            f"- `{one.name}`: {shortened(one.description, LISTED_CHARS)}" for one in skills.values()
+        )
         lines += ("", catalogue.SKILLS_ARE.to(given.language), *told)
     return Reply(text="\n".join(lines) or catalogue.TOOLS_NONE.to(given.language))
 
