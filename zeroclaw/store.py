@@ -447,18 +447,20 @@ class Reads:
         """Read from a store."""
         self.unguarded = store
         self._versions: dict[tuple[RowKind, str], int] = {}
+        self._needed: set[tuple[RowKind, str]] = set()
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Return one row, see `Rows.get`; absence is guarded too."""
         row = await self.unguarded.get(kind, key)
         self._versions.setdefault((kind, key), 0 if row is None else row.version)
+        self._needed.add((kind, key))
         return row
 
     async def select(self, query: Query) -> tuple[Row, ...]:
-        """Return rows, see `Rows.select`.
+        """Return rows, see `Rows.select`; only those that the commit writes are guarded.
 
-        A matching row that is added later goes unnoticed. A plan that depends on there being none
-        must read and write a row that every writer of such rows also writes.
+        So a plan may look through many rows to change a few. One that depends on all of them, or on
+        there being no more, must read and write a row that every writer of such rows also writes.
         """
         rows = await self.unguarded.select(query)
         for row in rows:
@@ -470,16 +472,12 @@ class Reads:
         return await self.unguarded.count(query)
 
     def guarded(self, commit: Commit) -> Commit:
-        """Return the commit with an `Expect` for every row read: `Conflict` if one has changed."""
-        given = {
-            (write.kind, write.key)
-            for write in commit.writes
-            if isinstance(write, Expect) or (isinstance(write, Put) and write.expect is not None)
-        }
+        """Return the commit with an `Expect` for every guarded row: `Conflict` if one has changed."""
+        written = {(one.kind, one.key) for one in commit.writes if isinstance(one, Put | Delete)}
         expected = tuple(
             Expect(kind=kind, key=key, version=version)
             for (kind, key), version in self._versions.items()
-            if (kind, key) not in given
+            if (kind, key) in self._needed or (kind, key) in written
         )
         return replace(commit, writes=(*expected, *commit.writes))
 
