@@ -81,7 +81,7 @@ async def put_to_operators(home: Home) -> Stranger:
 
     async def carded() -> Stranger | None:
         found = await strangers_of(home.world.store)
-        return next((one for one, _ in found if one.refs), None)
+        return next((one for one in found if one.refs), None)
 
     return await home.until(carded)
 

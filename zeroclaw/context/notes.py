@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Rows, Store, Write, transact
+from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.tools.notes.note import Kept, Note, gist, person_of
 from zeroclaw.value import Value, replace
@@ -95,15 +95,12 @@ class Notes:
 
 
 async def added(
-    rows: Rows, owner: str, notes: Iterable[Note], *, most: int
+    reads: Reads, owner: str, notes: Iterable[Note], *, most: int
 ) -> tuple[tuple[Write, ...], tuple[Kept | Literal["full"], ...]]:
-    """Return the writes that store notes of an owner, and what becomes of each.
-
-    They fail with `Conflict` if another writer adds a note for the same owner meanwhile.
-    """
-    counted, version = await _COUNTS.read(rows, _count_key(owner))
-    # These reads need no guard: a writer who adds a note also changes the count.
-    every = [one async for one in NOTES.readable(rows, place=owner, state="")]
+    """Return the writes that store notes of an owner, and what becomes of each."""
+    # Guards all of them: a writer who adds a note also changes the count.
+    counted = await _COUNTS.get(reads, _count_key(owner))
+    every = [one async for one in NOTES.readable(reads, place=owner, state="")]
     said = {_gist(one): one for one in every}
     last, room = 0 if counted is None else counted.last, most - len(every)
     writes: list[Write] = []
@@ -118,13 +115,11 @@ async def added(
         last += 1
         numbered = said[_gist(note)] = replace(note, number=last)
         key, here = _key(owner, last), note.conversation
-        writes.append(NOTES.put(key, numbered, conversation=here, place=owner, expect=0))
+        writes.append(NOTES.put(key, numbered, conversation=here, place=owner))
         kept.append(Kept(note=numbered, is_new=True))
     if not writes:
         return (), tuple(kept)
-    count = _COUNTS.put(
-        _count_key(owner), Numbered(last=last), place=owner, state=_COUNT, expect=version
-    )
+    count = _COUNTS.put(_count_key(owner), Numbered(last=last), place=owner, state=_COUNT)
     return (count, *writes), tuple(kept)
 
 
@@ -132,33 +127,24 @@ def _gist(note: Note) -> str:
     return gist(note.text) or note.text
 
 
-async def moved(rows: Rows, old: str, new: str) -> tuple[Write, ...]:
-    """Return the writes that move an owner's notes to another, numbered after the other's own.
-
-    They fail with `Conflict` if another writer adds a note to either meanwhile.
-    """
-    counted, version = await _COUNTS.read(rows, _count_key(old))
+async def moved(reads: Reads, old: str, new: str) -> tuple[Write, ...]:
+    """Return the writes that move an owner's notes to another, numbered after the other's own."""
+    counted = await _COUNTS.get(reads, _count_key(old))
     if counted is None:
         return ()
-    behind, expected = await _COUNTS.read(rows, _count_key(new))
+    behind = await _COUNTS.get(reads, _count_key(new))
     first = 0 if behind is None else behind.last
+    last = Numbered(last=first + counted.last)
     writes: list[Write] = [
-        NOTES.expect(_count_key(old), version),
         NOTES.delete(_count_key(old)),
-        _COUNTS.put(
-            _count_key(new),
-            Numbered(last=first + counted.last),
-            place=new,
-            state=_COUNT,
-            expect=expected,
-        ),
+        _COUNTS.put(_count_key(new), last, place=new, state=_COUNT),
     ]
-    async for note in NOTES.readable(rows, place=old, state=""):
+    async for note in NOTES.readable(reads, place=old, state=""):
         key, here = _key(new, first + note.number), note.conversation
         kept = replace(note, number=first + note.number)
         writes += (
             NOTES.delete(_key(old, note.number)),
-            NOTES.put(key, kept, conversation=here, place=new, expect=0),
+            NOTES.put(key, kept, conversation=here, place=new),
         )
     return tuple(writes)
 

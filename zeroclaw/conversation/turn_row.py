@@ -72,10 +72,10 @@ TURNS = Table(
 )
 
 
-def turn_put(row: TurnRow, *, expect: int | None = None) -> Put:
-    """Return the write that records a turn's row, closed once it has an answer; see `Put`."""
+def turn_put(row: TurnRow) -> Put:
+    """Return the write that records a turn's row, closed once it has an answer."""
     here, state = row.item.conversation, "closed" if row.final else "open"
-    return TURNS.put(row.turn, row, conversation=here, state=state, expect=expect)
+    return TURNS.put(row.turn, row, conversation=here, state=state)
 
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
@@ -84,17 +84,17 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for turn in turns for ref in turn.refs])
 
 
-async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int]:
-    """Return a turn's row and its version.
+async def read_turn(store: Rows, turn: TurnId) -> TurnRow:
+    """Return a turn's row.
 
     Raises:
         LookupError: There is no row, which is a bug.
     """
-    row, version = await TURNS.read(store, turn)
+    row = await TURNS.get(store, turn)
     if row is None:
         message = f"the turn `{turn}` has no row"
         raise LookupError(message)
-    return row, version
+    return row
 
 
 async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
@@ -133,9 +133,8 @@ async def _change(
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
-        row, version = await read_turn(reads, turn)
-        changed, whose = change(row), fence.conversation
-        writes = (turn_put(changed, expect=version), *await _final(reads, changed))
+        changed, whose = change(await read_turn(reads, turn)), fence.conversation
+        writes = (turn_put(changed), *await _final(reads, changed))
         return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
 
     await transact(store, plan)

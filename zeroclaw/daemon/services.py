@@ -313,10 +313,7 @@ class Services:
             match write:
                 case Put(kind=RowKind.OUTBOX):
                     self.outbox.announce(write)
-                case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
-                    self.conversations.forget(write.key)
-                    self.erasure.learn(plan.writes)
-                case Put(kind=RowKind.FORGETTING):
+                case Put(kind=RowKind.ADDRESS | RowKind.FORGETTING):
                     self.erasure.learn(plan.writes)
                 case Put(kind=RowKind.SWITCH):
                     self._group.create_task(self.take_halt(HALTS.of(write)), name="halt")

@@ -28,6 +28,7 @@ from zeroclaw.store import (
     DurablePoint,
     Fence,
     Put,
+    Reads,
     Row,
     RowKind,
     Store,
@@ -49,11 +50,13 @@ MOST_TRIES = 5
 class Hooks(Protocol):
     """Writes that others add to the commit that ends a row; called just before it.
 
-    A hook may be called again if its writes conflict. Outbox rows among the writes are announced
-    after the commit.
+    A hook plans like `Plan` does: it may be called again if what it read through `reads` changed.
+    Outbox rows among the writes are announced after the commit.
     """
 
-    async def asked(self, item: rows.ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(
+        self, reads: Reads, item: rows.ApprovalCard, ref: MessageRef
+    ) -> tuple[Write, ...]:
         """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
@@ -61,7 +64,9 @@ class Hooks(Protocol):
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
-    async def refused(self, row: Row, item: rows.Item | None, why: str) -> tuple[Write, ...]:
+    async def refused(
+        self, reads: Reads, row: Row, item: rows.Item | None, why: str
+    ) -> tuple[Write, ...]:
         """Return what to write when the platform refused for good, such as a note to operators.
 
         Not called for quiet notes, so a note to the operator may be one. Without an item, the row
@@ -363,13 +368,14 @@ class Outbox(Struct, eq=False, kw_only=True):
         put, tries_left = rows.changed(row, item, state), MOST_TRIES
         while True:
             tries_left -= 1
-            more = await self._more(row, item, point, why)
+            reads = Reads(self.store)
+            more = await self._more(reads, row, item, point, why)
             fence = None if row.conversation is None else await self.fence_of(row.conversation)
             commit = Commit(
                 point=point, writes=(put, *more), conversation=row.conversation, fence=fence
             )
             try:
-                await self.store.commit(commit)
+                await self.store.commit(reads.guarded(commit))
             except (Conflict, Fenced):
                 # The cause may be a hook's write, or a fence that was renewed just now.
                 now = await self._row(row.key)
@@ -380,14 +386,14 @@ class Outbox(Struct, eq=False, kw_only=True):
                 return rows.stored(put, row.version + 1)
 
     async def _more(
-        self, row: Row, item: rows.Item | None, point: DurablePoint, why: str
+        self, reads: Reads, row: Row, item: rows.Item | None, point: DurablePoint, why: str
     ) -> tuple[Write, ...]:
         match item, point:
             case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
-                return await self.hooks.asked(item, ref)
+                return await self.hooks.asked(reads, item, ref)
             case rows.Text(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
-                return await self.hooks.refused(row, item, why)
+                return await self.hooks.refused(reads, row, item, why)
             case _:
                 return ()

@@ -5,8 +5,8 @@
        ├────── the deadline ──────────▶ expired
        └────── its turn ends ─────────▶ stopped
 
-Every ending uses the same compare-and-set: `to_put` names the version that was read, so of two
-concurrent endings one is written and the other finds the row ended. A press admitted at or after
+Every ending is planned by `store.transact`, so of two concurrent endings one is written, and the
+other is planned again and finds the row ended. A press admitted at or after
 the deadline has lost, whether or not the timer has fired. Whether a person may answer is checked at
 the moment of the answer, before they are told anything else.
 """
@@ -314,8 +314,8 @@ APPROVALS = Table(
 )
 
 
-def to_put(approval: Approval, *, expect: int) -> Put:
-    """Return the write that opens or ends it if the row is still at version `expect`.
+def to_put(approval: Approval) -> Put:
+    """Return the write that opens or ends it.
 
     The row is due at the deadline while pending; `place` is the first approver chat.
     """
@@ -326,7 +326,6 @@ def to_put(approval: Approval, *, expect: int) -> Put:
         state=approval.state,
         place=approval.numbers[0].place if approval.numbers else "",
         due_at=approval.deadline_at if approval.state == "pending" else None,
-        expect=expect,
     )
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.gate import receipt
-from zeroclaw.gate.approval import AnswerResult, Approval, ApprovalRequest, number_of
+from zeroclaw.gate.approval import AnswerResult, Approval, ApprovalRequest, R, number_of
 from zeroclaw.gate.scope import for_a_time
 from zeroclaw.message import ToolMessage
 from zeroclaw.text import catalogue
@@ -166,7 +166,7 @@ def parse_numbers(text: str) -> Numbers:
     return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))
 
 
-def numbered(requests: Iterable[ApprovalRequest], place: str) -> dict[int, ApprovalRequest]:
+def numbered(requests: Iterable[R], place: str) -> dict[int, R]:
     """Return the requests of any kind that have a number in a chat, by number.
 
     Args:

@@ -33,7 +33,7 @@ from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.store import Put, Row, RowKind, Rows, Write, readable, readable_of
+from zeroclaw.store import Put, Reads, Rows, Write, readable_of
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
@@ -48,22 +48,15 @@ LOOK_BACK = 200
 Request = Approval | Stranger
 
 
-async def requests_of(rows: Rows, keys: Iterable[str]) -> list[tuple[Request, int]]:
-    """Return requests of any kind and their versions, without unknown ones."""
-    found: list[tuple[Request, int]] = []
-    for key in keys:
-        if (row := await rows.get(RowKind.APPROVAL, key)) is not None:
-            found.append((APPROVALS.of(row), row.version))
-        elif (row := await rows.get(RowKind.STRANGER, key)) is not None:
-            found.append((STRANGERS.of(row), row.version))
-    return found
+async def requests_of(rows: Rows, keys: Iterable[str]) -> list[Request]:
+    """Return requests of any kind, without unknown ones."""
+    found = [await APPROVALS.get(rows, key) or await STRANGERS.get(rows, key) for key in keys]
+    return [one for one in found if one is not None]
 
 
-def request_put(one: Request, *, expect: int) -> Put:
-    """Return the write that records a request of any kind; see `gate.approval.to_put`."""
-    if isinstance(one, Approval):
-        return approvals.to_put(one, expect=expect)
-    return pairing.to_put(one, expect=expect)
+def request_put(one: Request) -> Put:
+    """Return the write that records a request of any kind."""
+    return approvals.to_put(one) if isinstance(one, Approval) else pairing.to_put(one)
 
 
 class Approvals(Struct, eq=False):
@@ -76,12 +69,14 @@ class Approvals(Struct, eq=False):
     context: InboundContext
     numbers: Numbers
 
-    async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
+    async def press(
+        self, reads: Reads, pressed: Pressed, principal: Principal, at: datetime
+    ) -> Plan | None:
         """Return the effect of a press; None for a card without a request."""
-        card, found = pressed.card, await requests_of(self.context.store, (pressed.approval,))
+        card, found = pressed.card, await requests_of(reads, (pressed.approval,))
         if not found:
             return None
-        before, version = found[0]
+        before = found[0]
         one = before if card is None else approvals.with_ref(before, card)
         scope = one.conversation if isinstance(one, Approval) else None
         if scope is None and not self.may_pair(principal):
@@ -93,12 +88,12 @@ class Approvals(Struct, eq=False):
             # messages as the one that was pressed (Bot API, CallbackQuery.data, read 2026-11).
             return Plan(conversation=scope, toast=toast, idle=True)
         address = card.address if card else None
-        writes = await self._ending(version, result, principal, at, address)
+        writes = await self._ending(reads, result, principal, at, address)
         has_ended = bool(writes)
         if not has_ended and card is not None and not (one is before and one.is_open):
             # Record a card that was not known; it shows how its question ended.
             settles = () if one.is_open else await self.settled(one, (card,))
-            writes = (request_put(one, expect=version), *settles)
+            writes = (request_put(one), *settles)
         return Plan(
             conversation=scope,
             writes=writes,
@@ -121,8 +116,7 @@ class Approvals(Struct, eq=False):
         if is_yes and numbers.rest:
             # `/approve 3 1 hour` does not mean call 1.
             return Reply(text=catalogue.ONLY_NUMBERS_APPROVE.to(language))
-        every = {one.id: (one, version) for one, version in await self._in_chat(given)}
-        here = wording.numbered((one for one, _ in every.values()), place)
+        here = wording.numbered(await self._in_chat(given), place)
         named = [(number, here.get(number)) for number in numbers.numbers]
         told = [
             catalogue.NO_SUCH_CALL.to(language, number=number) for number, one in named if not one
@@ -136,24 +130,25 @@ class Approvals(Struct, eq=False):
             told.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
         elif not numbers.numbers:
             told.append(catalogue.SAY_WHICH_CALL.to(language, command=given.command.name))
-        asked = [(str(number), *every[one.id]) for number, one in named if one and one.is_open]
-        scope = next((one.conversation for _, one, _ in asked if isinstance(one, Approval)), None)
+        asked = [(str(number), one) for number, one in named if one and one.is_open]
+        scope = next((one.conversation for _, one in asked if isinstance(one, Approval)), None)
         choice: Choice = "once" if is_yes else "deny"
         writes: list[Write] = []
         left: list[str] = []
-        for number, one, version in asked:
+        for number, one in asked:
             if isinstance(one, Approval) and one.conversation != scope:
                 left.append(number)
                 continue
             result, toast = self._answer(one, principal, choice, at, numbers.rest)
-            writes += await self._ending(version, result, principal, at, given.address)
+            writes += await self._ending(given.reads, result, principal, at, given.address)
             told.append(f"`{number}`: {toast}.")
+        rest = replace(given.command, rest=" ".join((*left, numbers.rest)))
         return Reply(
             text="\n".join(told),
             writes=tuple(writes),
             scope=scope,
             wake=(scope,) if scope and writes else (),
-            remaining_words=" ".join((*left, numbers.rest)) if left else "",
+            remaining_command=rest if left else None,
         )
 
     async def pending(self, given: Invocation) -> Reply:
@@ -185,28 +180,28 @@ class Approvals(Struct, eq=False):
             # In a group only requests with a card there: others read along.
             lines += [
                 f"- {pairing.list_line(one, language, place)}"
-                for one, _ in await strangers_of(self.context.store)
+                for one in await strangers_of(self.context.store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
-    async def expired(self, row: Row) -> Plan:
+    async def expired(self, reads: Reads, one: Approval) -> Plan:
         """Return the end of a call's request whose deadline passed while no daemon ran."""
         now = self.context.clock.now()
-        ended = approvals.expire(APPROVALS.of(row), now)
+        ended = approvals.expire(one, now)
         here, late = ended.conversation, AnswerResult(request=ended, how="late")
-        writes = await self._ending(row.version, late, ended.requester, now, None)
+        writes = await self._ending(reads, late, ended.requester, now, None)
         return Plan(conversation=here, writes=writes, wake=(here,))
 
     # --- the effects of an answer --------------------------------------------------------------
 
     async def answer_about_stranger(
-        self, one: Stranger, version: int, choice: Choice, principal: Principal
+        self, given: Invocation, one: Stranger, choice: Choice
     ) -> Reply:
         """Return the effect of an answer; the caller has checked that this person may answer."""
-        at = self.context.clock.now()
+        principal, at = given.principal, self.context.clock.now()
         result, toast = self._answer(one, principal, choice, at)
-        writes = await self._ending(version, result, principal, at, None)
+        writes = await self._ending(given.reads, result, principal, at, None)
         return Reply(text=toast, writes=writes)
 
     def _answer(
@@ -234,7 +229,7 @@ class Approvals(Struct, eq=False):
 
     async def _ending(
         self,
-        version: int,
+        reads: Reads,
         result: AnswerResult[Approval] | AnswerResult[Stranger],
         principal: Principal,
         at: datetime,
@@ -244,13 +239,14 @@ class Approvals(Struct, eq=False):
         if not result.ends:
             return ()
         ended = result.request
-        put = request_put(ended, expect=version)
+        put = request_put(ended)
         if isinstance(ended, Stranger):
             settles = await self.settled(ended, ended.refs)
             if ended.state != "approved":
                 return (put, *settles)
             admitted = await let_in(
                 self.context,
+                reads,
                 ended.identity,
                 ended.address,
                 catalogue.YOU_ARE_LET_IN,
@@ -288,7 +284,7 @@ class Approvals(Struct, eq=False):
     # --- cards ---------------------------------------------------------------------------------
 
     async def put_to(
-        self, readers: tuple[Reader, ...], one: Stranger, whose: str, *, expect: int, code: str = ""
+        self, readers: tuple[Reader, ...], one: Stranger, whose: str, *, code: str = ""
     ) -> tuple[Write, ...]:
         """Return the writes that put the question about a stranger to operators.
 
@@ -296,7 +292,6 @@ class Approvals(Struct, eq=False):
             readers: The operators' chats that have no card of it.
             one: The question.
             whose: As for `Numbers.take`.
-            expect: The version of its row; 0 for a new one.
             code: The stranger's code; empty if only its hash is known any more.
         """
         (asked,), counters = await self.numbers.give((one,), readers, whose)
@@ -312,7 +307,7 @@ class Approvals(Struct, eq=False):
             for reader in readers
         )
         known = replace(asked, messages=(*asked.messages, *(card.key for card in cards)))
-        return (pairing.to_put(known, expect=expect), *counters, *cards)
+        return (pairing.to_put(known), *counters, *cards)
 
     async def settled(self, one: Request, refs: Iterable[MessageRef]) -> tuple[Put, ...]:
         """Return the writes that show on these cards how a request ended."""
@@ -329,23 +324,19 @@ class Approvals(Struct, eq=False):
             for ref in refs
         )
 
-    async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
+    async def _in_chat(self, given: Invocation) -> tuple[Request, ...]:
         """Return what a chat's numbers can mean: all open requests, and recently ended ones."""
-        store, place = self.context.store, given.address.key()
-
-        def read(row: Row) -> tuple[str, tuple[Approval, int]]:
-            return row.key, (APPROVALS.of(row), row.version)
-
-        still_open = readable(store, APPROVALS.where(state="pending"), read)
-        calls = {key: call async for key, call in still_open}
-        ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
-        calls.update(readable_of(ended, read))
-        strangers = await strangers_of(store) if self.may_pair(given.principal) else ()
+        reads, place = given.reads, given.address.key()
+        calls = {one.id: one async for one in APPROVALS.readable(reads, state="pending")}
+        ended = await reads.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
+        calls.update((one.id, one) for one in readable_of(ended, APPROVALS.of))
+        strangers = await strangers_of(reads) if self.may_pair(given.principal) else ()
         return (*strangers, *calls.values())
 
 
 async def let_in(
     context: InboundContext,
+    reads: Reads,
     identity: str,
     address: Address,
     says: Sentence,
@@ -359,17 +350,16 @@ async def let_in(
     Without new roles they keep their current ones: if they sent the printed code meanwhile, they
     stay the operator that it made them.
     """
-    before, version = await PEOPLE.read(context.store, identity)
+    before = await PEOPLE.get(reads, identity)
     if before is not None and before.state == "admitted":
         roles = roles or before.roles
     known = Known(
         id=identity, display=display, state="admitted", by=by, at=context.clock.now(), roles=roles
     )
     text = says.to(context.people.language_of(identity))
-    return (known_put(known, expect=version), context.note(text, address))
+    return (known_put(known), context.note(text, address))
 
 
-async def strangers_of(rows: Rows) -> list[tuple[Stranger, int]]:
-    """Return every stored request about a stranger and its version, oldest first."""
-    every = readable(rows, STRANGERS.where(), lambda row: (STRANGERS.of(row), row.version))
-    return sorted([one async for one in every], key=lambda one: one[0].asked_at)
+async def strangers_of(rows: Rows) -> list[Stranger]:
+    """Return every stored request about a stranger, oldest first."""
+    return sorted([one async for one in STRANGERS.readable(rows)], key=lambda one: one.asked_at)

@@ -53,7 +53,7 @@ class Plan(Value):
 
 
 class Found(Value):
-    """A conversation, and the writes that create it, or check that the address still points to it.
+    """A conversation, and the writes that create it, or that make an address point to it.
 
     Attributes:
         while_busy: What happens there to messages while an answer is being written.
@@ -161,7 +161,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
     ) -> Put:
         """Return the write of a control item that is admitted now, see `item`."""
         made = self.item(what, here, at, by, turn=turn)
-        return item_put(made, "control", expect=0)
+        return item_put(made, "control")
 
     def query(
         self, principal: Principal, action: str, *, direct: bool | None, own: bool | None

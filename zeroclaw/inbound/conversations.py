@@ -8,15 +8,12 @@ from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.context import Found, InboundContext, Plan
-from zeroclaw.recent import Recent
-from zeroclaw.store import Put, Query, Row, RowKind, Rows, Write, readable
+from zeroclaw.store import Query, Reads, Row, RowKind, Rows, Write, readable
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
-from zeroclaw.value import Struct, Value, field, replace
+from zeroclaw.value import Struct, Value, replace
 
-CACHE = 4096
-"""Cached addresses; a miss costs one read."""
 BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "control"))
 """Rows in these states mean that a conversation has something to do."""
 
@@ -49,7 +46,7 @@ class Pointer(Value):
 
 
 class _Place(Value):
-    """An address and its row; `NOWHERE` at version 0 if it has no row.
+    """An address and its row; `NOWHERE` if it has no row.
 
     Attributes:
         key: The row's key; see `Conversations.key_of`.
@@ -58,7 +55,6 @@ class _Place(Value):
     key: str
     address: Address
     pointer: Pointer
-    version: int
 
     def to(self, conversation: ConversationId) -> "_Place":
         """Return the place pointing to another conversation."""
@@ -94,47 +90,53 @@ POINTERS = Table(
 
 
 class Conversations(Struct, eq=False):
-    """Maps addresses to conversations; caches only what is committed."""
+    """Maps addresses to conversations.
+
+    A plan reads the address through its `reads`: if a `/new` or a move gets in between, it is made
+    again.
+    """
 
     context: InboundContext
-    _known: Recent[str, tuple[Pointer, int]] = field(default_factory=lambda: Recent(CACHE))
 
-    async def find(self, address: Address, principal: Principal) -> Found:
+    async def find(self, reads: Reads, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with the writes that create it if needed."""
-        place = await self._place(address, principal)
-        if not place.version:
-            return self._mint(place)
-        # If a `/new` or a move gets in between, the planner gets a conflict and tries again.
-        return self._found(place, POINTERS.expect(place.key, place.version))
+        place = await self._place(reads, address, principal)
+        return self._found(place) if place.pointer.conversation else self._mint(place)
 
-    async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
+    async def choose(
+        self, reads: Reads, address: Address, principal: Principal, mode: WhileBusy
+    ) -> Found:
         """Return the conversation with the writes that change its `while_busy` mode."""
-        place = await self._place(address, principal)
+        place = await self._place(reads, address, principal)
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
-        return self._pointed(place) if place.version else self._mint(place)
+        return self._pointed(place) if place.pointer.conversation else self._mint(place)
 
-    async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
+    async def renew(
+        self, reads: Reads, address: Address, principal: Principal
+    ) -> tuple[Found, Found]:
         """Return the conversation that `/new` ends and its successor; both are on record, or none."""
-        old = await self._place(address, principal)
+        old = await self._place(reads, address, principal)
         here = old.pointer.conversation
         if is_off_the_record(here):
             new = self._mint(old.to(await self._on_record(here)), reader=principal)
         else:
             new = self._mint(old)
-        return (Found(conversation=here) if old.version else new), new
+        return (Found(conversation=here) if here else new), new
 
-    async def leave_the_record(self, address: Address, principal: Principal) -> Found | None:
+    async def leave_the_record(
+        self, reads: Reads, address: Address, principal: Principal
+    ) -> Found | None:
         """Return the conversation that `/otr` begins, None if the chat is already off the record."""
-        old = await self._place(address, principal)
+        old = await self._place(reads, address, principal)
         if is_off_the_record(old.pointer.conversation):
             return None
         return self._mint(old, reader=principal)
 
     async def go_on_record(
-        self, address: Address, principal: Principal
+        self, reads: Reads, address: Address, principal: Principal
     ) -> tuple[Found, Found] | None:
         """Return what `/otr off` ends and what continues, None if the chat is already on record."""
-        old = await self._place(address, principal)
+        old = await self._place(reads, address, principal)
         here = old.pointer.conversation
         if not is_off_the_record(here):
             return None
@@ -148,13 +150,13 @@ class Conversations(Struct, eq=False):
         row = None if before is None else await CONVERSATIONS.get(self.context.store, before)
         return NOWHERE.conversation if row is None else row.id
 
-    async def move(self, address: Address, to: Address) -> Plan | None:
+    async def move(self, reads: Reads, address: Address, to: Address) -> Plan | None:
         """Move all conversations of a chat and its threads, and their notes, to the new address."""
         # A thread's name ends the key.
-        store, old, new = self.context.store, replace(address, thread=None).key(), to.key()
+        old, new = replace(address, thread=None).key(), to.key()
         found: list[tuple[Row, Pointer]] = []
         every = POINTERS.where(after=old[:-1])
-        async for row, pointer in readable(store, every, lambda row: (row, POINTERS.of(row))):
+        async for row, pointer in readable(reads, every, lambda row: (row, POINTERS.of(row))):
             if row.key.startswith(old):
                 found.append((row, pointer))
             elif row.key > old:
@@ -164,19 +166,15 @@ class Conversations(Struct, eq=False):
         writes: list[Write] = []
         for place in dict.fromkeys((old, *(row.place for row, _ in found))):
             theirs = owner_of_chat(new + place.removeprefix(old))
-            writes += await notes.moved(store, owner_of_chat(place), theirs)
+            writes += await notes.moved(reads, owner_of_chat(place), theirs)
         for row, pointer in found:
             key, place = (new + one.removeprefix(old) for one in (row.key, row.place))
-            _, version = await POINTERS.read(store, key)
-            here = row.conversation
-            put = POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
-            writes += (POINTERS.expect(row.key, row.version), put)
+            # Guards both rows.
+            for one in (row.key, key):
+                await POINTERS.get(reads, one)
+            writes.append(POINTERS.put(key, pointer, conversation=row.conversation, place=place))
         here = found[0][0].conversation if len(found) == 1 else None
         return Plan(conversation=here, writes=tuple(writes))
-
-    def forget(self, key: str) -> None:
-        """Drop an address from the cache: its row was not as expected, or was changed."""
-        self._known.pop(key, None)
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that `/new` ended when it began this one."""
@@ -220,15 +218,10 @@ class Conversations(Struct, eq=False):
         # A chat may belong to a channel that was removed since.
         return self.context.settings.config.channels.get(address.channel) or ChannelSettings()
 
-    async def _place(self, address: Address, principal: Principal) -> _Place:
+    async def _place(self, reads: Reads, address: Address, principal: Principal) -> _Place:
         key = self.key_of(address, principal)
-        known = self._known.get(key)
-        if known is None:
-            pointer, version = await POINTERS.read(self.context.store, key)
-            known = (pointer or NOWHERE, version)
-        if known[1]:
-            self._known[key] = known
-        return _Place(key=key, address=address, pointer=known[0], version=known[1])
+        pointer = await POINTERS.get(reads, key) or NOWHERE
+        return _Place(key=key, address=address, pointer=pointer)
 
     def _found(self, place: _Place, *writes: Write) -> Found:
         mode = place.pointer.while_busy or self._settings(place.address).while_busy
@@ -236,7 +229,9 @@ class Conversations(Struct, eq=False):
 
     def _pointed(self, place: _Place, *writes: Write) -> Found:
         """Return the conversation that a place points to, with the write that stores the pointer."""
-        return self._found(place, _pointing(place), *writes)
+        here, where = place.pointer.conversation, place.address.key()
+        put = POINTERS.put(place.key, place.pointer, conversation=here, place=where)
+        return self._found(place, put, *writes)
 
     def _mint(self, before: _Place, *, reader: Principal | None = None) -> Found:
         """Return a new conversation that replaces the one that was pointed to before.
@@ -257,16 +252,5 @@ class Conversations(Struct, eq=False):
             conversation=made.id,
             state="" if reader is None else UNRECORDED,
             place=before.address.key(),
-            expect=0,
         )
         return self._pointed(before.to(made.id), put)
-
-
-def _pointing(place: _Place) -> Put:
-    return POINTERS.put(
-        place.key,
-        place.pointer,
-        conversation=place.pointer.conversation,
-        place=place.address.key(),
-        expect=place.version,
-    )

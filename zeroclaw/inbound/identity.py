@@ -77,9 +77,9 @@ PEOPLE = Table(
 )
 
 
-def known_put(known: Known, *, expect: int) -> Put:
-    """Return the write that records a decision, if the row is still at this version."""
-    return PEOPLE.put(known.id, known, state=known.state, expect=expect)
+def known_put(known: Known) -> Put:
+    """Return the write that records a decision."""
+    return PEOPLE.put(known.id, known, state=known.state)
 
 
 class Chosen(Value):

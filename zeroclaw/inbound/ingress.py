@@ -120,11 +120,9 @@ class Ingress(Struct, eq=False):
         position, plan = _position(envelope), None
         committed: Plan | None = None
 
-        async def plan_it(_reads: Reads) -> tuple[Commit | None, Plan | None]:
+        async def plan_it(reads: Reads) -> tuple[Commit | None, Plan | None]:
             nonlocal plan
-            if passage is not None and plan is not None:
-                self.planner.conversations.forget(passage.conversation)
-            plan = await self._planned(envelope, passage)
+            plan = await self._planned(reads, envelope, passage)
             if plan is None:
                 return None, None
             claimed = (claim,) * plan.claimed
@@ -158,28 +156,31 @@ class Ingress(Struct, eq=False):
             passage.committed = committed
         return committed
 
-    async def _planned(self, envelope: Envelope, passage: Passage | None) -> Plan | None:
+    async def _planned(
+        self, reads: Reads, envelope: Envelope, passage: Passage | None
+    ) -> Plan | None:
         """Return the effects of an event in the current state: from the first step that has any."""
         if passage is None:
             if isinstance(envelope.body, Moved):
                 # The owner of a group need not be known, and its people move with it.
-                return await self.planner.conversations.move(envelope.address, envelope.body.to)
-            return await self.strangers.plan(envelope, is_known=False)
+                move = self.planner.conversations.move
+                return await move(reads, envelope.address, envelope.body.to)
+            return await self.strangers.plan(reads, envelope, is_known=False)
         # A new plan counts from scratch, and may end up counting nothing.
-        principal, passage.writes, passage.refused, passage.fills = passage.principal, (), False, {}
+        passage.reads, passage.fills, passage.writes, passage.refused = reads, {}, (), False
         if self.strangers.claim is not None:
-            plan = await self.strangers.plan(envelope, is_known=True)
+            plan = await self.strangers.plan(reads, envelope, is_known=True)
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
-        if (found := await self.planner.reassembly.continuation(envelope)) is not None:
-            return self.planner.join(envelope, principal, found)
+        if (found := await self.planner.reassembly.continuation(reads, envelope)) is not None:
+            return self.planner.join(passage, found)
         if envelope.overheard:
             return None
         is_answer = passage.lane == "answers"
         if not is_answer and (plan := await self.planner.limiter.refusal(passage)) is not None:
             return plan
-        plan = await self.planner.plan(envelope, principal)
+        plan = await self.planner.plan(passage)
         if is_answer and (plan is None or plan.idle):
             return await self.planner.limiter.refusal(passage) or plan
         return plan
@@ -187,8 +188,8 @@ class Ingress(Struct, eq=False):
     async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
         """Run the rest of a command in another conversation; return what is left then."""
 
-        async def planned(_reads: Reads) -> Plan:
-            plan = await self.planner.commands.plan(rest, address, principal)
+        async def planned(reads: Reads) -> Plan:
+            plan = await self.planner.commands.plan(reads, rest, address, principal)
             # No command that starts a turn leaves a rest.
             return plan if isinstance(plan, Plan) else Plan(conversation=None)
 

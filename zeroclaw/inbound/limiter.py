@@ -44,7 +44,7 @@ from zeroclaw.inbound.rate_limits import (
     step,
 )
 from zeroclaw.recent import Recent
-from zeroclaw.store import RowKind, Write, readable_of
+from zeroclaw.store import Reads, RowKind, Write, readable_of
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
@@ -87,6 +87,7 @@ class Passage(Struct, kw_only=True):
         lane: What it counts as; None for an event that is not counted. Answers pass if they change
             something, and count only if they do not.
         conversation: The key of its conversation; `/new` does not change it.
+        reads: What the newest plan for it reads through.
         fills: The buckets as the event leaves them, by key.
         writes: The new count of the day; committed with the event, whatever its plan.
         refused: It is over a limit.
@@ -98,6 +99,7 @@ class Passage(Struct, kw_only=True):
     principal: Principal
     lane: Lane | None
     conversation: str
+    reads: Reads
     fills: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     writes: tuple[Write, ...] = ()
     refused: bool = False
@@ -139,6 +141,7 @@ class RateLimiter(Struct, eq=False):
             principal=principal,
             lane=_lane(envelope, principal),
             conversation=self.conversations.key_of(envelope.address, principal),
+            reads=Reads(self.context.store),
             known=known,
         )
         # The variables keep the locks alive: the dictionary is weak.
@@ -159,7 +162,7 @@ class RateLimiter(Struct, eq=False):
     async def refusal(self, passage: Passage) -> Plan | None:
         """Return the plan for an event that is too old, or currently over a rate limit, else None."""
         context, envelope, principal = self.context, passage.envelope, passage.principal
-        expired = await self._expired(envelope, principal)
+        expired = await self._expired(passage)
         if expired is not None or passage.lane is None:
             return expired
         channel = envelope.address.channel
@@ -167,7 +170,7 @@ class RateLimiter(Struct, eq=False):
         # Counted over all channels, or on this one alone.
         own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
         person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
-        day, version = await ALLOWANCES.read(context.store, day_key) if limits.daily else (None, 0)
+        day = await ALLOWANCES.get(passage.reads, day_key) if limits.daily else None
         person, conversation = map(self._buckets.get, (person_key, passage.conversation))
         now = context.clock.now()
         tally, over = step(
@@ -182,27 +185,26 @@ class RateLimiter(Struct, eq=False):
         passage.fills.update((key, one) for key, one in counted.items() if one is not None)
         if tally.day is not None and tally.day != day:
             due_at = ends_at(tally.day)
-            passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at, expect=version),)
+            passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at),)
         if over is None:
             return None
         text = refusal_message(over, limits, now).to(principal.language)
         content = Unread(over=over.which)
         if isinstance(envelope.body, Pressed):
-            plan = await self._turned_away(envelope, principal, content, "", is_new=over.tell)
+            plan = await self._turned_away(passage, content, "", is_new=over.tell)
             return replace(plan, toast=text)
         # If the sender can't be told, that needs no operator.
-        return await self._turned_away(
-            envelope, principal, content, text, is_new=over.tell, quiet=True
-        )
+        return await self._turned_away(passage, content, text, is_new=over.tell, quiet=True)
 
-    async def no_room(self, envelope: Envelope, principal: Principal, waiting: int) -> Plan:
+    async def no_room(self, passage: Passage, waiting: int) -> Plan:
         """Return the plan for a message that arrives when too many wait in its conversation."""
-        text = catalogue.TOO_MANY_WAIT.to(principal.language, count=waiting)
-        return await self._turned_away(envelope, principal, Unread(over="queue"), text)
+        text = catalogue.TOO_MANY_WAIT.to(passage.principal.language, count=waiting)
+        return await self._turned_away(passage, Unread(over="queue"), text)
 
-    async def _expired(self, envelope: Envelope, principal: Principal) -> Plan | None:
+    async def _expired(self, passage: Passage) -> Plan | None:
         """Return the plan for a message that is too old; None if it is not, or starts no turn."""
-        context, channel = self.context, envelope.address.channel
+        context, envelope = self.context, passage.envelope
+        channel = envelope.address.channel
         # The message may have come by a channel that was removed since.
         settings = context.settings.config.channels.get(channel)
         age_s = 0.0 if settings is None else settings.max_age_s
@@ -214,14 +216,12 @@ class RateLimiter(Struct, eq=False):
             return None
         # If it affects all messages, this machine's clock may be wrong.
         context.log("message_too_old", channel=channel, age_s=round(waited_s), level="warning")
-        text = catalogue.TOO_OLD.to(principal.language, age=span(age_s))
-        content = TooOld(text=said[:MOST_KEPT_CHARS])
-        return await self._turned_away(envelope, principal, content, text)
+        text = catalogue.TOO_OLD.to(passage.principal.language, age=span(age_s))
+        return await self._turned_away(passage, TooOld(text=said[:MOST_KEPT_CHARS]), text)
 
     async def _turned_away(
         self,
-        envelope: Envelope,
-        principal: Principal,
+        passage: Passage,
         content: Unread | TooOld,
         text: str,
         *,
@@ -231,55 +231,28 @@ class RateLimiter(Struct, eq=False):
         """Return the plan for a refused event: it has failed, and the sender is told once a stretch.
 
         Args:
-            envelope: The event.
-            principal: The sender.
+            passage: The event.
             content: Why it is refused, and what is stored of it.
             text: What the sender is told; empty for nothing.
             is_new: Whether it starts a stretch; None to decide by the sender's last row.
             quiet: As in `delivery.rows.Text`.
         """
-        context, address = self.context, envelope.address
-        found = await self.conversations.find(address, principal)
+        context, envelope, principal = self.context, passage.envelope, passage.principal
+        address = envelope.address
+        found = await self.conversations.find(passage.reads, address, principal)
         here = found.conversation
         # An edit's own id may be that of its message, which must not be found under this item.
         came = address if isinstance(envelope.body, Edited) else envelope
         item = context.item(content, here, came, principal)
         item = replace(item, refused=_known_by(envelope))
-        if not is_new and (counted := await self._counted(item)) is not None:
+        if not is_new and (counted := await _counted(passage.reads, item)) is not None:
             return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
-        writes = (*found.writes, item_put(item, "failed", expect=0))
+        writes = (*found.writes, item_put(item, "failed"))
         if text and is_new is not False:
             reply_to = "" if address.direct else envelope.message
             note = context.note(text, address, here, quiet=quiet, reply_to=reply_to)
             writes = (*writes, note)
         return Plan(conversation=here, writes=writes)
-
-    async def _counted(self, item: Item) -> Write | None:
-        """Return the write that counts one more event in a refusal row; None if there is no such row.
-
-        The row must be the last that the sender wrote here, ignoring those refused for other
-        reasons.
-        """
-        waiting = INBOX.where(conversation=item.conversation, newest_first=True)
-        for limit in (FIRST_LOOK, LOOK_BACK):
-            newest = await self.context.store.select(replace(waiting, limit=limit))
-            for last, version in readable_of(newest, lambda row: (INBOX.of(row), row.version)):
-                if last.principal.id != item.principal.id:
-                    continue
-                match last.content, item.content:
-                    case TooOld(text=before, count=count), TooOld(text=text):
-                        said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
-                        content = TooOld(text=said, count=count + 1)
-                    case Unread(over=before, count=count), Unread(over=over) if before == over:
-                        content = Unread(over=over, count=count + 1)
-                    case ((Unread() | TooOld()), _):
-                        continue
-                    case _:
-                        return None
-                refused = (*last.refused, *item.refused)[-KNOWN_AGAIN:]
-                counted = replace(last, content=content, refused=refused)
-                return item_put(counted, "failed", expect=version)
-        return None
 
     async def _knows(self, envelope: Envelope) -> bool:
         place = envelope.address.key()
@@ -291,6 +264,34 @@ class RateLimiter(Struct, eq=False):
                 self._turned_away_before.update(dict.fromkeys(item.refused))
             self._places_read[place] = None
         return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
+
+
+async def _counted(reads: Reads, item: Item) -> Write | None:
+    """Return the write that counts one more event in a refusal row; None if there is no such row.
+
+    The row must be the last that the sender wrote here, ignoring those refused for other
+    reasons.
+    """
+    waiting = INBOX.where(conversation=item.conversation, newest_first=True)
+    for limit in (FIRST_LOOK, LOOK_BACK):
+        newest = await reads.select(replace(waiting, limit=limit))
+        for last in readable_of(newest, INBOX.of):
+            if last.principal.id != item.principal.id:
+                continue
+            match last.content, item.content:
+                case TooOld(text=before, count=count), TooOld(text=text):
+                    said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
+                    content = TooOld(text=said, count=count + 1)
+                case Unread(over=before, count=count), Unread(over=over) if before == over:
+                    content = Unread(over=over, count=count + 1)
+                case ((Unread() | TooOld()), _):
+                    continue
+                case _:
+                    return None
+            refused = (*last.refused, *item.refused)[-KNOWN_AGAIN:]
+            counted = replace(last, content=content, refused=refused)
+            return item_put(counted, "failed")
+    return None
 
 
 def _known_by(envelope: Envelope) -> tuple[str, ...]:

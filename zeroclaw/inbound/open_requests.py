@@ -70,10 +70,10 @@ class OpenRequests(Struct, eq=False):
             await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
 
     async def _ended(self, key: str, reads: Reads) -> Plan:
-        row = await reads.get(RowKind.APPROVAL, key)
-        if row is None or row.state != "pending":
+        one = await APPROVALS.get(reads, key)
+        if one is None or not one.is_open:
             return NOTHING
-        return await self.requests.expired(row)
+        return await self.requests.expired(reads, one)
 
     async def keep(self) -> None:
         """Do what is due, now and whenever that has changed."""
@@ -130,9 +130,8 @@ class OpenRequests(Struct, eq=False):
 
     async def _card(self, keys: Iterable[str], reads: Reads) -> Look:
         """Show a batch's open calls in the chats that have no card of them, else remind of it."""
-        found = [await APPROVALS.read(reads, key) for key in keys]
-        versions = {one.id: version for one, version in found if one is not None and one.is_open}
-        asked = tuple(self.context.in_force(one) for one, _ in found if one and one.id in versions)
+        found = [await APPROVALS.get(reads, key) for key in keys]
+        asked = tuple(self.context.in_force(one) for one in found if one and one.is_open)
         # Read past `reads`: where a turn answers never changes, but the rest of its row does.
         turn = await TURNS.get(self.context.store, asked[0].turn) if asked else None
         if turn is None:
@@ -147,7 +146,7 @@ class OpenRequests(Struct, eq=False):
         )
         if not reached and not first.is_unheard:
             told = (replace(one, is_unheard=True) for one in asked)
-            puts = (approvals.to_put(one, expect=versions[one.id]) for one in told)
+            puts = map(approvals.to_put, told)
             return Plan(conversation=here, writes=(*puts, self._nobody(asked, turn))), LOOK_AGAIN_S
         readers = tuple(one for one in reached if not approvals.number_of(first, one.address.key()))
         if not readers:
@@ -161,7 +160,7 @@ class OpenRequests(Struct, eq=False):
         )
         is_told = bool(first.numbers) or where.key() in places
         writes = (
-            *(approvals.to_put(one, expect=versions[one.id]) for one in numbered),
+            *map(approvals.to_put, numbered),
             *counters,
             *(outbox_row(self.context.ids.ulid(), card, here) for card in cards),
             *(() if is_told else (self._waiting(numbered, turn),)),
@@ -225,16 +224,15 @@ class OpenRequests(Struct, eq=False):
         one = STRANGERS.of(row)
         if row.due_at is not None and now < row.due_at:
             left_s = (row.due_at - now).total_seconds()
-            return (await self._introduced(one, row.version) if one.is_open else NOTHING), left_s
+            return (await self._introduced(one) if one.is_open else NOTHING), left_s
         if one.is_open:
             ended = approvals.expire(one, now)
-            put = pairing.to_put(ended, expect=row.version)
             settles = await self.requests.settled(ended, ended.refs)
-            return Plan(conversation=None, writes=(put, *settles)), 0.0
+            return Plan(conversation=None, writes=(pairing.to_put(ended), *settles)), 0.0
         deletes = (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages))
         return Plan(conversation=None, writes=deletes), None
 
-    async def _introduced(self, one: Stranger, version: int) -> Plan:
+    async def _introduced(self, one: Stranger) -> Plan:
         """Show a stranger to the operators who have no card; of the code only a hash is known."""
         readers = tuple(
             reader
@@ -244,7 +242,7 @@ class OpenRequests(Struct, eq=False):
         if not readers or self.context.people.identified(one.identity):
             return NOTHING  # or they have been let in without an answer
         # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
-        writes = await self.requests.put_to(readers, one, one.id, expect=version)
+        writes = await self.requests.put_to(readers, one, one.id)
         return Plan(conversation=None, writes=writes)
 
 

@@ -8,7 +8,7 @@ from zeroclaw.gate.approval import with_ref
 from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.operators import Notices
-from zeroclaw.store import Row, Write
+from zeroclaw.store import Reads, Row, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn.context import Failure
@@ -22,22 +22,23 @@ class OutboxHooks(Struct, eq=False):
     requests: Approvals
     notices: Notices
 
-    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, reads: Reads, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         """Record the message of a card that was sent; if a request on it has ended, settle it."""
-        found = await requests_of(self.context.store, item.approvals)
-        read = [(with_ref(one, ref), version) for one, version in found]
-        ended = next((one for one, _ in read if not one.is_open), None)
+        known = [with_ref(one, ref) for one in await requests_of(reads, item.approvals)]
+        ended = next((one for one in known if not one.is_open), None)
         settles = () if ended is None else await self.requests.settled(ended, (ref,))
-        return (*(request_put(one, expect=version) for one, version in read), *settles)
+        return (*map(request_put, known), *settles)
 
     async def pressed(self, item: ApprovalCard) -> MessageRef | None:
         """Return the card's message in its chat, if one of its requests knows it."""
         found = await requests_of(self.context.store, item.approvals)
         here = item.address.key()
-        refs = (ref for one, _ in found for ref in one.refs)
+        refs = (ref for one in found for ref in one.refs)
         return next((ref for ref in refs if ref.address.key() == here), None)
 
-    async def refused(self, row: Row, item: Item | None, why: str) -> tuple[Write, ...]:
+    async def refused(
+        self, reads: Reads, row: Row, item: Item | None, why: str
+    ) -> tuple[Write, ...]:
         """Record that an answer failed, and report it to the operators."""
         writes: list[Write] = []
         what: Localized = catalogue.A_MESSAGE
@@ -46,14 +47,14 @@ class OutboxHooks(Struct, eq=False):
             turn = await TURNS.get(self.context.store, item.turn)
             if turn is not None:
                 what = catalogue.AN_ANSWER_TO.about(who=turn.item.principal.label)
-                taken, version = await INBOX.read(self.context.store, turn.item.id)
-                if taken is not None:
-                    writes.append(item_put(taken, "failed", expect=version))
+                if (taken := await INBOX.get(reads, turn.item.id)) is not None:
+                    writes.append(item_put(taken, "failed"))
         elif isinstance(item, ApprovalCard):
             what = catalogue.A_CARD
-            for one, version in await requests_of(self.context.store, item.approvals):
-                known = replace(one, refused=(*one.refused, row.place))
-                writes.append(request_put(known, expect=version))
+            writes += (
+                request_put(replace(one, refused=(*one.refused, row.place)))
+                for one in await requests_of(reads, item.approvals)
+            )
         elif isinstance(item, File):
             what = catalogue.A_FILE
             if not item.uncertainty.may_stand:

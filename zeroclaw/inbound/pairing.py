@@ -5,8 +5,8 @@
                              └────── the code's time ───────▶ expired
 
 Nothing that the stranger wrote is stored, and of the code only a salted hash. The number of rows is
-bounded by the limits below, and a row is deleted a day after its end. Each ending names the version
-that was read, so one of two answers counts; an answer admitted at or after the deadline has lost.
+bounded by the limits below, and a row is deleted a day after its end. Of two answers the first one
+counts; an answer admitted at or after the deadline has lost.
 
 The first operator: a one-time code that the daemon prints, and the person who sends it.
 
@@ -191,8 +191,8 @@ STRANGERS = Table(
 )
 
 
-def to_put(one: Stranger, *, expect: int) -> Put:
-    """Return the write that records it if the row is still at version `expect`.
+def to_put(one: Stranger) -> Put:
+    """Return the write that records it.
 
     The row is due at the deadline while it waits, and then when it is to be deleted.
     """
@@ -202,7 +202,6 @@ def to_put(one: Stranger, *, expect: int) -> Put:
         state=one.state,
         place=one.channel,
         due_at=one.deadline_at if one.at is None else one.at + KEPT,
-        expect=expect,
     )
 
 

@@ -28,7 +28,6 @@ from zeroclaw.envelope import (
     Membership,
     Moved,
     Pressed,
-    Principal,
     Said,
 )
 from zeroclaw.gate.approval import who
@@ -38,7 +37,7 @@ from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.fragments import own_words, words
-from zeroclaw.inbound.limiter import RateLimiter
+from zeroclaw.inbound.limiter import Passage, RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
@@ -66,43 +65,46 @@ class Planner(Struct, eq=False):
     requests: Approvals
     turns: TurnRunner
 
-    async def plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
+    async def plan(self, passage: Passage) -> Plan | None:
         """Return the effects of an event, None for none."""
-        context = self.context
+        context, envelope, reads = self.context, passage.envelope, passage.reads
         match envelope.body:
             case Said(text=text, own=own):
                 ask = self._ask(text, text if own is None else own, envelope)
-                return await self._queue(envelope, principal, ask)
+                return await self._queue(passage, ask)
             case Command() as command:
-                return await self._command(envelope, principal, command)
+                return await self._command(passage, command)
             case Pressed() as pressed:
-                return await self.requests.press(pressed, principal, context.clock.now())
+                return await self.requests.press(
+                    reads, pressed, passage.principal, context.clock.now()
+                )
             case Edited() | Deleted() as revision:
-                return await revised(context, envelope, principal, revision)
+                return await revised(context, passage, revision)
             case Moved(to=to):
-                return await self.conversations.move(envelope.address, to)
+                return await self.conversations.move(reads, envelope.address, to)
             case Membership(present=present):
                 context.log("membership_changed", channel=envelope.address.channel, present=present)
                 # Nothing to do, but the channel may want to know that a known person did it.
                 return Plan(conversation=None)
 
-    def join(self, envelope: Envelope, principal: Principal, found: Continuation) -> Plan:
+    def join(self, passage: Passage, found: Continuation) -> Plan:
         """Queue an event together with the message that it continues."""
-        last, run = found.last, found.run
+        envelope, last, run = passage.envelope, found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
         ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
         piece = self.reassembly.piece(envelope, run.id) or Piece(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
         here = last.conversation
-        item = self.context.item(content, here, envelope, principal)
-        writes = (found.still, item_put(item, "queued", expect=0))
+        item = self.context.item(content, here, envelope, passage.principal)
+        writes = (item_put(item, "queued"),)
         return Plan(conversation=here, writes=writes, wake=(here,), fragment_item=item)
 
     # --- what starts a turn --------------------------------------------------------------------
 
-    async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
+    async def _queue(self, passage: Passage, content: Opening) -> Plan:
+        envelope, principal = passage.envelope, passage.principal
         context, language = self.context, principal.language
-        found = await self.conversations.find(envelope.address, principal)
+        found = await self.conversations.find(passage.reads, envelope.address, principal)
         here, id_, piece = found.conversation, ItemId(context.ids.ulid()), None
         if isinstance(content, PersonMessage):
             if envelope.continues is not None:
@@ -111,7 +113,7 @@ class Planner(Struct, eq=False):
         item = context.item(content, here, envelope, principal, id_=id_)
         waiting = await context.store.count(INBOX.where(conversation=here, state="queued"))
         if waiting >= context.settings.config.runtime.backlog:
-            return await self.limiter.no_room(envelope, principal, waiting)
+            return await self.limiter.no_room(passage, waiting)
         # Tell the sender why their message waits, if it is not just the queue (§4).
         why = ""
         if not (halt := context.policy.last_halt).over:
@@ -127,7 +129,7 @@ class Planner(Struct, eq=False):
             stop = (context.control(cause, here, item.address, principal, None),)
         return Plan(
             conversation=here,
-            writes=(*found.writes, item_put(item, "queued", expect=0), *stop, *note),
+            writes=(*found.writes, item_put(item, "queued"), *stop, *note),
             wake=(here,),
             fragment_item=item if piece is not None else None,
         )
@@ -145,17 +147,18 @@ class Planner(Struct, eq=False):
         left, own = len(envelope.attachments) - len(taken), without_tags(own)
         return PersonMessage(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
-    async def _command(self, envelope: Envelope, principal: Principal, command: Command) -> Plan:
+    async def _command(self, passage: Passage, command: Command) -> Plan:
         """Return the effects of a command, including its own item; attached files are not taken."""
+        envelope, principal = passage.envelope, passage.principal
         # Made before the reply's id, so that the two are read back in this order.
         id_ = self.context.ids.ulid()
-        plan = await self.commands.plan(command, envelope.address, principal)
+        plan = await self.commands.plan(passage.reads, command, envelope.address, principal)
         if not isinstance(plan, Plan):
-            plan = await self._queue(envelope, principal, plan)
+            plan = await self._queue(passage, plan)
         elif plan.here is not None:
             said = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
             item = self.context.item(said, plan.here, envelope, principal, id_=id_)
-            plan = replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
+            plan = replace(plan, writes=(*plan.writes, item_put(item, "answered")))
         if not envelope.attachments:
             return plan
         text = catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language)
@@ -178,44 +181,44 @@ def _seen(text: str, own: str) -> str:
 
 
 async def revised(
-    context: InboundContext, envelope: Envelope, principal: Principal, revision: Edited | Deleted
+    context: InboundContext, passage: Passage, revision: Edited | Deleted
 ) -> Plan | None:
     """Replace or withdraw a message that still waits; None for one that was not taken."""
-    row = await _original(context, envelope, revision.message)
+    row = await _original(passage, revision.message)
     if row is None:
         return None
     item = INBOX.of(row)
-    here, content, version = item.conversation, item.content, row.version
+    here, content = item.conversation, item.content
     match revision:
         case Edited(message=message, text=text, own=own):
             own = without_tags(text if own is None else own)
             text = _seen(text, own)
             if row.state == "queued" and isinstance(content, PersonMessage):
                 changed = replace(item, content=replace(content, text=text, own=own))
-                write = item_put(changed, "queued", expect=version)
+                write = item_put(changed, "queued")
                 return Plan(conversation=here, writes=(write,))
             late = Amend(message=message, text=text, own=own)
         case Deleted(message=message):
             if row.state == "queued":
-                write = item_put(item, "superseded", expect=version)
+                write = item_put(item, "superseded")
                 # Its files may still be downloading.
                 return Plan(conversation=here, writes=(write,), wake=(here,))
             late = Withdraw(message=message)
-    write = context.control(late, here, envelope.address, principal, turn=item.turn)
+    at, by = passage.envelope.address, passage.principal
+    write = context.control(late, here, at, by, turn=item.turn)
     return Plan(conversation=here, writes=(write,), wake=(here,))
 
 
-async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:
+async def _original(passage: Passage, message: str) -> Row | None:
     """Find the message that this sender wrote; another sender's edit finds nothing.
 
     The edit of an executed command finds nothing either, because its effect is done, nor that of a
     message that was refused.
     """
-    rows = await context.store.select(
-        INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
-    )
-    for row in rows:
+    place, sender = passage.envelope.address.key(), passage.envelope.sender.id
+    newest = INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
+    for row in await passage.reads.select(newest):
         item = INBOX.of(row)
-        if item.message == message and item.principal.sender == envelope.sender.id:
+        if item.message == message and item.principal.sender == sender:
             return None if isinstance(item.content, Obeyed | TooOld | Unread) else row
     return None

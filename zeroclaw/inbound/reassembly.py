@@ -20,7 +20,7 @@ from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, takes
-from zeroclaw.store import Expect, Row, RowKind
+from zeroclaw.store import Reads, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
@@ -39,12 +39,10 @@ class Continuation(Value):
 
     Attributes:
         last: The piece before it.
-        still: Makes the commit fail unless that piece still waits unchanged.
     """
 
     run: Run
     last: Item
-    still: Expect
 
 
 class Reassembly(Struct, eq=False):
@@ -96,16 +94,15 @@ class Reassembly(Struct, eq=False):
         """Whether the event's sender has an incomplete message there that it could continue."""
         return _where(envelope) in self._runs
 
-    async def continuation(self, envelope: Envelope) -> Continuation | None:
+    async def continuation(self, reads: Reads, envelope: Envelope) -> Continuation | None:
         """Return the message that an event continues, None for an event on its own."""
         run = self._runs.get(_where(envelope))
         if run is None or not takes(run, envelope, now=self.context.clock.monotonic()):
             return None
-        row = await self.context.store.get(RowKind.INBOX, run.last)
+        row = await reads.get(RowKind.INBOX, run.last)
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
-        still = INBOX.expect(row.key, row.version)
-        return Continuation(run=run, last=INBOX.of(row), still=still)
+        return Continuation(run=run, last=INBOX.of(row))
 
     def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:
         """Learn of a queued item: a piece opens, continues or ends a run, anything else ends a text.

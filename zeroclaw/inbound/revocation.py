@@ -8,19 +8,20 @@ nothing running.
 """
 
 import asyncio
-from contextlib import suppress
+from functools import partial
 
 from zeroclaw.conversation.inbox import INBOX, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.errors import Conflict
+from zeroclaw.envelope import Principal
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
-from zeroclaw.store import Commit, DurablePoint, Write, readable
+from zeroclaw.store import Commit, DurablePoint, Reads, RowKind
 from zeroclaw.value import Struct, replace
+
+NOTHING = Plan(conversation=None)
 
 
 class Revocation(Struct, eq=False):
@@ -47,22 +48,23 @@ class Revocation(Struct, eq=False):
 
     async def sweep(self) -> None:
         """End what revoked people have under way."""
-        await self._end_grants()
+        async for grant in GRANTS.readable(self.context.store):
+            if self._ends(grant):
+                await self.context.transact(partial(self._grant, grant.id), DurablePoint.ADMITTED)
         # Queued items before running turns: an item that is taken meanwhile is found as a turn.
-        while not await self._withdraw():
-            pass
+        async for item in INBOX.readable(self.context.store, state="queued"):
+            if self.context.people.excluded_by(item.principal):
+                await self.context.transact(partial(self._withdraw, item.id), DurablePoint.ADMITTED)
         await self._stop()
 
-    async def _end_grants(self) -> None:
-        async for one, version in readable(
-            self.context.store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version)
-        ):
-            if cause := self._ends(one):
-                # No person: who revoked whom stands in the daemon's own chain.
-                by = replace(CONSOLE, id=cause)
-                writes = ending(self.context, one, version, AT_CONSOLE, by)
-                with suppress(Conflict):  # another writer has just ended it
-                    await self._commit(one.conversation, *writes)
+    async def _grant(self, key: str, reads: Reads) -> Plan:
+        one = await GRANTS.get(reads, key)
+        if one is None or not (cause := self._ends(one)):
+            return NOTHING  # another writer has just ended it
+        # No person: who revoked whom stands in the daemon's own chain.
+        here, by = one.conversation, replace(CONSOLE, id=cause)
+        writes = ending(self.context, one, AT_CONSOLE, by)
+        return Plan(conversation=here, writes=writes, wake=(here,))
 
     def _ends(self, one: Grant) -> str:
         """Return what ends a grant, for the audit; empty if it goes on."""
@@ -77,36 +79,23 @@ class Revocation(Struct, eq=False):
         is_out = people.id_excluded_by(one.holder) or people.id_excluded_by(one.granter)
         return "configuration" if is_out or is_no_approver else ""
 
-    async def _withdraw(self) -> bool:
-        """End queued items; False if one was taken meanwhile."""
-        queued = INBOX.where(state="queued")
-        async for row, item in readable(
-            self.context.store, queued, lambda row: (row, INBOX.of(row))
-        ):
-            if self.context.people.excluded_by(item.principal):
-                ended = item_put(item, "stopped", expect=row.version)
-                try:
-                    await self._commit(item.conversation, ended)
-                except Conflict:
-                    return False
-        return True
+    async def _withdraw(self, key: str, reads: Reads) -> Plan:
+        row = await reads.get(RowKind.INBOX, key)
+        if row is None or row.state != "queued":
+            return NOTHING
+        item = INBOX.of(row)
+        here = item.conversation
+        return Plan(conversation=here, writes=(item_put(item, "stopped"),), wake=(here,))
 
     async def _stop(self) -> None:
-        running = TURNS.where(state="open")
-        async for item in readable(self.context.store, running, lambda row: TURNS.of(row).item):
+        async for turn in TURNS.readable(self.context.store, state="open"):
+            item = turn.item
             if by := self.context.people.excluded_by(item.principal):
                 address, here = item.address, item.conversation
-                operator = _operator(address, by)
+                # The operator who revoked the person is known only by name.
+                operator = replace(CONSOLE, channel=address.channel, display=by)
                 stop = self.context.control(Stop(cause="revoked"), here, address, operator, None)
-                await self._commit(here, stop)
-
-    async def _commit(self, here: ConversationId, *writes: Write) -> None:
-        """Commit in a conversation, and wake it."""
-        point = DurablePoint.ADMITTED
-        await self.context.store.commit(Commit(point=point, conversation=here, writes=writes))
-        self.context.announce(Plan(conversation=here, wake=(here,)))
-
-
-def _operator(address: Address, display: str) -> Principal:
-    """Return the operator who revoked a person, known only by name."""
-    return replace(CONSOLE, channel=address.channel, display=display)
+                await self.context.store.commit(
+                    Commit(point=DurablePoint.ADMITTED, conversation=here, writes=(stop,))
+                )
+                self.context.announce(Plan(conversation=here, wake=(here,)))

@@ -26,7 +26,7 @@ from zeroclaw.inbound.approvals import Approvals, let_in
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
-from zeroclaw.store import Put, RowKind, Write
+from zeroclaw.store import Put, Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
@@ -100,13 +100,13 @@ class Strangers(Struct, eq=False):
         is_known = principal is not None and self.claim is None
         return nullcontext() if is_known else self._lock
 
-    async def plan(self, envelope: Envelope, *, is_known: bool) -> Plan | None:
+    async def plan(self, reads: Reads, envelope: Envelope, *, is_known: bool) -> Plan | None:
         """Return the effects of an event, None for silence; for a known sender only the code's."""
         if not self.hears(envelope):
             return None
         match self._guess(envelope):
             case "right":
-                return await self._first_operator(envelope)
+                return await self._first_operator(reads, envelope)
             case "none" if not is_known:
                 return await self._question(envelope)
             case _:
@@ -128,9 +128,10 @@ class Strangers(Struct, eq=False):
             self.claim = claim
         return found
 
-    async def _first_operator(self, envelope: Envelope) -> Plan:
+    async def _first_operator(self, reads: Reads, envelope: Envelope) -> Plan:
         writes = await let_in(
             self.context,
+            reads,
             envelope.identity,
             envelope.address,
             catalogue.YOU_ARE_AN_OPERATOR,
@@ -165,9 +166,7 @@ class Strangers(Struct, eq=False):
             deadline_at=now + timedelta(seconds=holds_s),
             messages=(text.key,),
         )
-        writes = await self.requests.put_to(
-            self.operators(), asked, COUNTS_FOR, expect=0, code=code
-        )
+        writes = await self.requests.put_to(self.operators(), asked, COUNTS_FOR, code=code)
         return Plan(conversation=None, writes=(text, *writes))
 
     def _holds_s(self, channel: str) -> float | None:

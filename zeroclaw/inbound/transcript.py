@@ -176,7 +176,7 @@ class Transcript(Struct, eq=False):
     async def _outcome(self, item: rows.ApprovalCard) -> Outcome:
         """Return the card with the current state of its questions."""
         found = await requests_of(self.store, item.approvals)
-        endings = (approvals.ending_of(one) for one, _ in found)
+        endings = (approvals.ending_of(one) for one in found)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 
 

@@ -36,7 +36,7 @@ from zeroclaw.limits.prices import (
 )
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
-from zeroclaw.store import Put, RowKind, Store, scan
+from zeroclaw.store import Put, Reads, RowKind, Store, scan
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -191,23 +191,17 @@ class UsageBudget(Struct, eq=False):
         return over[0].for_its_person(self.clock.now()) if over else None
 
     async def due_notices(
-        self, whose: Principal, conversation: ConversationId
+        self, reads: Reads, whose: Principal, conversation: ConversationId
     ) -> tuple[tuple[Level, Put], ...]:
-        """Return the levels people must still be told about, each with the write that records it.
-
-        The write fails with `Conflict` if another turn told them in the meantime.
-        """
+        """Return the levels people must still be told about, each with the write that records it."""
         found: list[tuple[Level, Put]] = []
         for level in await self.levels(whose, conversation):
             if level.percent < WARN_PERCENT:
                 continue
             step = ALL_PERCENT if level.is_over else WARN_PERCENT
-            said, version = await MARKS.read(self.store, level.key)
-            if step > (said or 0):
+            if step > (await MARKS.get(reads, level.key) or 0):
                 here = conversation if level.scope == "conversation" else None
-                mark = MARKS.put(
-                    level.key, step, conversation=here, due_at=level.until, expect=version
-                )
+                mark = MARKS.put(level.key, step, conversation=here, due_at=level.until)
                 found.append((level, mark))
         return tuple(found)
 

@@ -271,7 +271,7 @@ class Erasure:
                 continue
             one = of_another_process(left, now)
             if one.turn in turns:
-                writes.append(to_put(one, expect=0))
+                writes.append(to_put(one))
             for ref in one.refs:
                 if one.turn in turns or ref.address.key() in due:
                     cards.setdefault(ref, []).append(one)

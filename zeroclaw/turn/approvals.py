@@ -12,12 +12,12 @@ from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.approval import APPROVALS, Approval
-from zeroclaw.store import DurablePoint, Rows, Write
+from zeroclaw.store import DurablePoint, Reads, Rows, Write
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.results import frozen_call
-from zeroclaw.turn.session import Transition
+from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.tool_calls import refusal_result
 from zeroclaw.value import Struct, replace
 
@@ -44,19 +44,13 @@ class ApprovalRequests(Struct, eq=False):
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
         return await self._ended(one, item, (), language)
 
-    async def expired(self, approval: ApprovalId, language: Language) -> Transition | None:
-        """Return the end by the deadline, None if an approver was first."""
-        one, version = await APPROVALS.read(self.services.store, approval)
+    async def expired(self, approval: ApprovalId, language: Language, reads: Reads) -> Transition:
+        """Return the end by the deadline, an empty one if an approver was first."""
+        one = await APPROVALS.get(reads, approval)
         if one is None or one.state != "pending":
-            return None
+            return NOTHING
         ended = approvals.expire(one, max(self.services.clock.now(), one.deadline_at))
-        put = approvals.to_put(ended, expect=version)
-
-        async def again() -> Transition:
-            # The row may have changed just then, because the platform's id of a card became known.
-            return await self.expired(approval, language) or Transition()
-
-        return replace(await self._ended(ended, None, (put,), language), again=again)
+        return await self._ended(ended, None, (approvals.to_put(ended),), language)
 
     async def _ended(
         self, one: Approval, item: Item | None, writes: tuple[Write, ...], language: Language
@@ -116,17 +110,18 @@ class ApprovalRequests(Struct, eq=False):
                 settles.append(outbox_row(key, settle, self.conversation))
         return tuple(settles)
 
-    async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
+    async def stopped(
+        self, reads: Reads, ids: tuple[ApprovalId, ...], by: str
+    ) -> tuple[Write, ...]:
         """Return the writes that end open requests together with their turn."""
         now = self.services.clock.now()
-        writes: list[Write] = []
-        ended: list[Approval] = []
-        for approval in ids:
-            one, version = await APPROVALS.read(self.services.store, approval)
-            if one is not None and one.state == "pending":
-                ended.append(approvals.stop(one, by=by, at=now))
-                writes.append(approvals.to_put(ended[-1], expect=version))
-        return (*writes, *await self.settled(*ended))
+        known = [await APPROVALS.get(reads, approval) for approval in ids]
+        ended = [
+            approvals.stop(one, by=by, at=now)
+            for one in known
+            if one is not None and one.state == "pending"
+        ]
+        return (*map(approvals.to_put, ended), *await self.settled(*ended))
 
 
 async def on_cards(

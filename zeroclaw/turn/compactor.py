@@ -30,7 +30,7 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
 from zeroclaw.gate.verdict import Allowed, Asked, Setting
 from zeroclaw.message import Message, ToolCall
-from zeroclaw.store import DurablePoint, Row, Write
+from zeroclaw.store import DurablePoint, Reads, Row, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import REMEMBER, made_note
 from zeroclaw.tools.notes.note import Note, owner_of
@@ -94,8 +94,8 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     is_first = not is_asked and not session.history.summary
     told = (turn.says(catalogue.COMPACTED.to(language)),) if is_first else ()
 
-    async def planned() -> Transition:
-        keeps = await _kept_facts(turn, calls, facts)
+    async def planned(reads: Reads) -> Transition:
+        keeps = await _kept_facts(turn, calls, reads, facts)
         if keeps.count:
             services.log("facts_kept", count=keeps.count)
         return Transition(
@@ -104,10 +104,9 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
             journal=(compacted,),
             audited=keeps.audited,
             writes=(*told, *keeps.writes),
-            again=planned,
         )
 
-    return await planned()
+    return Transition(plan=planned)
 
 
 def _failed(why: str) -> Transition:
@@ -171,8 +170,10 @@ async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
     return isinstance(gated.verdicts[0], Allowed)
 
 
-async def _kept_facts(turn: TurnContext, calls: ToolCalls, facts: tuple[str, ...]) -> KeptFacts:
-    """Return the writes that keep the facts now; after a `Conflict`, call it again."""
+async def _kept_facts(
+    turn: TurnContext, calls: ToolCalls, reads: Reads, facts: tuple[str, ...]
+) -> KeptFacts:
+    """Return the writes that keep the facts now."""
     if not facts:
         return KeptFacts()
     services, setting = turn.services, await _setting(calls)
@@ -187,7 +188,7 @@ async def _kept_facts(turn: TurnContext, calls: ToolCalls, facts: tuple[str, ...
             ends[verdict.action] = audit.Kind.FAILED
             notes += [] if note is None else [(verdict.action, note)]
     more, kept = await added(
-        services.store,
+        reads,
         owner_of(turn.address, turn.opened.principal),
         [note for _, note in notes],
         most=services.recollection.most_notes,

@@ -21,7 +21,7 @@ from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import MILLIONTHS
-from zeroclaw.store import Put, Store
+from zeroclaw.store import Put, Reads, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.results import Results, frozen_call
@@ -108,7 +108,6 @@ class TurnContext(Value):
     Attributes:
         opened: How it began.
         row: The turn's row at the start; its refs have grown since.
-        version: The row's version at the start.
         composer: Composes its requests.
         news: Set when the control lane has something new.
         why: Why it fails, for operators, if that differs from what its person reads.
@@ -119,7 +118,6 @@ class TurnContext(Value):
     session: ConversationSession
     opened: TurnOpened
     row: TurnRow
-    version: int
     composer: Composer
     news: asyncio.Event
     why: Localized | None = None
@@ -152,17 +150,18 @@ class TurnContext(Value):
         return self.services.reply(self.row.item, text)
 
     async def of_budgets(
-        self, *, but_over: bool = False
+        self, reads: Reads, *, but_over: bool = False
     ) -> tuple[tuple[str, ...], tuple[Put, ...]]:
         """Return budget notices that are due: notes for the person, writes that tell operators.
 
         Args:
+            reads: What the plan of their commit reads through.
             but_over: Leave out budgets that are used up: the end of the turn says so.
         """
         services, whose = self.services, self.opened.principal
         notes: list[str] = []
         writes: list[Put] = []
-        for level, mark in await services.budget.due_notices(whose, self.conversation):
+        for level, mark in await services.budget.due_notices(reads, whose, self.conversation):
             if but_over and level.is_over:
                 continue
             writes.append(mark)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Container
 from datetime import datetime
+from functools import partial
 
 from zeroclaw.conversation.inbox import (
     INBOX,
@@ -24,7 +25,7 @@ from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import UserMessage
-from zeroclaw.store import DurablePoint, Write, scan
+from zeroclaw.store import DurablePoint, Reads, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
@@ -99,20 +100,15 @@ class ControlLane:
         )
         return tuple(steered), tuple(item_put(item, "joined") for item in theirs)
 
-    async def steering(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
-        """Return messages that the turn's own person wrote to steer it, as messages of the turn.
-
-        The writes conflict if one of the messages is edited or deleted just now.
-        """
+    async def steering(
+        self, reads: Reads, owner: Principal
+    ) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
+        """Return messages that the turn's own person wrote to steer it, as messages of the turn."""
         now = self._services.clock.now()
         entries: list[Steered] = []
         writes: list[Write] = []
-        queued = scan(
-            self._services.store,
-            INBOX.where(conversation=self._session.conversation, state="queued"),
-        )
-        steers = {row.key: row async for row in queued if _steers(INBOX.of(row), owner)}
-        for message in messages(tuple(map(INBOX.of, steers.values()))):
+        queued = INBOX.all(reads, conversation=self._session.conversation, state="queued")
+        for message in messages(tuple([one async for one in queued if _steers(one, owner)])):
             asks = [one.content for one in message if isinstance(one.content, PersonMessage)]
             if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
                 # Its files have to be downloaded or reported, or more pieces of it may come. So it
@@ -126,7 +122,7 @@ class ControlLane:
                 untrusted=origins(asks),
             )
             entries.append(steered)
-            writes += (item_put(one, "joined", expect=steers[one.id].version) for one in message)
+            writes += (item_put(one, "joined") for one in message)
         return tuple(entries), tuple(writes)
 
     def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
@@ -178,7 +174,7 @@ class ControlLane:
             case Stop(cause="stop"):
                 return self._answered(item, catalogue.NOTHING_RUNNING.to(item.principal.language))
             case Answer(approval=approval):
-                return await self._late_answer(item, approval)
+                return Transition(plan=partial(self._late_answer, item, approval))
             case Revoked(grant=grant, tool=tool):
                 entry = audit.Entry(
                     kind=audit.Kind.REVOKED,
@@ -198,12 +194,12 @@ class ControlLane:
             case _:
                 return self._answered(item)
 
-    async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
+    async def _late_answer(self, item: Item, approval: ApprovalId, reads: Reads) -> Transition:
         """Record an answer whose turn is over: it ran nothing, and its cards show that.
 
         It was given between `/stop` or `/halt` and the end of the turn. A grant for a time stands.
         """
-        one, version = await APPROVALS.read(self._services.store, approval)
+        one = await APPROVALS.get(reads, approval)
         if one is None:
             return self._answered(item)
         answered = answered_entry(
@@ -212,16 +208,10 @@ class ControlLane:
         if one.choice == "once":
             one = replace(one, state="stopped", by="")
         settles = await self._asks.settled(one)
-
-        async def again() -> Transition:
-            # The platform's id of a card became known just then.
-            return await self._late_answer(item, approval)
-
         return Transition(
             point=DurablePoint.HOUSEKEEPING,
             audited=(answered,),
-            writes=(item_put(item, "answered"), to_put(one, expect=version), *settles),
-            again=again,
+            writes=(item_put(item, "answered"), to_put(one), *settles),
         )
 
     def _answered(self, item: Item, text: str = "") -> Transition:

@@ -7,6 +7,7 @@ its event.
 import asyncio
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
@@ -17,7 +18,7 @@ from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import ToolCall, ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
-from zeroclaw.store import DurablePoint, PutBlob, Write
+from zeroclaw.store import DurablePoint, PutBlob, Reads, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries, loop_detection, signals
@@ -149,7 +150,7 @@ class EffectExecutor:
                 point=None if gated.starts else DurablePoint.GATED,
                 journal=(spoken,),
                 audited=gated.audited,
-                writes=(*gated.writes, *(to_put(one, expect=0) for one in gated.approvals)),
+                writes=(*gated.writes, *map(to_put, gated.approvals)),
             )
         )
 
@@ -160,8 +161,8 @@ class EffectExecutor:
             return
         now = self._services.clock.now()
         await self._services.clock.sleep((asked.deadline_at - now).total_seconds())
-        if (ended := await self._asks.expired(approval, self._turn.language)) is not None:
-            await self._tell(ended)
+        expired = partial(self._asks.expired, approval, self._turn.language)
+        await self._tell(Transition(plan=expired))
 
     # --- the calls -----------------------------------------------------------------------------
 
@@ -269,12 +270,11 @@ class EffectExecutor:
         near = limit_warning(progress) if steered else None
         told = () if near is None else (self._turn.says(as_note(near.to(language))),)
 
-        async def planned() -> Transition:
+        async def planned(reads: Reads) -> Transition:
             # Another turn may give the same budget warning, or a message be edited or deleted.
-            notes, marks = await self._turn.of_budgets(but_over=True)
-            words, joined = (
-                await self._controls.steering(self._opened.principal) if steered else ((), ())
-            )
+            notes, marks = await self._turn.of_budgets(reads, but_over=True)
+            whose = self._opened.principal
+            words, joined = await self._controls.steering(reads, whose) if steered else ((), ())
             news = (*edits, *words)
             spoken = self._session.history.spoken(*results, *(one.user for one in news))
             complete = entries.BatchAppended(
@@ -291,10 +291,9 @@ class EffectExecutor:
                 point=DurablePoint.STEERED if news else point,
                 journal=(complete, *news),
                 writes=(*edited, *said, *joined),
-                again=planned,
             )
 
-        await self._tell(await planned())
+        await self._tell(Transition(plan=planned))
 
     def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
         """Return the entry of a batch with the verdict on repeated calls (S4-04)."""

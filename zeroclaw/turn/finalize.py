@@ -12,7 +12,7 @@ from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
-from zeroclaw.store import DurablePoint, Put
+from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import is_hidden
 from zeroclaw.turn import batch
@@ -71,8 +71,8 @@ async def _end(
     """Commit the end; return the outbox row of the final answer, and its text.
 
     An approver's answer that came first is respected, and so are a draft message recorded
-    meanwhile and a budget notice given meanwhile. If the draft has shown nothing, the turn's
-    row is unchanged, and its text may be sent at once.
+    meanwhile and a budget notice given meanwhile. If the draft has shown nothing, its text may be
+    sent at once.
     """
     services, session, usage = turn.services, turn.session, ended.done.usage
     text, receipts = await _text(turn, ended.done)
@@ -82,15 +82,13 @@ async def _end(
     # Result of the plan that was committed; the final is announced once its draft is closed.
     made: list[tuple[Put, str]] = []
     is_fresh = left is not None and not left.is_begun and not left.inherited
-    known = [(turn.row, turn.version)] if is_fresh else []
 
-    async def planned() -> Transition:
-        stopped = await asks.stopped(ended.approvals, ended.by)
-        stored = known or [await read_turn(services.store, turn.opened.turn)]
-        row, version = stored.pop()
+    async def planned(reads: Reads) -> Transition:
+        stopped = await asks.stopped(reads, ended.approvals, ended.by)
+        row = await read_turn(reads, turn.opened.turn)
         is_certain = is_fresh and not row.refs and not row.sending
         mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
-        notes, marks = await turn.of_budgets()
+        notes, marks = await turn.of_budgets(reads)
         # A turn that ended because of a budget has already said so.
         below = notes if ended.done.reason != "budget_exceeded" else ()
         item = rows.Text(
@@ -109,11 +107,10 @@ async def _end(
         if usage.total_tokens:
             facts = services.sources.model.provider.facts
             closed = replace(closed, model=facts.model, micros=services.budget.cost(usage))
-        put = turn_put(closed, expect=version)
         made[:] = [(final, item.text)]
-        return replace(end, writes=(final, put, *end.writes, *stopped, *marks), again=planned)
+        return replace(end, writes=(final, turn_put(closed), *end.writes, *stopped, *marks))
 
-    committed = await session.transact(await planned())
+    committed = await session.transact(Transition(plan=planned))
     services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
     return made[0]
 

@@ -87,7 +87,7 @@ class TurnRunner:
             await self._declined(session, item, opened)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
-        turn = await self._prepared(self._turn(session, opened, row, news, version=1))
+        turn = await self._prepared(self._turn(session, opened, row, news))
         taken = [
             item_put(
                 replace(one.item, turn=opened.turn),
@@ -101,7 +101,7 @@ class TurnRunner:
                 Transition(
                     point=DurablePoint.TURN_STARTED,
                     journal=(turn.opened,),
-                    writes=(*taken, turn_put(row, expect=0)),
+                    writes=(*taken, turn_put(row)),
                 )
             )
         except Conflict:
@@ -115,8 +115,8 @@ class TurnRunner:
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        row, version = await read_turn(self._services.store, opened.turn)
-        context = self._turn(session, opened, row, news, version=version)
+        row = await read_turn(self._services.store, opened.turn)
+        context = self._turn(session, opened, row, news)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
             context = replace(context, why=catalogue.GIVEN_UP.about())
@@ -178,13 +178,7 @@ class TurnRunner:
     # --- the beginning -------------------------------------------------------------------------
 
     def _turn(
-        self,
-        session: ConversationSession,
-        opened: TurnOpened,
-        row: TurnRow,
-        news: asyncio.Event,
-        *,
-        version: int,
+        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, news: asyncio.Event
     ) -> TurnContext:
         here, whose = session.conversation, opened.principal
         composer = Composer(
@@ -199,7 +193,6 @@ class TurnRunner:
             session=session,
             opened=opened,
             row=row,
-            version=version,
             composer=composer,
             news=news,
         )

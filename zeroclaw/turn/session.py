@@ -25,6 +25,7 @@ from zeroclaw.store import (
     LogKind,
     Logs,
     Pace,
+    Reads,
     Store,
     Write,
     read_all,
@@ -97,8 +98,8 @@ class Transition(Value):
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: All other writes.
-        again: Plans the transition again after a `Conflict`; may return an empty one if another
-            writer was first and has reported the same. None: a conflict is a fault.
+        plan: Makes the transition if it depends on stored rows, as in `store.Plan`; may return an
+            empty one if another writer was first and has reported the same. Nothing else is set.
     """
 
     events: tuple[Event, ...] = ()
@@ -106,7 +107,7 @@ class Transition(Value):
     journal: tuple[Entry, ...] = ()
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
-    again: Callable[[], Awaitable["Transition"]] | None = None
+    plan: Callable[[Reads], Awaitable["Transition"]] | None = None
 
     def then(self, later: "Transition") -> "Transition":
         """Return this and a later transition as one, with the commit of the later one."""
@@ -165,10 +166,11 @@ class ConversationSession(Struct, eq=False):
         """Tell whether the journal still begins at the same entry: retention removes the oldest."""
         return self.first == _number(await _first(self.store, self.conversation))
 
-    async def commit(self, happened: Transition) -> None:
+    async def commit(self, happened: Transition, reads: Reads | None = None) -> None:
         """Write everything that belongs to the events, then add the entries to the history.
 
-        Transitions that waited for a commit are included, before this one.
+        Transitions that waited for a commit are included, before this one. `reads` are the rows that
+        it was planned with.
 
         Raises:
             Fenced: A newer lease holds the conversation.
@@ -193,14 +195,13 @@ class ConversationSession(Struct, eq=False):
             for entry in whole.audited:
                 body, head = audit.link(head, entry)
                 appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
-            await self.store.commit(
-                Commit(
-                    point=happened.point,
-                    conversation=self.conversation,
-                    fence=self.fence,
-                    writes=(*appended, *whole.writes),
-                )
+            commit = Commit(
+                point=happened.point,
+                conversation=self.conversation,
+                fence=self.fence,
+                writes=(*appended, *whole.writes),
             )
+            await self.store.commit(commit if reads is None else reads.guarded(commit))
             self._waiting = NOTHING
             self.audit_head = head
             self.journal_bytes += sum(map(len, bodies))
@@ -219,20 +220,21 @@ class ConversationSession(Struct, eq=False):
             The transition that was committed.
 
         Raises:
-            Conflict: Others were first each time, or it can't be planned again.
+            Conflict: Others were first each time, or it has no plan.
             Fenced: As for `commit`; likewise `StoreUnusable`.
         """
-        for _ in range(TRIES - 1):
+        made, tries_left = happened, TRIES
+        while True:
+            reads, tries_left = Reads(self.store), tries_left - 1
+            if happened.plan is not None:
+                made = await happened.plan(reads)
             try:
-                await self.commit(happened)
+                await self.commit(made, reads)
             except Conflict:
-                if happened.again is None:
+                if happened.plan is None or not tries_left:
                     raise
-                happened = await happened.again()
             else:
-                return happened
-        await self.commit(happened)
-        return happened
+                return made
 
 
 class SessionCache(Struct, eq=False):

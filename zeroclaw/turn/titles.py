@@ -108,13 +108,13 @@ class Titles:
         titled = () if title is None else (TITLES.put(here, title, conversation=here),)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
-            row, version = await TURNS.read(reads, ended.turn)
+            row = await TURNS.get(reads, ended.turn)
             if row is None:
                 return None, False  # it was erased meanwhile
             whole = row.usage + usage
             more = replace(row, usage=whole, micros=budget.cost(whole))
-            put = turn_put(more, expect=version)
-            return Commit(point=DurablePoint.HOUSEKEEPING, writes=(*titled, put)), True
+            writes = (*titled, turn_put(more))
+            return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), True
 
         if await transact(store, named):
             budget.add(turn, usage)

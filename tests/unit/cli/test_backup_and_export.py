@@ -86,10 +86,10 @@ def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None
             until=EPOCH,
         )
     )
-    held(data, granted, known_put(replace(EVE, state="admitted"), expect=0))
+    held(data, granted, known_put(replace(EVE, state="admitted")))
     assert run("backup", copy, "--data-dir", data)[0] == 0
     halt = Halt(by="Ann", at=EPOCH)
-    held(data, known_put(EVE, expect=1), halt_put(halt))
+    held(data, known_put(EVE), halt_put(halt))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         (known,) = statements.select(store, PEOPLE.where())
@@ -104,7 +104,7 @@ def test_however_many_are_revoked_all_stay_so(tmp_path: Path) -> None:
     held(data)
     assert run("backup", copy, "--data-dir", data)[0] == 0
     every = {f"telegram:{number}" for number in range(PAGE + 1)}
-    held(data, *(known_put(replace(EVE, id=one), expect=0) for one in every))
+    held(data, *(known_put(replace(EVE, id=one)) for one in every))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         found = statements.select(store, PEOPLE.where(limit=PAGE + 2))

@@ -183,7 +183,7 @@ async def test_a_channel_that_lets_nobody_in_is_told(
     if lets_in == "joined":
         async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
             ann = Known(id="loopback:7", display="ann", state="admitted", by="olga", at=EPOCH)
-            writes = (known_put(ann, expect=0),)
+            writes = (known_put(ann),)
             await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
         lets_in = ""
     more = f"[channels.loopback]\nport = 9\n{lets_in}\n"

@@ -88,7 +88,7 @@ async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Pa
         by="Ada",
         at=datetime(2026, 1, 1, 12, tzinfo=UTC),
     )
-    await stored(tmp_path, to_put(stranger, expect=0), known_put(known, expect=0))
+    await stored(tmp_path, to_put(stranger), known_put(known))
     code, out, _ = await run(tmp_path, "pair", "list")
     first, second = out.splitlines()
     assert (code, first.startswith('- `chat:7` ("Mallory") wants to talk')) == (0, True)

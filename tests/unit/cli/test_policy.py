@@ -281,11 +281,7 @@ async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_pat
     data = tmp_path / "data"
     known = Known(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
     out = Known(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
-    writes = (
-        known_put(known, expect=0),
-        known_put(out, expect=0),
-        halt_put(Halt(by="Ada", at=EPOCH)),
-    )
+    writes = (known_put(known), known_put(out), halt_put(Halt(by="Ada", at=EPOCH)))
     store = await open_store(data, clock=ManualClock(), log=Facts())
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
     await store.aclose()

@@ -97,10 +97,10 @@ async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> N
     """Killed in between, a restart knows from where to look for it."""
     here = await held()
     await sending(here.store, here.session.fence, TURN, "17")
-    row, _ = await read_turn(here.store, TURN)
+    row = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
     await learn(here.store, here.session.fence, TURN, SECOND)
-    row, _ = await read_turn(here.store, TURN)
+    row = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
 
@@ -144,7 +144,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
 
     here.store.before = touch
     await learn(here.store, here.session.fence, TURN, SECOND)
-    row, _ = await read_turn(here.store, TURN)
+    row = await read_turn(here.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
 

@@ -123,7 +123,7 @@ async def test_no_list_holds_the_loop_longer_for_what_is_in_it(
         await house.say("poke it", "ben")
         *_, asked = await house.rows(RowKind.APPROVAL)
         waiting = approval.APPROVALS.of(asked)
-        await put_a_page_before(world.store, approval.to_put(waiting, expect=0))
+        await put_a_page_before(world.store, approval.to_put(waiting))
         took: dict[str, tuple[int, str]] = {}
         with loop_steps(monkeypatch) as steps:
             for said in ("/grants", "/pending", "/revoke 1", "/approve 1", "/status", "hello"):

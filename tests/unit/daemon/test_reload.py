@@ -139,7 +139,7 @@ async def test_a_role_that_was_taken_away_counts_no_more(world: World) -> None:
 async def test_what_was_decided_about_people_stays(world: World) -> None:
     """Who was let in by an operator still is; a reload is about the configuration."""
     dora = Known(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
-    put = known_put(dora, expect=0)
+    put = known_put(dora)
     await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
     async with world.running() as house:
         world.configure(channels=without("ben"))

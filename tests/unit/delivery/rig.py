@@ -17,7 +17,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import ApprovalCard, Item, Text, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RateLimited, RecordUnreadable
-from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
+from zeroclaw.store import Commit, DurablePoint, Fence, Put, Reads, Row, RowKind, Write
 from zeroclaw.value import replace
 
 CALL_TIMEOUT_S = 20.0
@@ -38,14 +38,16 @@ class HookLog:
     stands: MessageRef | None = None
     damaged: RecordUnreadable | None = None
 
-    async def asked(self, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def asked(self, reads: Reads, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
         return self.add
 
     async def pressed(self, item: ApprovalCard) -> MessageRef | None:
         return self.stands
 
-    async def refused(self, row: Row, item: Item | None, why: str) -> tuple[Write, ...]:
+    async def refused(
+        self, reads: Reads, row: Row, item: Item | None, why: str
+    ) -> tuple[Write, ...]:
         self.reasons.append(why)
         if item is not None and self.damaged is not None:
             raise self.damaged

@@ -210,13 +210,13 @@ def test_a_card_joins_the_refs_once() -> None:
 def test_a_row_comes_back_as_it_was() -> None:
     """Nothing is lost on disk, open or ended. P5."""
     for approval in (OPEN, with_ref(APPROVED, REF)):
-        assert APPROVALS.of(to_put(approval, expect=0)) == approval
+        assert APPROVALS.of(to_put(approval)) == approval
     with pytest.raises(StoreUnusable):
-        APPROVALS.of(replace(to_put(OPEN, expect=0), body=b"{}"))
+        APPROVALS.of(replace(to_put(OPEN), body=b"{}"))
 
 
 def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:
-    """A timer finds open questions, and only them; a write names the version it saw. P5."""
+    """A timer finds open questions, and only them. P5."""
     expected = Put(
         kind=RowKind.APPROVAL,
         key="unguessable",
@@ -225,11 +225,10 @@ def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:
         state="pending",
         place="p",
         due_at=DEADLINE,
-        expect=0,
     )
-    assert to_put(OPEN, expect=0) == expected
-    ended = to_put(replace(APPROVED, numbers=()), expect=1)
-    assert (ended.state, ended.place, ended.due_at, ended.expect) == ("approved", "", None, 1)
+    assert to_put(OPEN) == expected
+    ended = to_put(replace(APPROVED, numbers=()))
+    assert (ended.state, ended.place, ended.due_at) == ("approved", "", None)
 
 
 SECOND = replace(
@@ -405,16 +404,16 @@ class Races(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = START
-        self.row = self.put(ASKED, 0)
+        self.row = self.put(ASKED)
         self.version = 1
         self.waiting: list[Event] = []
-        self.reading: list[tuple[Event, Put]] = []
+        self.reading: list[tuple[Event, Put, int]] = []
         self.happened: list[Event] = []
         self.ending: bytes | None = None
 
-    def put(self, approval: Approval, version: int) -> Put:
-        to_put = cast("Callable[..., Put]", self.functions["to_put"])
-        return to_put(approval, expect=version)
+    def put(self, approval: Approval) -> Put:
+        to_put = cast("Callable[[Approval], Put]", self.functions["to_put"])
+        return to_put(approval)
 
     def happens(self, event: Event) -> None:
         self.waiting.append(event)
@@ -441,13 +440,13 @@ class Races(RuleBasedStateMachine):
         event = self.waiting.pop(which % len(self.waiting))
         changed = decided(self.functions, event, APPROVALS.of(self.row))
         if changed != APPROVALS.of(self.row):
-            self.reading.append((event, self.put(changed, self.version)))
+            self.reading.append((event, self.put(changed), self.version))
 
     @precondition(lambda self: self.reading)
     @rule(which=st.integers(0, 9))
     def an_event_writes_the_row(self, which: int) -> None:
-        event, put = self.reading.pop(which % len(self.reading))
-        if put.expect in (None, self.version):
+        event, put, version = self.reading.pop(which % len(self.reading))
+        if version == self.version:  # as `transact` does
             self.row, self.version = put, self.version + 1
         else:
             self.waiting.append(event)
@@ -522,7 +521,6 @@ MUTANTS = {
         'if approval.state != "pending":\n        return approval\n    return replace(approval, state="stopped"',
         'if False:\n        return approval\n    return replace(approval, state="stopped"',
     ),
-    "a write does not compare": ("expect=expect,", "expect=None,"),
     "an ended row stays due": (
         'due_at=approval.deadline_at if approval.state == "pending" else None',
         "due_at=approval.deadline_at",

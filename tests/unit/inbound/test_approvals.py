@@ -71,7 +71,7 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
         await house.say("poke it", "ben")
         [row] = await house.rows(RowKind.APPROVAL)
         asked = approvals.APPROVALS.of(row)
-        forgetful = approvals.to_put(replace(asked, refs=()), expect=row.version)
+        forgetful = approvals.to_put(replace(asked, refs=()))
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
         await house.press("deny_with_reason")
         await house.say("/deny 1")
@@ -521,8 +521,8 @@ async def many_others(house: House) -> None:
     """Let a page of questions wait before all others, and a screenful end after them."""
     one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
     other = replace(one, id=ApprovalId("x"), tool="other", numbers=(), requester=NOBODY)
-    await put_a_page_before(house.world.store, approvals.to_put(other, expect=0))
-    ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()), expect=0)
+    await put_a_page_before(house.world.store, approvals.to_put(other))
+    ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()))
     later = tuple(
         replace(ended, key=f"~{number:04}", place=house.place().key())
         for number in range(LOOK_BACK)

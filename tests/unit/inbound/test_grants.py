@@ -477,7 +477,7 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
     async with world.running() as house:
         await house.say("a story", "ben")
         await house.say("and another", "ben")
-        put = known_put(out_by_ada(world), expect=0)
+        put = known_put(out_by_ada(world))
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
     async with world.running() as house:
         assert house.texts("ben")[0].endswith("_Stopped: you may no longer talk to me by Ada._")
@@ -490,7 +490,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
 
         def meanwhile(_commit: Commit) -> None:
             world.store.before = None
-            house.services.learn_people((known_put(out_by_ada(world), expect=0),))
+            house.services.learn_people((known_put(out_by_ada(world)),))
 
         world.store.before = meanwhile
         await house.say("hi", "ben")

@@ -240,7 +240,7 @@ def test_a_row_of_an_earlier_release_still_loads() -> None:
         b'"numbers":[{"is":"Numbered","place":"chat/bot/ada/","number":4,"language":"en"}],'
         b'"refs":[],"messages":[],"state":"waiting","by":"","at":null}'
     )
-    put = pairing.to_put(MALLORY, expect=0)
+    put = pairing.to_put(MALLORY)
     assert pairing.STRANGERS.of(replace(put, body=body)) == MALLORY
 
 
@@ -260,12 +260,12 @@ def row(put: Put) -> Row:
 
 def test_a_row_keeps_all_but_the_code() -> None:
     """It is due at the deadline, and a day after its end it is to be forgotten (P4)."""
-    put = pairing.to_put(MALLORY, expect=0)
+    put = pairing.to_put(MALLORY)
     assert pairing.STRANGERS.of(row(put)) == MALLORY
     assert CODE.encode() not in put.body
     assert (put.kind, put.state, put.place) == (RowKind.STRANGER, "waiting", "chat")
     assert put.due_at == NOW + HOUR
-    assert pairing.to_put(DENIED, expect=1).due_at == NOW + MINUTE + timedelta(days=1)
+    assert pairing.to_put(DENIED).due_at == NOW + MINUTE + timedelta(days=1)
 
 
 def test_the_card_shows_who_and_the_code() -> None:

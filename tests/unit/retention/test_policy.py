@@ -102,7 +102,7 @@ def question(days: float, state: approvals.State) -> Row:
         state=state,
         at=None if state == "pending" else EPOCH - days * DAY,
     )
-    return rows.stored(approvals.to_put(one, expect=0), 1)
+    return rows.stored(approvals.to_put(one), 1)
 
 
 ROWS: dict[str, tuple[Row, bool]] = {

@@ -24,7 +24,7 @@ async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) 
         await house.say("poke both")
         one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
         old = replace(approvals.stop(one, by="Ada", at=world.clock.now()), card="old", refs=())
-        await put_a_page_before(world.store, approvals.to_put(old, expect=0))
+        await put_a_page_before(world.store, approvals.to_put(old))
         await house.press()
         outcome = house.outcome()
         assert outcome is not None
@@ -38,10 +38,7 @@ async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: Wor
         await house.say("poke both")
         rows = await house.rows(RowKind.APPROVAL)
         asked = [approvals.APPROVALS.of(row) for row in rows]
-        unknown = tuple(
-            approvals.to_put(replace(one, refs=()), expect=row.version)
-            for row, one in zip(rows, asked, strict=True)
-        )
+        unknown = tuple(approvals.to_put(replace(one, refs=())) for one in asked)
         await world.store.commit(Commit(point=DurablePoint.ANSWERED, writes=unknown))
         await house.press(call=1)
         outcome = house.outcome()

@@ -108,7 +108,7 @@ async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_pla
         if any(one.state == "stopped" for one in ended):
             [row] = await world.store.select(APPROVALS.where(state="approved"))
             known = with_ref(APPROVALS.of(row), elsewhere)
-            put = to_put(known, expect=row.version)
+            put = to_put(known)
             world.store.meanwhile = None
             await world.store.commit(Commit(point=DurablePoint.ASKED, writes=(put,)))
 

@@ -57,15 +57,14 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
     """Return the reply to `/forget`, with the write of the request's new state."""
     now, principal, language = context.clock.now(), given.principal, given.language
     named = given.command.rest.strip()
-    row = await context.store.get(RowKind.FORGETTING, principal.id)
-    version = 0 if row is None else row.version
+    row = await given.reads.get(RowKind.FORGETTING, principal.id)
     if row is not None and row.state == OPEN:
         return Reply(text=catalogue.FORGETTING_ALREADY.to(language))
     if row is not None and row.due_at is not None and now < row.due_at:
         request = ERASURE_REQUESTS.of(row)
         if named.upper() == request.code:
             opened = replace(request, address=given.address)
-            put = ERASURE_REQUESTS.put(principal.id, opened, state=OPEN, expect=version)
+            put = ERASURE_REQUESTS.put(principal.id, opened, state=OPEN)
             return Reply(text=catalogue.FORGETTING_NOW.to(language), writes=(put,))
     person = (named if ":" in named else f"person:{named}") if named else principal.id
     may_others = context.may(principal, "command:forget", direct=given.address.direct, own=False)
@@ -75,6 +74,6 @@ async def forget(context: InboundContext, given: Invocation) -> Reply:
     code = context.ids.ulid()[-CODE_CHARS:]
     asked = ErasureRequest(person=person, by=principal, address=given.address, code=code)
     due_at = now + REPEAT_WITHIN
-    put = ERASURE_REQUESTS.put(principal.id, asked, state=ASKED, due_at=due_at, expect=version)
+    put = ERASURE_REQUESTS.put(principal.id, asked, state=ASKED, due_at=due_at)
     text = catalogue.FORGET_ASKS.to(language, what=asked.words, code=code)
     return Reply(text=text, writes=(put,))

@@ -17,9 +17,9 @@ from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, 
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import conversation_of
 from zeroclaw.json_fields import text_at
-from zeroclaw.store import STEP_BYTES, Pace, Write, readable
+from zeroclaw.store import STEP_BYTES, Pace, Rows, Write
 from zeroclaw.text import catalogue
-from zeroclaw.value import Struct
+from zeroclaw.value import Struct, replace
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 
@@ -38,7 +38,7 @@ class GrantCommands(Struct, eq=False):
         """Return the current grants that this person may see, one line each."""
         lines: list[str] = []
         language, pace = given.language, Pace()
-        for one, _ in await self._held():
+        for one in await self._held(given.reads):
             if self._sees(one, given):
                 await pace.step(STEP_BYTES // 16)  # redacting a line takes as long as reading many
                 name = grants.name_of(one)
@@ -60,35 +60,35 @@ class GrantCommands(Struct, eq=False):
         if len(words) > MOST_NUMBERS:
             return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS))
         lists = "zeroclaw grants list" if given.address == AT_CONSOLE else "/grants"
-        seen = [held for held in await self._held() if self._sees(held[0], given)]
-        ends: dict[str, tuple[Grant, int]] = {}
+        seen = [one for one in await self._held(given.reads) if self._sees(one, given)]
+        ends: dict[str, Grant] = {}
         scope: ConversationId | None = None
         told: list[str] = []
         left: list[str] = []
         for word in words:
-            named = [held for held in seen if grants.is_called(held[0], word)]
+            named = [one for one in seen if grants.is_called(one, word)]
             shown = chosen_name(word)
             if len(named) != 1:
                 told.append(catalogue.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
                 continue
-            meant = named[0][0]
+            meant = named[0]
             if not self._may_end(meant, given):
                 told.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=shown))
             elif scope not in (None, meant.conversation):
                 left.append(word)
             else:
                 scope = meant.conversation
-                ends[meant.id] = named[0]
+                ends[meant.id] = meant
                 told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.tool))
         endings = (
-            ending(self.context, *held, given.address, given.principal) for held in ends.values()
+            ending(self.context, one, given.address, given.principal) for one in ends.values()
         )
         return Reply(
             text="\n".join(told) or catalogue.SAY_WHICH_GRANT.to(language),
             writes=tuple(write for writes in endings for write in writes),
             scope=scope,
             wake=(scope,) if scope else (),
-            remaining_words=" ".join(left),
+            remaining_command=replace(given.command, rest=" ".join(left)) if left else None,
         )
 
     async def console(self, asked: Mapping[str, object]) -> Text:
@@ -98,14 +98,13 @@ class GrantCommands(Struct, eq=False):
             return await at_console(self.context, self.revoke, "revoke", {"words": rest})
         if word not in ("", "list") or rest.strip():
             return Text(text=USAGE)
-        every = tuple([self._as_json(one) for one, _ in await self._held()])
+        every = tuple([self._as_json(one) for one in await self._held(self.context.store)])
         told = await at_console(self.context, self.listed, "grants", {})
         return Grants(text=told.text, grants=every)
 
-    async def _held(self) -> list[tuple[Grant, int]]:
-        store, now = self.context.store, self.context.clock.now()
-        held = readable(store, GRANTS.where(), lambda row: (GRANTS.of(row), row.version))
-        return [(one, version) async for one, version in held if now < one.until]
+    async def _held(self, rows: Rows) -> list[Grant]:
+        now = self.context.clock.now()
+        return [one async for one in GRANTS.readable(rows) if now < one.until]
 
     async def _where(self, conversation: ConversationId, given: Invocation) -> str:
         language = given.language
@@ -143,15 +142,15 @@ class GrantCommands(Struct, eq=False):
 
 
 def ending(
-    context: InboundContext, one: Grant, version: int, address: Address, by: Principal
+    context: InboundContext, one: Grant, address: Address, by: Principal
 ) -> tuple[Write, ...]:
     """Return the writes that revoke a grant and let its conversation's holder audit it.
 
-    If two people revoke it, one succeeds and the other gets a conflict.
+    If two people revoke it, one succeeds: the other's plan is made again without it.
     """
     revoked = Revoked(grant=one.id, tool=one.tool)
     control = context.control(revoked, one.conversation, address, by, None)
-    return (GRANTS.expect(one.id, version), GRANTS.delete(one.id), control)
+    return (GRANTS.delete(one.id), control)
 
 
 def _words(text: str) -> tuple[str, ...]:

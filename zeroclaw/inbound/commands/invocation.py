@@ -21,9 +21,11 @@ class Invocation(Value):
     """One command: what, where and by whom.
 
     Attributes:
+        reads: What its plan reads through.
         found: The conversation that it was given in.
     """
 
+    reads: Reads
     command: Command
     address: Address
     principal: Principal
@@ -50,7 +52,7 @@ class Reply(Value):
         found: The conversation that the address points to from now on, None if that stays.
         wake: As in `Plan`.
         idle: It writes, but changes nothing.
-        remaining_words: The rest of the command for other conversations, as its words.
+        remaining_command: As in `Plan`.
     """
 
     text: str = ""
@@ -59,7 +61,7 @@ class Reply(Value):
     found: Found | None = None
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
-    remaining_words: str = ""
+    remaining_command: Command | None = None
 
 
 Handler = Callable[[Invocation], Awaitable[Reply]]
@@ -81,26 +83,30 @@ async def at_console(
     """
     told: list[str] = []
     is_changed = False
-    left = text_at(asked, "words")
-    while left or not told:
-        given = Invocation(
-            command=Command(name=name, rest=left),
-            address=AT_CONSOLE,
-            principal=CONSOLE,
-            found=Found(conversation=ConversationId("")),
-        )
+    left: Command | None = Command(name=name, rest=text_at(asked, "words"))
+    while left is not None:
 
-        async def planned(_reads: Reads, given: Invocation = given) -> Plan:
-            nonlocal left
+        async def planned(reads: Reads, command: Command = left) -> Plan:
+            given = Invocation(
+                reads=reads,
+                command=command,
+                address=AT_CONSOLE,
+                principal=CONSOLE,
+                found=Found(conversation=ConversationId("")),
+            )
             reply = await handler(given)
-            left = reply.remaining_words
             by, channel, now = CONSOLE.id, CONSOLE.channel, context.clock.now()
-            writes = await on_record(context.store, reply.writes, by=by, channel=channel, at=now)
-            return Plan(conversation=reply.scope, writes=writes, wake=reply.wake, toast=reply.text)
+            return Plan(
+                conversation=reply.scope,
+                writes=await on_record(context.store, reply.writes, by=by, channel=channel, at=now),
+                wake=reply.wake,
+                toast=reply.text,
+                remaining_command=reply.remaining_command,
+            )
 
         made = await context.transact(planned, DurablePoint.ANSWERED)
         told.append(made.toast)
-        is_changed = is_changed or bool(made.writes)
+        is_changed, left = is_changed or bool(made.writes), made.remaining_command
     return Text(text="\n".join(told), changed=is_changed)
 
 

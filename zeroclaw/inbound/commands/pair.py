@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from zeroclaw.card_words import by_whom
-from zeroclaw.envelope import Choice, Principal, chosen_name, labelled
+from zeroclaw.envelope import chosen_name, labelled
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, strangers_of
@@ -38,7 +38,7 @@ class PairCommand(Struct, eq=False):
 
     async def plan(self, given: Invocation) -> Reply:
         """Return the effect of the words after `pair`; people are listed only in private chats."""
-        principal, language = given.principal, given.language
+        language = given.language
         word, _, rest = given.command.rest.strip().partition(" ")
         do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
         what = rest.strip()
@@ -49,9 +49,9 @@ class PairCommand(Struct, eq=False):
                 now = self.context.clock.now()
                 return Reply(text=await listed(self.context.store, now, language))
             case "approve" | "deny" if what:
-                return await self._answer(what, principal, yes=do == "approve")
+                return await self._answer(given, what, yes=do == "approve")
             case "revoke" if what:
-                return await self._revoke(what, principal)
+                return await self._revoke(given, what)
             case _:
                 return Reply(text=catalogue.PAIR_USAGE.to(language))
 
@@ -61,18 +61,19 @@ class PairCommand(Struct, eq=False):
 
     # --- actions -------------------------------------------------------------------------------
 
-    async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Reply:
-        if (meant := await self._meant(what)) is not None:
-            choice: Choice = "once" if yes else "deny"
-            return await self.requests.answer_about_stranger(*meant, choice, principal)
-        shown, language = chosen_name(what), principal.language
+    async def _answer(self, given: Invocation, what: str, *, yes: bool) -> Reply:
+        if (meant := await self._meant(given.reads, what)) is not None:
+            return await self.requests.answer_about_stranger(
+                given, meant, "once" if yes else "deny"
+            )
+        shown, language = chosen_name(what), given.language
         if pairing.read_code(what):
             return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
         if yes:
-            return await self._take_back(what, principal)
+            return await self._take_back(given, what)
         return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
-    async def _meant(self, what: str) -> tuple[Stranger, int] | None:
+    async def _meant(self, rows: Rows, what: str) -> Stranger | None:
         """Return the question that a code or an id names; the newest open one of several."""
         code = pairing.read_code(what)
 
@@ -81,19 +82,19 @@ class PairCommand(Struct, eq=False):
                 return True
             return one.identity == what and one.is_open
 
-        named = [read for read in await strangers_of(self.context.store) if is_meant(read[0])]
+        named = list(filter(is_meant, await strangers_of(rows)))
         return named[-1] if named else None
 
-    async def _revoke(self, what: str, principal: Principal) -> Reply:
-        name, language = self.context.people.named(what), principal.language
+    async def _revoke(self, given: Invocation, what: str) -> Reply:
+        name, language = self.context.people.named(what), given.language
         if not name:
             text = catalogue.PAIR_NOBODY_IS_CALLED_SO.to(
                 language, name=chosen_name(what), usage=catalogue.PAIR_USAGE
             )
             return Reply(text=text)
-        if name == principal.id:
+        if name == given.principal.id:
             return Reply(text=catalogue.PAIR_NOT_YOURSELF.to(language))
-        before, version = await PEOPLE.read(self.context.store, name)
+        before = await PEOPLE.get(given.reads, name)
         if before is not None and before.state == "revoked":
             text = catalogue.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Reply(text=text)
@@ -101,41 +102,40 @@ class PairCommand(Struct, eq=False):
             id=name,
             display=before.display if before else "",
             state="revoked",
-            by=pairing.by_of(principal),
+            by=pairing.by_of(given.principal),
             at=self.context.clock.now(),
             ids=self.context.people.ids_of(name),
         )
-        put = known_put(known, expect=version)
+        put = known_put(known)
         text = catalogue.PAIR_REVOKED.to(language, name=name)
         # Open questions about them end too, so that no older card lets them in again.
-        asked = await strangers_of(self.context.store)
         ended = [
-            await self.requests.answer_about_stranger(one, at_version, "deny", principal)
-            for one, at_version in asked
+            await self.requests.answer_about_stranger(given, one, "deny")
+            for one in await strangers_of(given.reads)
             if self.context.people.named(one.identity) == name
         ]
         return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
 
-    async def _take_back(self, what: str, principal: Principal) -> Reply:
+    async def _take_back(self, given: Invocation, what: str) -> Reply:
         # The configuration may have named, renamed or removed them since.
         name = self.context.people.revoked_as(what) or self.context.people.named(what)
-        before, version = await PEOPLE.read(self.context.store, name)
+        before, language = await PEOPLE.get(given.reads, name), given.language
         if before is None or before.state != "revoked":
-            text = catalogue.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
+            text = catalogue.PAIR_NOTHING_TO_APPROVE.to(language, name=chosen_name(what))
             return Reply(text=text)
-        text = catalogue.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
+        text = catalogue.PAIR_LET_IN_AGAIN.to(language, name=name)
         if self.context.people.is_configured(name) or name.startswith("person:"):
             return Reply(text=text, writes=(PEOPLE.delete(name),))
-        by, at = pairing.by_of(principal), self.context.clock.now()
+        by, at = pairing.by_of(given.principal), self.context.clock.now()
         again = replace(before, state="admitted", by=by, at=at, roles=())
-        return Reply(text=text, writes=(known_put(again, expect=version),))
+        return Reply(text=text, writes=(known_put(again),))
 
 
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
     """List who waits for an answer, and what was decided about people."""
     waiting = [
         f"- {pairing.list_line(one, language)}"
-        for one, _ in await strangers_of(rows)
+        for one in await strangers_of(rows)
         if pairing.is_open(one, now)
     ]
     known = [f"- {_line(one, language)}" async for one in PEOPLE.all(rows)]

@@ -31,11 +31,11 @@ from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contac
 from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
-from zeroclaw.store import Write
+from zeroclaw.store import Reads, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import shortened
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
-from zeroclaw.value import Struct, Value, replace
+from zeroclaw.value import Struct, Value
 
 
 class CommandHelp(Value):
@@ -123,12 +123,14 @@ class Commands(Struct, eq=False, kw_only=True):
         }
 
     async def plan(
-        self, command: Command, address: Address, principal: Principal
+        self, reads: Reads, command: Command, address: Address, principal: Principal
     ) -> Plan | Opening:
         """Return what a command does, or the opening of a turn for the other lane."""
         # The reply's commit creates a missing conversation; reading never does.
-        found = await self.conversations.find(address, principal)
-        given = Invocation(command=command, address=address, principal=principal, found=found)
+        found = await self.conversations.find(reads, address, principal)
+        given = Invocation(
+            reads=reads, command=command, address=address, principal=principal, found=found
+        )
         name, language = command.name, principal.language
         tool, _, arguments = command.rest.partition(" ")
         if name not in COMMANDS:
@@ -160,9 +162,7 @@ class Commands(Struct, eq=False, kw_only=True):
             writes=writes,
             wake=reply.wake,
             idle=reply.idle or not reply.writes,
-            remaining_command=replace(given.command, rest=reply.remaining_words)
-            if reply.remaining_words
-            else None,
+            remaining_command=reply.remaining_command,
         )
 
     async def _help(self, given: Invocation) -> Reply:
@@ -182,7 +182,7 @@ class Commands(Struct, eq=False, kw_only=True):
         )
 
     async def _new(self, given: Invocation) -> Reply:
-        old, new = await self.conversations.renew(given.address, given.principal)
+        old, new = await self.conversations.renew(given.reads, given.address, given.principal)
         is_other = old.conversation != new.conversation
         is_off = is_off_the_record(new.conversation)
         says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
@@ -195,7 +195,7 @@ class Commands(Struct, eq=False, kw_only=True):
 
     async def _otr(self, given: Invocation) -> Reply:
         """Leave the record, or return to the earlier conversation on it; see `retention/erase.py`."""
-        language, here = given.language, (given.address, given.principal)
+        language, here = given.language, (given.reads, given.address, given.principal)
         if given.command.rest.strip().lower() not in OFF[language]:
             begun = await self.conversations.leave_the_record(*here)
             says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
@@ -217,7 +217,9 @@ class Commands(Struct, eq=False, kw_only=True):
         language, wanted = given.language, given.command.rest.strip()
         for mode, does in MODES.items():
             if mode == wanted:
-                found = await self.conversations.choose(given.address, given.principal, mode)
+                found = await self.conversations.choose(
+                    given.reads, given.address, given.principal, mode
+                )
                 return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), found=found)
         now = catalogue.QUEUE_IS_NOW.to(language)
         lines = (
