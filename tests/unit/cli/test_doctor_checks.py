@@ -13,8 +13,11 @@ from tests.fakes.installed import install
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.cli import root
 from zeroclaw.cli.doctor.checks import (
+    MIN_FAILURES,
     Disk,
     Facts,
+    Failing,
+    Health,
     Line,
     Verdict,
     exit_code,
@@ -24,7 +27,7 @@ from zeroclaw.cli.doctor.checks import (
     run_checks,
     warn,
 )
-from zeroclaw.cli.doctor.health import LATELY, MIN_FAILURES, STUCK, Failing, Health, health
+from zeroclaw.cli.doctor.health import LATELY, STUCK, health
 from zeroclaw.cli.doctor.probes import versions
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
-from zeroclaw.cli.doctor.health import MIN_FAILURES, Health
+from zeroclaw.envelope import ConversationId
 from zeroclaw.host.answers import ChannelSeen, Errors, Status
+from zeroclaw.inbound.live_config import NEVER, Halt
 from zeroclaw.value import Struct, Value, field
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -24,6 +25,8 @@ STARTING = timedelta(minutes=1)
 """A channel that takes longer than this to come up is in trouble."""
 SOON = timedelta(minutes=5)
 """An approval that expires within this time is reported as expiring soon."""
+MIN_FAILURES = 3
+"""Number of failed turns in a row, ending with the newest, that count as repeated failure."""
 _ORDER = (
     "configuration", "daemon", "secrets", "halt", "network", "provider", "channels", "sandbox",
     "user", "store", "approvals", "conversations", "delivery",
@@ -61,6 +64,56 @@ def warn(check: str, text: str, remedy: str = "") -> Line:
 def fail(check: str, text: str, remedy: str = "") -> Line:
     """Return a line about something that keeps the bot silent or unsafe."""
     return Line(check=check, verdict="fail", text=text, remedy=remedy)
+
+
+class Failing(Value):
+    """A conversation whose newest turns all failed.
+
+    Attributes:
+        times: Failures in a row, at least `MIN_FAILURES`; counted over the last 20 messages.
+        last_at: When the newest failed message came.
+        why: What its person was told; empty if the journal does not say.
+    """
+
+    conversation: ConversationId
+    place: str
+    times: int
+    last_at: datetime
+    why: str = ""
+
+
+class Health(Value):
+    """The state of the store.
+
+    Attributes:
+        newest_at: When the newest row with a time in its key was made; None for an empty store.
+        halt: The newest halt, even if it is over.
+        pending: Approvals that wait for an answer.
+        oldest_at: When the oldest of them was requested, None without one.
+        damaged: How many of them can't be read, and so not answered.
+        next_deadline_at: The first deadline of them.
+        queued: Messages that wait for their turn.
+        stuck: Messages to platforms that are not sent after five minutes.
+        refused: Messages that a platform refused within the last day.
+        failing: Failing conversations, the newest failure first.
+        joined: Channels on which an operator let somebody in.
+        chains: How many chains of the audit were checked, the newest ones.
+        broken: The first fault of each that was changed, in one line.
+    """
+
+    newest_at: datetime | None = None
+    halt: Halt = NEVER
+    pending: int = 0
+    damaged: int = 0
+    oldest_at: datetime | None = None
+    next_deadline_at: datetime | None = None
+    queued: int = 0
+    stuck: int = 0
+    refused: int = 0
+    failing: tuple[Failing, ...] = ()
+    joined: frozenset[str] = frozenset()
+    chains: int = 0
+    broken: tuple[str, ...] = ()
 
 
 class Disk(Value):

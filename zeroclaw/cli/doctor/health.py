@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from zeroclaw.cli.doctor.checks import MIN_FAILURES, Failing, Health
 from zeroclaw.clock import made_at
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
@@ -13,13 +14,10 @@ from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.audit import Broken
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
-from zeroclaw.inbound.live_config import NEVER, Halt, last_halt
+from zeroclaw.inbound.live_config import last_halt
 from zeroclaw.store import Kept, LogKind, Query, RowKind, readable_of, scan
 from zeroclaw.turn import entries
-from zeroclaw.value import Value
 
-MIN_FAILURES = 3
-"""Number of failed turns in a row, ending with the newest, that count as repeated failure."""
 STUCK = timedelta(minutes=5)
 """A message that is not sent after this long is in trouble."""
 LATELY = timedelta(days=1)
@@ -29,56 +27,6 @@ _CHAINS = 50  # the check of each reads the daemon's own as well
 _ENDED = frozenset({"answered", "failed", "stopped"})
 # The kinds whose keys are ulids; every message adds a row of one of them.
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
-
-
-class Failing(Value):
-    """A conversation whose newest turns all failed.
-
-    Attributes:
-        times: Failures in a row, at least `MIN_FAILURES`; counted over the last 20 messages.
-        last_at: When the newest failed message came.
-        why: What its person was told; empty if the journal does not say.
-    """
-
-    conversation: ConversationId
-    place: str
-    times: int
-    last_at: datetime
-    why: str = ""
-
-
-class Health(Value):
-    """The state of the store.
-
-    Attributes:
-        newest_at: When the newest row with a time in its key was made; None for an empty store.
-        halt: The newest halt, even if it is over.
-        pending: Approvals that wait for an answer.
-        oldest_at: When the oldest of them was requested, None without one.
-        damaged: How many of them can't be read, and so not answered.
-        next_deadline_at: The first deadline of them.
-        queued: Messages that wait for their turn.
-        stuck: Messages to platforms that are not sent after `STUCK`.
-        refused: Messages that a platform refused within the last day.
-        failing: Failing conversations, the newest failure first.
-        joined: Channels on which an operator let somebody in.
-        chains: How many chains of the audit were checked, the newest ones.
-        broken: The first fault of each that was changed, in one line.
-    """
-
-    newest_at: datetime | None = None
-    halt: Halt = NEVER
-    pending: int = 0
-    damaged: int = 0
-    oldest_at: datetime | None = None
-    next_deadline_at: datetime | None = None
-    queued: int = 0
-    stuck: int = 0
-    refused: int = 0
-    failing: tuple[Failing, ...] = ()
-    joined: frozenset[str] = frozenset()
-    chains: int = 0
-    broken: tuple[str, ...] = ()
 
 
 async def health(kept: Kept, now: datetime) -> Health:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from zeroclaw.cli.client import DaemonRefused, ask, is_running
 from zeroclaw.cli.configuration import ask_platform, load, start_of
-from zeroclaw.cli.doctor.checks import Disk, Facts, Line, fail, ok, warn
-from zeroclaw.cli.doctor.health import Health, health
+from zeroclaw.cli.doctor.checks import Disk, Facts, Health, Line, fail, ok, warn
+from zeroclaw.cli.doctor.health import health
 from zeroclaw.cli.models.provider import take_model
 from zeroclaw.config import table_of
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
