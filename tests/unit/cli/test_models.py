@@ -397,12 +397,12 @@ async def test_a_model_that_thinks_for_too_long_is_told_so() -> None:
 
 
 async def test_an_endpoint_that_refuses_tools_is_quoted() -> None:
-    """As Ollama does for models without tools."""
+    """As llama.cpp does without its switch for tools."""
     async with trying() as server:
-        server.refuse(400, "`m` does not support tools", key=ASKED)
+        server.refuse(400, "tools need `--jinja`", key=ASKED)
         found = await tried(server)
     assert verdict(found).startswith("`m` streams but makes no tool call: with tools its endpoint")
-    assert "does not support tools" in verdict(found)
+    assert "tools need `--jinja`" in verdict(found)
     assert found.answers
 
 

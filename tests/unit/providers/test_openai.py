@@ -29,7 +29,15 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpTimedOut,
 )
-from zeroclaw.message import AssistantMessage, FileKind, Message, ToolCall, ToolMessage, UserMessage
+from zeroclaw.message import (
+    AssistantMessage,
+    FileKind,
+    Message,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+)
 from zeroclaw.provider import (
     Endpoint,
     Finished,
@@ -343,6 +351,30 @@ async def test_a_dialect_that_is_refused_for_anything_else_is_forgotten() -> Non
     assert [event async for event in asked.stream(request)] == ANSWER
     sent = [b'"reasoning_content"' in one.body for one in http.requests]
     assert sent == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "registry.ollama.ai/library/deepseek-r1:1.5b does not support tools"),
+        (404, "No endpoints found that support tool use. To learn more, visit: https://x"),
+        (400, "`tool calling` is not supported with this model"),
+    ],
+    ids=["Ollama", "OpenRouter", "Groq"],
+)
+async def test_a_model_that_takes_no_tools_can_chat(status: int, said: str) -> None:
+    """Every message was refused; the prompt says that there are none from the next one on."""
+    refusal = Played(status=status, parts=(json.dumps({"error": {"message": said}}).encode(),))
+    http = FakeHttp(refusal, GOOD, GOOD, refused(SHORT_OF)[0])
+    asked, tools = provider(http), (ToolDefinition(name="f", description="", parameters={}),)
+    request = replace(REQUEST, tools=tools)
+    for _ in range(2):
+        assert [event async for event in asked.stream(request)] == ANSWER
+        assert not asked.facts.calls_tools
+    assert [b'"tools"' in one.body for one in http.requests] == [True, False, False]
+    with pytest.raises(ProviderRejected):
+        _ = [event async for event in asked.stream(request)]
+    assert asked.facts.calls_tools
 
 
 async def test_an_endpoint_that_refuses_every_dialect_is_asked_a_few_times() -> None:

@@ -139,6 +139,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             model=endpoint.model,
             context_tokens=window,
             context_from=said_by,
+            calls_tools=self._dialect.takes_tools,
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
             counted_by=self.settings.tokenizer or counted_by,
         )
@@ -343,9 +344,10 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         )
         if adapted(dialect, refusal) != dialect:
             self._dialect = adapted(self._dialect, refusal)  # another request may have learned more
-            return _Misunderstood(str(error))
-        if isinstance(error, ProviderRejected):
+            error = _Misunderstood(str(error))
+        elif isinstance(error, ProviderRejected):
             self._dialect = USUAL
+        self.facts = self._known_facts()
         return error
 
     def _redact(self, text: str) -> str:

@@ -75,6 +75,10 @@ _NOT_TAKEN = re.compile(f"{_FIELDS}.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}{_FIEL
 _NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)")
 # Mistral, and its chat templates.
 _SHORT_IDS = re.compile(r"tool call ids? .{0,200}length (?:of )?9")
+# Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch that an operator should set.
+_NO_TOOLS = re.compile(
+    "does not support tools|no endpoints found that support tool use|tool calling.{1,3}is not supported"
+)
 
 
 class Refusal(Value):
@@ -184,6 +188,8 @@ def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
     text = refusal.text.lower()
     if "use 'max_completion_tokens'" in text:  # OpenAI's reasoning models
         return replace(dialect, limit="max_completion_tokens")
+    if _NO_TOOLS.search(text):
+        return replace(dialect, takes_tools=False)
     if _SHORT_IDS.search(text):
         return replace(dialect, has_short_ids=True)
     if _NEEDED.search(text):  # DeepSeek and Moonshot, of a call that another model or a person made

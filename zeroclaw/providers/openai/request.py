@@ -60,12 +60,14 @@ class Dialect(Value):
             sent: reasoning, and what they attached to calls.
         needs_reasoning: Each answer with calls holds some.
         has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
+        takes_tools: The model may be sent tools.
     """
 
     limit: str = "max_tokens"
     takes_vendor_fields: bool = True
     needs_reasoning: bool = False
     has_short_ids: bool = False
+    takes_tools: bool = True
 
 
 USUAL = Dialect()
@@ -91,7 +93,7 @@ def encode_request(
         tools: The request's tools if already encoded; see `encode_tools`.
     """
     body: dict[str, object] = {"model": model, "messages": _encoded_messages(request, dialect)}
-    if request.tools:
+    if request.tools and dialect.takes_tools:
         body["tools"] = encode_tools(request.tools) if tools is None else tools
     bound = request.max_output_tokens or max_output_tokens
     if bound is not None:
