@@ -86,6 +86,7 @@ from zeroclaw.errors import (
     ToolArgumentsInvalid as ToolArgumentsInvalid,
     ToolFailed as ToolFailed,
     ZeroclawError as ZeroclawError,
+    refused_as as refused_as,
 )
 from zeroclaw.manifest import ChannelManifest as ChannelManifest
 from zeroclaw.menu import Menu as Menu, MenuEntry as MenuEntry

@@ -102,7 +102,7 @@ class EmailChannel:
                 ready()
                 while True:
                     read = await self._read_on(mailbox, read, admit)
-                    with suppress(OSError):  # a full disk; what is read again is known by its keys
+                    with suppress(ChannelUnavailable):  # what is read again is known by its keys
                         await self._note(read)
                         await self._keep_held(mailbox)
                     await mailbox.idle(self._settings.poll_s)  # recent news ends it at once
@@ -160,8 +160,8 @@ class EmailChannel:
         mail is held: later ones go on, it is asked for again, and in the end it is given up.
 
         Raises:
-            ChannelUnavailable: The connection is lost, which counts.
-            OSError: The disk does not take what is held, so no later mail may be stored.
+            ChannelUnavailable: The connection is lost, which counts; or the disk does not take what
+                is held, so no later mail may be stored.
         """
         tries, lost = self._held.pop(uid, (0, 0.0))[0] + 1, None
         try:
@@ -279,7 +279,7 @@ class EmailChannel:
 
     async def _keep_counts(self) -> None:
         """Keep whom the caps count; what a full disk does not take is in memory, and kept later."""
-        with suppress(OSError):
+        with suppress(ChannelUnavailable):
             await self._answered.keep(self._caps.kept(self._now()))
 
     async def _me_with_key(self) -> Me:
@@ -287,8 +287,7 @@ class EmailChannel:
         async with self._keying:
             if not self._me.key:
                 self._caps.remember(await self._answered.read(), self._now())
-                kept = await self._key.read()
-                key = kept if _KEY.fullmatch(kept) else token_hex(32)
+                key = kept if _KEY.fullmatch(kept := await self._key.read()) else token_hex(32)
                 await self._key.keep(key)
                 self._me = replace(self._me, key=bytes.fromhex(key))
         return self._me

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from zeroclaw import Value
+from zeroclaw import ChannelUnavailable, Value, refused_as
 
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
@@ -27,20 +27,26 @@ class Kept:
         self._text = ""
 
     async def read(self) -> str:
-        """Return the text as it is on the disk, else as it was last; empty if there never was one."""
-        with suppress(OSError, UnicodeDecodeError):
+        """Return the text as it is on the disk, else as it was last; empty if there never was one.
+
+        Raises:
+            ChannelUnavailable: It can't be read now, which must not pass for a text that is missing.
+        """
+        failed = refused_as(ChannelUnavailable, f"`{self._file}` can't be read now")
+        with failed, suppress(FileNotFoundError):
             if self._file is not None:
-                self._text = await asyncio.to_thread(self._file.read_text, "utf-8")
+                self._text = await asyncio.to_thread(self._file.read_text, "utf-8", "replace")
         return self._text
 
     async def keep(self, text: str) -> None:
         """Replace the text.
 
         Raises:
-            OSError: The disk does not take it now.
+            ChannelUnavailable: The disk does not take it now.
         """
         if self._file is not None and text != self._text:
-            await asyncio.to_thread(_write, self._file, text)
+            with refused_as(ChannelUnavailable, f"`{self._file}` can't be written now"):
+                await asyncio.to_thread(_write, self._file, text)
             self._text = text
 
 

@@ -106,7 +106,7 @@ class Logins:
                 await self._renew(now)
             token = self._token
             if self._newest:
-                with suppress(OSError):  # a full disk, which the next login tries again
+                with suppress(ChannelUnavailable):  # a full disk, which the next login tries again
                     await self._kept.keep(self._newest)
         try:
             yield Login(username=username, secret=token, is_token=True)

@@ -86,8 +86,7 @@ class Caps:
     def remember(self, kept: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
         found = _KEPT.findall(kept)
-        answers = ((min(float(time), at), who) for who, time in found if time[0].isdigit())
-        self._answered.extend(sorted(answers))
+        self._answered += sorted((min(float(n), at), who) for who, n in found if n[0].isdigit())
         self._told.update((one, True) for one in found if one[1] in NOTICES)
 
     def kept(self, at: float) -> str:

@@ -1,9 +1,10 @@
 """The adapter and its servers: what is cut, refused, renumbered, lost, and answered too often."""
 
 import asyncio
+import re
 import ssl
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
@@ -207,7 +208,8 @@ async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> 
     with pytest.raises(ExceptionGroup) as caught:
         async with place.life(desk.admit, {}):
             pass
-    assert caught.group_contains(OSError, match="No space left")
+    match = "can't be written now: no space left on device; make room there$"
+    assert caught.group_contains(ChannelUnavailable, match=match)
     full.unlink()
     async with place.life(desk.admit, {}):
         full.symlink_to("/dev/full")
@@ -225,6 +227,27 @@ async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> 
         await place.write("three")
         await place.mail.has_seen(place.bot, 3)
     assert texts(desk) == ["one", "two", "three"]
+
+
+async def test_a_note_that_cannot_be_read_now_is_not_taken_for_a_missing_one(
+    place: EmailPlace,
+) -> None:
+    """Otherwise what came meanwhile would count as read."""
+    desk, note = Desk(), place.directory / "read-up-to"
+    async with place.life(desk.admit, {}):
+        await place.write("one")
+        await place.mail.has_seen(place.bot, 1)
+    before = note.read_text()
+    await place.write("meanwhile")
+    with unreadable(note), pytest.raises(ExceptionGroup) as caught:
+        async with place.life(desk.admit, {}):
+            pass
+    match = f"`{note}` can't be read now: too many levels of symbolic links"
+    assert caught.group_contains(ChannelUnavailable, match=re.escape(match))
+    assert note.read_text() == before
+    async with place.life(desk.admit, {}):
+        await place.mail.has_seen(place.bot, 2)
+    assert texts(desk) == ["one", "meanwhile"]
 
 
 async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace) -> None:
@@ -707,6 +730,38 @@ async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: Emai
     first, second = (one.body for one in desk.stored)
     assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
     assert second == Command(name="deny")
+
+
+async def test_a_key_that_cannot_be_read_now_is_not_replaced(place: EmailPlace) -> None:
+    """A new one would void the codes of every open card. P5."""
+    desk, key = Desk(), place.directory / "code-key"
+    async with place.life(desk.admit, {}) as channel:
+        ref = await channel.ask(chat_of(place), CARD)
+        [card] = await came(place, 1)
+    with (
+        unreadable(key),
+        pytest.raises(ChannelUnavailable, match=r"`.*/code-key` can't be read now"),
+    ):
+        await kept_channel(place).ask(chat_of(place), CARD)
+    async with place.life(desk.admit, desk.positions):
+        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], answers=""))
+        await desk.holds(1)
+    assert desk.stored[0].body == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
+
+
+def kept_channel(place: EmailPlace) -> Channel:
+    """One more adapter with the same directory."""
+    given, clock = email_settings(place.mail, place.bot), ManualClock()
+    return EmailChannel(email_context(given, clock, positions={}, directory=place.directory))
+
+
+@contextmanager
+def unreadable(file: Path) -> Generator[None]:
+    """Let a file be found but not read, by root neither."""
+    aside = file.rename(file.with_name("aside"))
+    file.symlink_to(file)
+    yield
+    aside.rename(file)
 
 
 async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
