@@ -146,12 +146,14 @@ def _message(message: Json, me: Me) -> Taken | Passed:
     if address is None or number is None:
         return Passed(why="without a place")
     key = f"message/{address.chat}/{number}"
-    migrated = whole(message, "migrate_to_chat_id")
-    if migrated is not None:
-        to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
+    to, was = whole(message, "migrate_to_chat_id"), whole(message, "migrate_from_chat_id")
+    if to is not None or was is not None:
+        # Each of the two groups tells it, and updates of two chats come in any order.
+        new = address if to is None else replace(address, chat=str(to))
+        old = address if was is None else replace(address, chat=str(was))
         # Accept it without a sender too: another bot or Telegram itself may have migrated the group.
-        by = sender or Sender(id=address.chat, verified=True)
-        return _taken(message, address, by, key, Moved(to=to))
+        by = sender or Sender(id=old.chat, verified=True)
+        return _taken(message, old, by, f"moved/{old.chat}", Moved(to=new))
     if sender is None:
         return Passed(why="of a bot or of nobody")
     files = attachments(message)

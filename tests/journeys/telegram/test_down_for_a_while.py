@@ -40,6 +40,29 @@ async def test_it_is_answered_in_order_in_every_chat_with_a_word_about_the_wait(
         assert here.mallory.chat.texts == []
 
 
+async def test_a_group_that_becomes_a_supergroup_meanwhile_keeps_its_conversation(
+    tmp_path: Path,
+) -> None:
+    """The two groups' updates come in one poll and are taken side by side. P2."""
+    async with bot(tmp_path) as here:
+        old = here.telegram.group("Team", here.ann)
+        here.model.say("noted", key="remember")
+        here.ann.says("@zero_bot remember: blue", chat=old)
+        await here.answered(old, "noted")
+        await here.daemon.terminate()
+        for word in ("one", "two"):
+            here.model.say(f"I see {word}", key=f"see {word}")
+            here.ann.says(f"@zero_bot see {word}", chat=old)
+        here.model.say("it is blue", key="colour")
+        here.ann.upgrades(old)
+        new = here.telegram.account.chats[old.upgraded_to]
+        here.ann.says("@zero_bot which colour?", chat=new)
+        await here.daemon.start()
+        await here.until(lambda: any("it is blue" in text for text in new.texts))
+        asked = [one for one in here.model.requests if "colour" in one.last_user]
+        assert [len(one.messages) for one in asked] >= [4]
+
+
 async def test_what_is_too_old_is_told_once_and_not_answered(tmp_path: Path) -> None:
     """Its writer hears of it in one sentence; a stranger hears nothing. S2-02, P4."""
     async with bot(tmp_path, start=False) as here:

@@ -369,7 +369,10 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
     envelope = taken(update)
     assert envelope.address == Address(channel="telegram", account="42", chat="-5")
     assert envelope.body == Moved(to=TEAM)
-    assert passed(new(chat=GROUP, migrate_from_chat_id=-5)) == "without words or files"
+    # The supergroup tells it too, before anything that is written there.
+    told_there = taken(new(chat={**GROUP, "id": int(TEAM.chat)}, migrate_from_chat_id=-5))
+    assert (told_there.address, told_there.body) == (envelope.address, envelope.body)
+    assert told_there.dedup == envelope.dedup
     by_a_bot = new(
         chat={"id": -5, "type": "group"}, migrate_to_chat_id=-1000000000100, **{"from": BOT}
     )
