@@ -29,6 +29,8 @@ from zeroclaw import (
 
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers may drop connections that are silent for longer."""
+MOST_AT_ONCE = 100
+"""Bot API, getUpdates, `limit`, read 2026-11."""
 MOST_POSTED = 32
 """Concurrent posts allowed to Telegram; a quarter of the public listener's limit."""
 _POLL_SLACK_S = 10.0
@@ -204,11 +206,17 @@ class Account:
         """Remove the webhook, so that updates can be polled; waiting updates are kept."""
         await self.read("deleteWebhook", {"drop_pending_updates": False})
 
-    async def updates(self, offset: int | None) -> list[object]:
-        """Wait for updates from `offset` on, and confirm those before it."""
-        since = "" if offset is None else f"&offset={offset}"
+    async def updates(self, offset: int | None, most: int = MOST_AT_ONCE) -> list[object]:
+        """Wait for at most so many updates from `offset` on, and confirm those before it."""
+        asked = f"getUpdates{_POLLED}&limit={most}" + (f"&offset={offset}" if offset else "")
         more_s = POLL_S + _POLL_SLACK_S - READ_S
-        found = await self._read_by_token("getUpdates" + _POLLED + since, more_s=more_s)
+        try:
+            found = await self._read_by_token(asked, more_s=more_s)
+        except ChannelUnavailable as error:
+            # It may have been cut off for its length, as after a flood of long rich messages.
+            if most == 1 or str(error) != self.http.unreadable:
+                raise
+            return await self.updates(offset, most // 10)
         if not isinstance(found, list):
             raise ChannelUnavailable(self.http.unreadable)
         return cast("list[object]", found)

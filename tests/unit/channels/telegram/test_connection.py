@@ -318,6 +318,17 @@ async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> 
             await account.updates(None)
 
 
+async def test_updates_that_are_too_long_together_come_one_by_one() -> None:
+    """A stranger who forwards long rich messages would silence the bot for a day (P4, P9)."""
+    flood = b'{"ok": true, "result": [{"update_id": 7, "message": {"text": "aaaa'  # is cut off
+    update = b'{"ok": true, "result": [{"update_id": 7}]}'
+    async with odd_server((200, flood), (200, flood), (200, update)) as account:
+        assert await account.updates(None) == [{"update_id": 7}]
+    async with odd_server((200, flood)) as account:
+        with pytest.raises(ChannelUnavailable):
+            await account.updates(None)
+
+
 @pytest.mark.parametrize("result", [b"true", b"7", b"[]", b"{}", b'{"message_id": "7"}'])
 async def test_a_message_without_a_number_may_have_arrived(result: bytes) -> None:
     """There is nothing by which it could be edited, so it is looked for (P1)."""
