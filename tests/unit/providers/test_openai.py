@@ -33,6 +33,7 @@ from zeroclaw.message import (
     AssistantMessage,
     FileKind,
     Message,
+    SystemMessage,
     ToolCall,
     ToolDefinition,
     ToolMessage,
@@ -220,6 +221,7 @@ async def test_what_no_repetition_mends_is_told_at_once(
 
 
 CALLED: tuple[Message, ...] = (
+    SystemMessage(content="rules"),
     UserMessage(content="hi"),
     AssistantMessage(
         tool_calls=(
@@ -243,6 +245,28 @@ CALLED: tuple[Message, ...] = (
             '"max_tokens":9',
             '"max_completion_tokens":9',
             id="OpenAI's reasoning models",
+        ),
+        pytest.param(
+            400,
+            "System role not supported",
+            '"role":"system","content":"rules"},{"role":"user","content":"hi"',
+            '"role":"user","content":"rules\\n\\nhi"',
+            id="vLLM with Gemma 2's template",
+        ),
+        pytest.param(
+            400,
+            "Developer instruction is not enabled for models/gemma-3-27b-it",
+            '"role":"system","content":"rules"},{"role":"user","content":"hi"',
+            '"role":"user","content":"rules\\n\\nhi"',
+            id="Gemini with Gemma 3",
+        ),
+        pytest.param(
+            400,
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are "
+            "not permitted', 'input': {'include_usage': True}}]",
+            '"stream":true,"stream_options"',
+            '"stream":true}',
+            id="old servers",
         ),
         pytest.param(
             400,
@@ -404,7 +428,7 @@ async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(said: 
     """DeepSeek and Moonshot, after `/tool` or another model."""
     http = FakeHttp(Played(status=400, parts=(said,)), GOOD)
     bare = AssistantMessage(tool_calls=(ToolCall(id="a", name="f", arguments="{}"),))
-    request = ModelRequest(messages=(*CALLED, bare))
+    request = ModelRequest(messages=(*CALLED[1:], bare))
     assert [event async for event in provider(http).stream(request)] == ANSWER
     first, second = (json.loads(one.body)["messages"] for one in http.requests)
     assert [one.get("reasoning_content") for one in first] == [None, "hm", None, None, None]

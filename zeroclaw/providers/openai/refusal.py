@@ -69,15 +69,37 @@ _WINDOW = re.compile(
 )
 # DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
 _FIELDS = "(?:reasoning_content|reasoning_details|extra_content)"
-_REFUSED = "(?:unsupported|not supported|not permitted|not allowed|unknown)"
+_REFUSED = "(?:unsupported|not supported|not permitted|not allowed|unknown|unrecognized)"
 # Near each other: a refusal may quote what a person wrote.
 _NOT_TAKEN = re.compile(f"{_FIELDS}.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}{_FIELDS}")
-_NEEDED = re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)")
-# Mistral, and its chat templates.
-_SHORT_IDS = re.compile(r"tool call ids? .{0,200}length (?:of )?9")
-# Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch that an operator should set.
-_NO_TOOLS = re.compile(
-    "does not support tools|no endpoints found that support tool use|tool calling.{1,3}is not supported"
+_LEARNED: tuple[tuple[re.Pattern[str], Mapping[str, object]], ...] = (
+    # OpenAI's reasoning models.
+    (re.compile("use 'max_completion_tokens'"), {"limit": "max_completion_tokens"}),
+    # Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch that an operator
+    # should set.
+    (
+        re.compile(
+            "does not support tools|found that support tool use|tool calling.{1,3}is not supp"
+        ),
+        {"takes_tools": False},
+    ),
+    # The chat templates of Gemma 1 and 2, and Google's endpoint of Gemma 3.
+    (
+        re.compile("system role not supported|developer instruction is not enabled"),
+        {"takes_system": False},
+    ),
+    # Servers that are older than the field.
+    (
+        re.compile(f"stream_options.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}stream_options"),
+        {"takes_stream_options": False},
+    ),
+    # Mistral, and its chat templates.
+    (re.compile(r"tool call ids? .{0,200}length (?:of )?9"), {"has_short_ids": True}),
+    # DeepSeek and Moonshot, of a call that another model or a person made.
+    (
+        re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)"),
+        {"needs_reasoning": True, "takes_vendor_fields": True},
+    ),
 )
 
 
@@ -186,14 +208,9 @@ def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
     The end is reached after a few refusals, whatever they say.
     """
     text = refusal.text.lower()
-    if "use 'max_completion_tokens'" in text:  # OpenAI's reasoning models
-        return replace(dialect, limit="max_completion_tokens")
-    if _NO_TOOLS.search(text):
-        return replace(dialect, takes_tools=False)
-    if _SHORT_IDS.search(text):
-        return replace(dialect, has_short_ids=True)
-    if _NEEDED.search(text):  # DeepSeek and Moonshot, of a call that another model or a person made
-        return replace(dialect, needs_reasoning=True, takes_vendor_fields=True)
+    for said, learned in _LEARNED:
+        if said.search(text):
+            return replace(dialect, **learned)
     if _NOT_TAKEN.search(text) and not dialect.needs_reasoning:
         return replace(dialect, takes_vendor_fields=False)
     return dialect

@@ -28,6 +28,7 @@ from zeroclaw.message import (
     AssistantMessage,
     FilePart,
     Message,
+    SystemMessage,
     ToolDefinition,
     ToolMessage,
     UserMessage,
@@ -61,6 +62,8 @@ class Dialect(Value):
         needs_reasoning: Each answer with calls holds some.
         has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
         takes_tools: The model may be sent tools.
+        takes_system: It takes a system message; else a person's first message begins with it.
+        takes_stream_options: It takes the field that asks for the usage.
     """
 
     limit: str = "max_tokens"
@@ -68,6 +71,8 @@ class Dialect(Value):
     needs_reasoning: bool = False
     has_short_ids: bool = False
     takes_tools: bool = True
+    takes_system: bool = True
+    takes_stream_options: bool = True
 
 
 USUAL = Dialect()
@@ -98,7 +103,9 @@ def encode_request(
     bound = request.max_output_tokens or max_output_tokens
     if bound is not None:
         body[dialect.limit] = bound
-    body |= {"stream": True, "stream_options": {"include_usage": True}}
+    body["stream"] = True
+    if dialect.takes_stream_options:
+        body["stream_options"] = {"include_usage": True}
     body |= {name: value for name, value in options.items() if name not in RESERVED}
     return _encoded(body)
 
@@ -110,7 +117,10 @@ def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
 
 def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     """Encode the messages; reuse the encoded prefix shared with the conversation's last request."""
-    messages, files = tuple(alternating(request.messages)), request.files
+    messages, files = request.messages, request.files
+    if not dialect.takes_system:
+        messages = tuple(map(_as_users, messages))
+    messages = tuple(alternating(messages))
     before, written = request.kept.get(dialect, ((), ()))
     same = alike(before, messages)
     fresh = messages[same:]
@@ -154,6 +164,11 @@ def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
         yield last
         last = message
     yield last
+
+
+def _as_users(message: Message) -> Message:
+    is_system = isinstance(message, SystemMessage)
+    return UserMessage(content=message.content) if is_system else message
 
 
 def _in_dialect(message: Message, dialect: Dialect) -> Message:
