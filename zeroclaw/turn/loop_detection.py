@@ -22,8 +22,9 @@ while the stale rounds include a noisy one, the limits are four times as high.
 
 A round with a near-equal call counts half: a model that searches for ten words that occur nowhere
 reads `nothing found` ten times. When two such calls failed, their errors may differ, because errors
-quote the call. A near-equal call that changed something is never stale, even if its result reads
-the same: a model that labels twenty issues reads `done` twenty times.
+quote the call. Calls of a tool that are denied for the same reason are near-equal, whatever they
+ask. A near-equal call that changed something is never stale, even if its result reads the same: a
+model that labels twenty issues reads `done` twenty times.
 
 The rounds are folded from the journal, and the judgement is an entry in it (`BatchAppended`). So a
 restart finds both, and a later release that counts differently does not reinterpret old turns.
@@ -181,7 +182,8 @@ def _made(slot: Slot, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
             is_second_look = len(equal) == 1 and not any(one is equal[0] for one in last)
             return made if is_second_look else replace(made, repeats=kind)
     failed = (one for one in earlier if one.tool == made.tool and not (one.did_run or made.did_run))
-    if any(_is_near(one.values, made.values) for one in (*alike, *failed)):
+    is_denied = slot.outcome == "denied" and alike
+    if is_denied or any(_is_near(one.values, made.values) for one in (*alike, *failed)):
         return replace(made, repeats="near")
     return made
 

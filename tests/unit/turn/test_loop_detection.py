@@ -141,6 +141,21 @@ def test_a_refused_write_changes_nothing() -> None:
     assert ends(each(asked))
 
 
+def test_calls_that_are_denied_for_one_reason_are_near_whatever_they_ask() -> None:
+    """A model that rewords what it may not do wears out its approvers; other reasons are news."""
+    asked = [
+        slot(json.dumps({"command": f"rm {n}"}), "denied", "shell", outcome="denied")
+        for n in range(15)
+    ]
+    assert ends(each(asked))
+    assert not ends(each(asked[:14]))
+    reasons = (
+        slot(json.dumps({"command": f"rm {n}"}), "#" * n, "shell", outcome="denied")
+        for n in range(15)
+    )
+    assert not ends(each(reasons))
+
+
 def test_what_fails_again_is_near_whatever_the_error_says() -> None:
     """Errors quote what was asked; fifteen of nearly the same call in a row lead nowhere."""
     asked = [
