@@ -236,9 +236,54 @@ async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path) -> 
         await sitting.sees("» ")
         ref = await bot.channel.ask(OPERATOR, CARD)
         await sitting.sees("a = Approve once")
-        sitting.keyboard.press(Typed(text="a", is_pasted=True), "a", Ended())
+        sitting.keyboard.press(Typed(text="a", is_pasted=True), "", "a", Ended())
         assert await bot.came.get() == Said(text="a")
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [("three", "one\n\n  two\nthree"), ("", "one\n\n  two"), ("a", "one\n\n  two\na")],
+)
+async def test_a_pasted_text_is_one_message_that_enter_sends(
+    last: str, text: str, tmp_path: Path
+) -> None:
+    """The terminal keeps a last line without a line end to itself until Enter is pressed."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        sitting.keyboard.press(*(Typed(text=one, is_pasted=True) for one in ("one", "", "  two")))
+        await sitting.sees("Enter sends what you pasted")
+        assert bot.bodies == []
+        sitting.keyboard.press(last, Ended())
+        assert await bot.came.get() == Said(text=text)
+    assert sitting.written.count("Enter sends what you pasted") == 1
+
+
+async def test_ctrl_c_drops_a_pasted_text(tmp_path: Path) -> None:
+    """It does not count as the first of the two that leave."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        sitting.keyboard.press(
+            Typed(text="one", is_pasted=True), Interrupted(), Interrupted(), "two"
+        )
+        assert await bot.came.get() == Said(text="two")
+        sitting.keyboard.press(Ended())
+
+
+async def test_a_pasted_text_is_not_lost_by_leaving(tmp_path: Path) -> None:
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        sitting.keyboard.press(Typed(text="one", is_pasted=True), Ended())
+        assert await bot.came.get() == Said(text="one")
 
 
 async def test_in_a_window_of_another_size_nothing_above_an_answer_is_erased(

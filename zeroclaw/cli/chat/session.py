@@ -59,6 +59,7 @@ class Session(Struct, kw_only=True):
     clock: Clock
     approves: bool = False
     _pressed: set[str] = field(default_factory=set[str])
+    _pasted: list[str] = field(default_factory=list[str])  # lines that the next Enter sends
     _live: asyncio.Event = field(default_factory=asyncio.Event)
     _said: int = 0
     _awaited: int = 0
@@ -97,7 +98,7 @@ class Session(Struct, kw_only=True):
                     if not self.view.ink.moves:
                         await self.quiet(or_card=True)
                 case Interrupted():
-                    self._interrupts += 1
+                    self._interrupts += not self._pasted
                     if self._interrupts > 1:
                         self._show("\n")
                         return
@@ -105,6 +106,8 @@ class Session(Struct, kw_only=True):
                 case Resized(columns=columns, rows=rows):
                     self._show(self.view.resized(columns, rows))
                 case Ended():
+                    if self._pasted:
+                        self._enter("", is_pasted=False)
                     break
         if self.view.ink.moves:
             self._show("\n")
@@ -172,15 +175,24 @@ class Session(Struct, kw_only=True):
 
     def _enter(self, text: str, *, is_pasted: bool) -> None:
         is_sure = self.view.entered()
-        word, calls = text.strip().lower(), self.view.cards.open_calls
-        choice = None if is_pasted else KEYS.get(word)
+        if is_pasted:
+            if not self._pasted:
+                # Its last line may be at the cursor: the terminal keeps it back until Enter.
+                note = self.view.note("Enter sends what you pasted, Ctrl-C drops it")
+                self._show(f"\n{note}{self.view.prompt()}")
+            self._pasted.append(text)
+            return
+        choice = None if self._pasted else KEYS.get(text.strip().lower())
+        text = "\n".join((*self._pasted, text)).rstrip("\n")
+        self._pasted.clear()
+        calls = self.view.cards.open_calls
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
             if is_sure:
                 self.link.press(calls[0].approval, choice, calls[0].card)
             else:
                 self._show(self.view.note("another call came up; type it again"))
                 self._prompt()
-        elif word:
+        elif text.strip():
             self._say(text)
         else:
             self._prompt()
@@ -192,7 +204,10 @@ class Session(Struct, kw_only=True):
         self.view.said(self.link.say(text))
 
     def _interrupt(self) -> None:
-        if self.view.is_drafting or self.view.answered < self._awaited:
+        if self._pasted:
+            self._pasted.clear()
+            self._show(self.view.note("dropped it"))
+        elif self.view.is_drafting or self.view.answered < self._awaited:
             self._show(self.view.note("stopping it; Ctrl-C again leaves"))
             self.view.said(self.link.say("/stop"))
         else:
