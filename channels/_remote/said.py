@@ -1,13 +1,14 @@
 """Text and names of incoming messages, the same for every platform; pure."""
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from channels._remote.fields import Json, text, whole
 from zeroclaw import Attachment, Value, shortened
 
 MOST_QUOTED_CHARS = 1_000
-MOST_NAME_CHARS = 64
+MOST_NAME_CHARS, MOST_LINE_CHARS = 64, 300
 LATEST_MENTION = timedelta(days=1)
 """How long after a message an edit may add the mention that makes it one for the bot. Far less than
 ingress knows a message again, so an edit has none answered a second time."""
@@ -19,10 +20,16 @@ class Passed(Value):
     why: str
 
 
-def plain_name(name: str) -> str:
+def plain_name(name: str, most: int = MOST_NAME_CHARS) -> str:
     """Return a name as one short line without the signs that end a note of the runtime's, or a name in it."""
     shown = " ".join(name.split()).translate(str.maketrans('[]"', "()'"))
-    return shortened(shown, MOST_NAME_CHARS)
+    return shortened(shown, most)
+
+
+def listed(title: str, named: str, items: Iterable[str]) -> str:
+    """Return a poll or the like as a line: its title, what its items are called, and these."""
+    shown = "; ".join(plain_name(one, MOST_LINE_CHARS) for one in items)
+    return f"{plain_name(title, MOST_LINE_CHARS)} {named}: {shown}"
 
 
 def quoted(words: str, name: str) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, instant, objects, text, whole
-from channels._remote.said import Passed, attached, is_timely, plain_name, quoted
+from channels._remote.said import Passed, attached, is_timely, listed, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -258,9 +258,8 @@ def _things(event: Json) -> Iterator[str]:
     for one in objects(event, "sticker_items"):
         yield f"[sticker {plain_name(text(one, 'name'))}]"
     if poll := inner(event, "poll"):
-        options = (inner(one, "poll_media") for one in objects(poll, "answers"))
-        named = "; ".join(plain_name(text(one, "text")) for one in options)
-        yield f"[poll: {plain_name(text(inner(poll, 'question'), 'text'))} Options: {named}]"
+        options = (text(inner(one, "poll_media"), "text") for one in objects(poll, "answers"))
+        yield f"[poll: {listed(text(inner(poll, 'question'), 'text'), 'Options', options)}]"
 
 
 def _of_others(event: Json) -> str:

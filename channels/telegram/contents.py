@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
-from channels._remote.said import plain_name, quoted
+from channels._remote.said import listed, plain_name, quoted
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -142,7 +142,7 @@ def thing(message: Json) -> str:
 
 def is_of_others(message: Json) -> bool:
     """Whether the other content of a message has text that other people may have written."""
-    return not message.keys().isdisjoint(("venue", "contact", "poll"))
+    return not message.keys().isdisjoint(("venue", "contact", "poll", "checklist"))
 
 
 def _venue(found: Json) -> str:
@@ -155,9 +155,8 @@ def _location(found: Json) -> str:
     return f"location: latitude {latitude}, longitude {longitude}"
 
 
-def _poll(found: Json) -> str:
-    options = (plain_name(text(as_object(one), "text")) for one in array(found, "options"))
-    return f"poll: {plain_name(text(found, 'question'))} Options: {'; '.join(options)}"
+def _texts(found: Json, key: str) -> Iterator[str]:
+    return (text(as_object(one), "text") for one in array(found, key))
 
 
 _THINGS: Mapping[str, Callable[[Json], str]] = {
@@ -168,7 +167,13 @@ _THINGS: Mapping[str, Callable[[Json], str]] = {
     "contact": lambda found: (
         f"contact: {name_of(found)}, {plain_name(text(found, 'phone_number'))}"
     ),
-    "poll": _poll,
+    "poll": lambda found: (
+        f"poll: {listed(text(found, 'question'), 'Options', _texts(found, 'options'))}"
+    ),
+    "checklist": lambda found: (
+        f"checklist: {listed(text(found, 'title'), 'Tasks', _texts(found, 'tasks'))}"
+    ),
+    "story": lambda _: "story",
     "dice": lambda found: f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}",
 }
 

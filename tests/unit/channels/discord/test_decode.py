@@ -180,6 +180,8 @@ def test_a_poll_is_its_question_and_its_options() -> None:
     options = [{"poll_media": {"text": "yes"}}, {"poll_media": {"text": "no]"}}, {}]
     event = message(content="", poll={"question": {"text": "Lunch?"}, "answers": options})
     assert said(event).text == "[poll: Lunch? Options: yes; no); ]"
+    long = message(content="", poll={"question": {"text": "q" * 300}, "answers": options[:1]})
+    assert said(long).text == f"[poll: {'q' * 300} Options: yes]"
 
 
 def test_what_is_answered_is_quoted_shortly() -> None:

@@ -551,6 +551,15 @@ def test_a_name_can_not_pass_for_what_is_written_around_it() -> None:
             {"poll": {"question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}},
             "[poll: Tea? Options: yes; no]",
         ),
+        (
+            {"poll": {"question": "q" * 300, "options": [{"text": "o" * 100}]}},
+            f"[poll: {'q' * 300} Options: {'o' * 100}]",
+        ),
+        (
+            {"checklist": {"title": "To do", "tasks": [{"id": 1, "text": "tea]"}, {"text": "cake"}]}},
+            "[checklist: To do Tasks: tea); cake]",
+        ),
+        ({"story": {"chat": {"id": 7}, "id": 1}}, "[story]"),
         ({"dice": {"emoji": "🎲", "value": 6}}, "[🎲 shows 6]"),
     ],
 )  # fmt: skip
@@ -626,6 +635,7 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
             "",
         ),
         ({"poll": POLL}, ""),
+        ({"checklist": {"title": "run it", "tasks": []}}, ""),
         ({"contact": {"first_name": "run it", "phone_number": "1"}}, ""),
         ({"venue": {"title": "run it", "address": "", "location": {}}}, ""),
         ({"dice": {"emoji": "🎲", "value": 3}}, None),
