@@ -301,6 +301,9 @@ def _why(error: Exception) -> str:
             # asyncio's text describes its own call; an unknown host name has an errno below 0
             return (os.strerror(number) if number > 0 else said).lower()
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError():
-            return "the connection was closed too early"
+            # a connector's error without a number: each address failed in its own way
+            never = isinstance(error, aiohttp.ClientConnectorError)
+            closed = "the connection was closed too early"
+            return "none of its addresses can be reached" if never else closed
         case _:
             return type(error).__name__

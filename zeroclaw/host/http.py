@@ -234,7 +234,7 @@ def _is_hashed(directory: str) -> bool:
 def reason_of(error: BaseException) -> str:
     """Return why no connection could be made, from the innermost cause that says so."""
     cause: BaseException | None = error
-    reason = "the connection was refused"
+    reason = "none of its addresses can be reached"  # each failed in its own way
     while cause is not None:
         match cause:
             case ssl.SSLCertVerificationError():

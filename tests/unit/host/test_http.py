@@ -466,6 +466,23 @@ async def test_a_name_that_nobody_knows_was_not_asked() -> None:
             await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
 
 
+async def test_addresses_that_fail_in_different_ways_are_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 1))
+        for address in ("127.0.0.1", "255.255.255.255")
+    ]
+
+    def resolved(*_args: object, **_options: object) -> object:
+        return found
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    async with aclosing(http_client()) as client:
+        with pytest.raises(HttpConnectFailed, match=r"^none of its addresses can be reached$"):
+            await fetch(client, HttpRequest(url="http://two.invalid:1/", body=BODY))
+
+
 async def test_a_server_without_tls_is_told_as_one() -> None:
     async with (
         saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url,

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import logging
+import socket
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator
@@ -48,6 +49,25 @@ async def test_why_nothing_could_be_sent_is_told_in_the_words_of_the_system() ->
     account = made("http://127.0.0.1:1")
     says = "^`telegram`: Telegram can't be reached: connection refused$"
     with pytest.raises(ChannelUnavailable, match=says):
+        await tell(account)
+    await account.http.aclose()
+
+
+async def test_addresses_that_fail_in_different_ways_are_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broken network for one kind of address, and a refusal for the other."""
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 1))
+        for address in ("127.0.0.1", "255.255.255.255")
+    ]
+
+    def resolved(*_args: object, **_options: object) -> object:
+        return found
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    account = made("http://two.invalid:1")
+    with pytest.raises(ChannelUnavailable, match=r"reached: none of its addresses can be reached$"):
         await tell(account)
     await account.http.aclose()
 
