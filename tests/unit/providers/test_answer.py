@@ -307,6 +307,18 @@ THOUGHTS_IN_TAGS = pytest.mark.parametrize(
             "hm <|end|> <|end|><|start",
             "Yes<|",
         ),
+        (
+            HARMONY.replace("analysis", "commentary").format("I look.", "Yes"),
+            "<|message|>I look.",
+            "Yes",
+        ),
+        (
+            HARMONY.format(
+                "hm<|end|><|start|>assistant<|channel|>commentary<|message|>I look.", "Yes"
+            ),
+            "hm<|end|><|start|>assistant<|channel|>commentary<|message|>I look.",
+            "Yes",
+        ),
         ("<|channel|>final<|message|>Yes", "", "Yes"),
         ("<|channel|>fin", "", "<|channel|>fin"),
         ("<|channel|>other<|message|>Yes", "", "<|channel|>other<|message|>Yes"),

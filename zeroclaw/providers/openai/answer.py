@@ -68,6 +68,7 @@ THOUGHT_TAGS = {
     "[THINK]": "[/THINK]",
     "[/THINK]": "",
     "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>commentary": "<|end|><|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>": "",
 }
 LONE_TAG = "</think>"
