@@ -138,6 +138,20 @@ def test_whole_calls_that_all_claim_index_0_stay_apart() -> None:
     ) == [call("{}", id_="a"), call("{}", id_="b", name="g")]
 
 
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        (json.dumps('{"a": "\\u0062", "a": 1}'), '{"a": "\\u0062", "a": 1}'),
+        (json.dumps("[1]"), json.dumps("[1]")),
+        (json.dumps(json.dumps("{}")), json.dumps(json.dumps("{}"))),
+        ('"{}', '"{}'),
+    ],
+)
+def test_arguments_that_are_a_text_of_json_are_that_text(sent: str, meant: str) -> None:
+    """As some servers send those of Qwen's models: encoded twice; the gate parses what is inside."""
+    assert calls_of(fragment(sent, index=0, id_="1", name="f")) == [call(meant, id_="1")]
+
+
 @pytest.mark.parametrize("index", [0, None])
 def test_a_fragment_goes_on_with_the_call_whose_id_it_has(index: int | None) -> None:
     """Where no index tells: an unknown id, as of a call that has just got one, tells nothing."""

@@ -26,6 +26,7 @@ from zeroclaw.json_fields import (
     is_object_text,
     object_at,
     objects_at,
+    parse,
     text_at,
     whole,
 )
@@ -504,7 +505,7 @@ class Assembly(Struct, eq=False):
                 # An id is only a label (S1-18), but some endpoints reject an empty one later.
                 id=draft.id or f"call_{number}",
                 name=draft.name,
-                arguments=whole(draft.arguments),
+                arguments=_encoded_once(whole(draft.arguments)),
                 extra=draft.extra,
             )
             for number, draft in enumerate(drafts)
@@ -517,6 +518,17 @@ def error_in(chunk: dict[str, object]) -> object:
         if one.get("error"):
             return one["error"]
     return chunk if chunk.get("object") == "error" else None  # vLLM
+
+
+def _encoded_once(arguments: str) -> str:
+    """Return arguments that were encoded twice as they were encoded first."""
+    if not arguments.startswith('"'):
+        return arguments
+    try:
+        inner = parse(arguments)
+    except ValueError:
+        return arguments
+    return inner if isinstance(inner, str) and is_object_text(inner) else arguments
 
 
 def _thinking(part: dict[str, object]) -> str:
