@@ -77,6 +77,8 @@ async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -
         conversation = page.page.get_by_role("log", name="conversation")
         await expect(conversation.get_by_role("list").first).to_have_role("list")
         await expect(conversation.get_by_role("listitem")).to_have_count(2)
+        # The connection, and short notes: those are read aloud only in a place that was there before.
+        await expect(page.page.get_by_role("status")).to_have_count(2)
         await page.button("Log out").focus()
         await page.page.keyboard.press("Tab")
         await page.page.keyboard.press("Home")

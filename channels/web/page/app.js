@@ -158,8 +158,7 @@ function showWork() {
 function toast(said) {
   clearTimeout(timers.toast);
   by("toast").replaceChildren(...coded(said));
-  by("toast").hidden = false;
-  timers.toast = setTimeout(() => { by("toast").hidden = true; }, TOAST_MS);
+  timers.toast = setTimeout(() => by("toast").replaceChildren(), TOAST_MS);
 }
 
 function settitle(title) {

@@ -49,6 +49,7 @@ async def test_two_people_talk_with_a_bot() -> None:
         await expect(ann.locator("li.own .text")).to_have_text("hello <b>there</b>")
         await expect(ann.locator("li.bot .text")).to_have_text("Good morning.")
         await expect(ann.locator(".edited")).to_contain_text("edited 1")
+        await expect(ann.get_by_role("list")).to_have_count(1)
 
         keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Approve", callback_data="yes")]])
         card = await bot.send_message(OLGA, "*May* it `run`?", "MarkdownV2", reply_markup=keyboard)

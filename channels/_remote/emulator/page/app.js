@@ -42,6 +42,7 @@ class Phone {
     this.field = this.root.querySelector("textarea");
     this.field.setAttribute("aria-label", `Message as ${person.name}`);
     const tabs = this.root.querySelector("nav");
+    tabs.setAttribute("aria-label", `Chats of ${person.name}`);
     const places = [[person.chat, "with the bot"], [room, "Room"]].filter(([id]) => id);
     for (const [id, name] of places) {
       const tab = element("button", "", name);
@@ -209,7 +210,7 @@ function status(state) {
   const { username } = state.bot;
   const called = username.includes("@") ? username : `@${username}`; // a mail address has one
   line.textContent = state.polled ? `${called} is here` : "no bot asks for messages";
-  const counts = [`${state.calls} calls`];
+  const counts = [`${state.calls} ${state.calls === 1 ? "call" : "calls"}`];
   if (state.refused) counts.push(`${state.refused} too many`);
   if (state.waiting) counts.push(`${state.waiting} updates wait`);
   document.getElementById("trouble").hidden = state.platform === "E-mail";
