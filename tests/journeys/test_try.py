@@ -114,7 +114,7 @@ async def test_with_run_a_daemon_answers_there(
     async with trying(short, "--run", "--config", str(config), platform=platform) as running:
         page = await running.until(OPEN)
         async with (
-            httpx.AsyncClient(base_url=page, trust_env=False) as client,
+            httpx.AsyncClient(base_url=page, timeout=None, trust_env=False) as client,
             client.stream("GET", "events") as events,
         ):
             ann = (await client.get("state")).json()["people"][0]

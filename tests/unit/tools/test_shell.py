@@ -777,9 +777,8 @@ def lay_skill(root: Path) -> Path:
     (folder / "scripts" / "high.py").write_text(SCRIPT, encoding="utf-8")
     run = folder / "scripts" / "run.sh"
     run.write_text('#!/bin/sh\ncd "$(dirname "$0")" && python3 high.py 1\n', encoding="utf-8")
-    run.chmod(0o755)
-    for place in (root, root / "skills"):
-        place.chmod(0o755)  # a root daemon's commands are nobody's
+    for place in (root, root / "skills", *(root / "skills").rglob("*")):
+        place.chmod(0o755)  # a root daemon's commands are nobody's, whatever our umask is
     return folder
 
 
