@@ -137,8 +137,11 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
         (("try", "telegram", "--port", "x"), "invalid value for '--port'"),
     ],
 )
-def test_wrong_usage_is_one_line(arguments: tuple[str, ...], line: str) -> None:
+def test_wrong_usage_is_one_line(
+    arguments: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is wrong, and where it says how (P10)."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # a user's own may be there, or closed
     code, out, err = run(*arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1), err
     assert err.lower().startswith(f"zeroclaw: {line}".lower())
