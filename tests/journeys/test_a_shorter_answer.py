@@ -34,6 +34,25 @@ async def test_the_messages_that_are_not_needed_any_more_are_deleted(tmp_path: P
         assert len(here.model.requests) == 2
 
 
+async def test_thoughts_that_stood_in_a_draft_are_gone_and_never_come_again(tmp_path: Path) -> None:
+    """As those of DeepSeek-R1 behind a server that has no parser for them."""
+    async with world(tmp_path, platform={"max_length": LIMIT}) as here:
+        gate = here.model.gate()
+        here.model.say(*LONG, gate, "\n</think>\n\n", "Short.")
+        await here.say("ann", "talk")
+        await gate.reached()
+        await here.until(lambda: "word59" in here.chat("ann").ever)
+        gate.open()
+        await here.answered("ann", "Short.")
+        again = here.model.gate()
+        here.model.say("not for anybody ", again, "\n</think>\n\n", "Shorter.")
+        await here.say("ann", "talk again")
+        await again.reached()
+        again.open()
+        await here.until(lambda: here.chat("ann").answers == ["Short.", "Shorter."])
+        assert "anybody" not in here.chat("ann").ever
+
+
 async def test_where_nothing_can_be_deleted_they_say_so(tmp_path: Path) -> None:
     """The first message holds the answer, and no other still holds a piece of the old one."""
     async with world(tmp_path, platform={"max_length": LIMIT, "can_delete": False}) as here:
