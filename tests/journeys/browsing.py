@@ -56,9 +56,10 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @dataclass(frozen=True, kw_only=True)
 class ChatPage:
-    """One open page of the chat."""
+    """One open page of the chat; `sends` is the key that sends."""
 
     page: Page
+    sends: str = "Enter"
 
     @property
     def log(self) -> Locator:
@@ -97,7 +98,7 @@ class ChatPage:
     async def say(self, text: str) -> None:
         """Type a message and send it."""
         await self.page.get_by_label("Message", exact=True).fill(text)
-        await self.page.keyboard.press("Enter")
+        await self.page.keyboard.press(self.sends)
 
     async def connected(self, state: str = "connected") -> None:
         """Wait until the page says that its line stands, or another state of it."""

@@ -1,6 +1,7 @@
 """A person talks to the bot on the web page, in a real browser."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -231,7 +232,7 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
 ) -> None:
     """A finger rests nowhere before it taps: the card has to have stood there for a second (P5)."""
     async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 700), touch=True)
+        page = replace(await here.log_in(size=(390, 700), touch=True), sends="Control+Enter")
         await page.page.evaluate("performance.now = () => 0")
         approve = page.button("Approve once")
         for key in ("first", "second"):
@@ -248,6 +249,22 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
         await page.page.evaluate("performance.now = () => 1000")
         await approve.tap()
         await expect(page.answers).to_have_text(["Done.", "Done."])
+
+
+async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Path) -> None:
+    """Its keyboard has no Shift and Enter; a keyboard of its own sends with Ctrl and Enter."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(390, 700), touch=True)
+        here.model.say("Hello.", key="one")
+        here.model.say("Hello again.", key="three")
+        message = page.page.get_by_label("Message", exact=True)
+        await message.press_sequentially("one\ntwo")
+        await page.button("Send").tap()
+        await expect(page.answers).to_have_text(["Hello."])
+        assert await page.own.inner_text() == "one\ntwo"
+        await message.fill("three")
+        await message.press("Control+Enter")
+        await expect(page.answers).to_have_text(["Hello.", "Hello again."])
 
 
 async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_path: Path) -> None:

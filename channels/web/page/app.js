@@ -261,9 +261,12 @@ text.addEventListener("input", () => {
   fit();
   showWork();
 });
+const touch = matchMedia("(pointer: coarse)");
 text.addEventListener("keydown", (event) => {
   // While an input method composes a word (Japanese, for example), Enter ends the word.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  // The keyboard on a screen has no Shift with Enter.
+  if (touch.matches && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   submit();
 });
