@@ -521,6 +521,14 @@ async def test_pings_do_not_keep_a_stalled_stream_alive() -> None:
         await ask(http)
 
 
+async def test_a_request_that_stands_in_a_queue_is_waited_for() -> None:
+    """DeepSeek says so by comments, and lets go after ten minutes; OpenRouter sends them, too."""
+    queued = (*(4.0, PING) * 140, 4.0)
+    assert await ask(FakeHttp(Played(parts=(*queued, TEXT, STOP, DONE)))) == ANSWER
+    with pytest.raises(StreamBroken, match="sent nothing for 10 s"):
+        await ask(FakeHttp(Played(parts=(*queued, *queued, TEXT, STOP, DONE))))
+
+
 @pytest.mark.parametrize("silence", [HttpTimedOut("nothing came for 10 s"), Played(parts=(11.0,))])
 async def test_silence_reads_alike_before_an_answer_and_within_it(
     silence: Played | HttpFailed,

@@ -71,6 +71,9 @@ FAST_S = READ_EVERY_S / 2
 BACK_OFF = BackOff(first_s=0.5, longest_s=8.0)
 # A longer `retry-after` is raised at once, so that the person learns why nothing happens.
 LONGEST_RETRY_AFTER_S = 30.0
+# How long pings before an answer keep a request alive. DeepSeek sends them so long while a request
+# is in its queue (its API documentation, read 2026-11).
+LONGEST_QUEUED_S = 600.0
 # Usage and `[DONE]` follow the finish within milliseconds; some servers never close the stream.
 GRACE_S = 2.0
 # After `[DONE]` only the end of the body is left, mostly received already; the answer waits for it.
@@ -284,7 +287,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             may_lack_finish=self._lacks_finish,
             assembly=Assembly(thoughts=thoughts),
         )
-        left_s, is_fast = self.settings.stall_s, False
+        left_s, queued_s, is_fast = self.settings.stall_s, 0.0, False
         async with self.http.open(posted) as answer:
             if answer.status != OK:
                 raise error_of(*await self._refusal(answer))
@@ -301,7 +304,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 for event in await self._read(body, chunk):
                     yield event
                 left_s, is_fast = max(0.0, left_s - took_s), took_s - held_s < FAST_S
-                if body.has_progressed:
+                queued_s = LONGEST_QUEUED_S if body.has_progressed else queued_s + took_s
+                if body.has_progressed or queued_s < LONGEST_QUEUED_S:
                     left_s = GRACE_S if body.has_finish else self.settings.stall_s
             self._lacks_finish = body.is_done and not body.has_finish
             for event in await self._read(body, None):
