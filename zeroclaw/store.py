@@ -155,6 +155,11 @@ class Expect(Value):
     version: int
 
 
+def unchanged(row: Row) -> Expect:
+    """Return the write that fails the commit unless a row is as it was read."""
+    return Expect(kind=row.kind, key=row.key, version=row.version)
+
+
 class Append(Value):
     """Append to a log; sequence numbers of a stream start at 1 and have no gaps.
 

@@ -13,7 +13,7 @@ its fate here, and no other room needs to read its bytes.
         words=Words.NOBODY,
     )
 
-    HALTS.put(KEY, halt, state="on")          the write; `expect=` is seldom needed, see `transact`
+    HALTS.put(KEY, halt, state="on")          the write; see `transact` for what it depends on
     await HALTS.get(rows, KEY)                the value, None if there is no row
     async for halt in HALTS.all(rows, state="on"): ...
     rows.select(HALTS.where(state="on"))      the rows themselves, with version, state and key
@@ -26,7 +26,7 @@ from typing import Generic, TypedDict, TypeVar, Unpack, cast
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId
-from zeroclaw.store import Delete, Expect, Put, Query, Row, RowKind, Rows, readable, scan
+from zeroclaw.store import Delete, Put, Query, Row, RowKind, Rows, readable, scan
 from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
@@ -124,13 +124,12 @@ class Whose(Value):
 
 
 class Columns(TypedDict, total=False):
-    """The columns of a row and its expected version; they mean the same as in `Put`."""
+    """The columns of a row; they mean the same as in `Put`."""
 
     conversation: ConversationId | None
     state: str
     place: str
     due_at: datetime | None
-    expect: int | None
 
 
 class Filters(TypedDict, total=False):
@@ -179,10 +178,6 @@ class Declaration(Value):
         """Return the write that deletes a row."""
         return Delete(kind=self.kind, key=key)
 
-    def expect(self, key: str, version: int) -> Expect:
-        """Return the write that fails the commit unless the row is at this version (0: absent)."""
-        return Expect(kind=self.kind, key=key, version=version)
-
 
 class Table(Declaration, Generic[T]):
     """The rows of one kind, with typed values.
@@ -198,7 +193,7 @@ class Table(Declaration, Generic[T]):
         return cast("Table[U]", replace(self, codec=codec))
 
     def put(self, key: str, value: T, **columns: Unpack[Columns]) -> Put:
-        """Return the write that inserts or replaces a row; `expect` as in `Put`."""
+        """Return the write that inserts or replaces a row."""
         return Put(kind=self.kind, key=key, body=self.codec.encode(value), **columns)
 
     def of(self, row: Row | Put) -> T:
@@ -213,11 +208,6 @@ class Table(Declaration, Generic[T]):
         """Return one value, None if there is no such row."""
         row = await rows.get(self.kind, key)
         return None if row is None else self.of(row)
-
-    async def read(self, rows: Rows, key: str) -> tuple[T | None, int]:
-        """Return one value and its version; None and 0 if there is no such row."""
-        row = await rows.get(self.kind, key)
-        return (None, 0) if row is None else (self.of(row), row.version)
 
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
         """Yield the value of every row that matches, however many there are."""

@@ -62,13 +62,12 @@ ATTACHMENTS = Table(
 
 
 def attachment_put(conversation: ConversationId, attached: AttachmentRow) -> Put:
-    """Return the write that records the outcome of a file; it can be recorded only once."""
+    """Return the write that records the outcome of a file."""
     return ATTACHMENTS.put(
         attachment_key(conversation, attached.number),
         attached,
         conversation=conversation,
         place=attached.item,
-        expect=0,
     )
 
 

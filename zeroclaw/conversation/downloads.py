@@ -226,7 +226,7 @@ class Downloads(Value):
         async def plan(reads: Reads) -> tuple[Commit | None, AttachmentRow | None]:
             if not await is_waiting(reads, item):
                 return None, None
-            numbered = replace(made, number=await next_number(reads.unguarded, here))
+            numbered = replace(made, number=await next_number(reads, here))
             writes = (*blob, attachment_put(here, numbered))
             point = DurablePoint.FETCHED
             return Commit(point=point, conversation=here, fence=fence, writes=writes), numbered
@@ -363,12 +363,14 @@ async def is_waiting(rows: Rows, item: Item) -> bool:
     return row is not None and row.state == "queued"
 
 
-async def next_number(store: Store, conversation: ConversationId) -> int:
-    """Return the number for a conversation's next file; call only while holding its lease."""
-    rows = await store.select(
+async def next_number(reads: Reads, conversation: ConversationId) -> int:
+    """Return the number for a conversation's next file, and guard that it stays free."""
+    rows = await reads.select(
         ATTACHMENTS.where(conversation=conversation, newest_first=True, limit=1)
     )
-    return ATTACHMENTS.of(rows[0]).number + 1 if rows else 1
+    number = ATTACHMENTS.of(rows[0]).number + 1 if rows else 1
+    await reads.get(ATTACHMENTS.kind, attachment_key(conversation, number))
+    return number
 
 
 class AttachedFiles(Struct, eq=False):

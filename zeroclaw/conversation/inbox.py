@@ -190,13 +190,6 @@ class Item(Value):
     refused: tuple[str, ...] = ()
 
 
-class Waiting(Value):
-    """An item that starts a turn, and the version of its row when it was read."""
-
-    item: Item
-    version: int
-
-
 def words_of(content: Content) -> str:
     """Return what a person said, or the command they gave; empty for items that nobody typed."""
     match content:
@@ -225,15 +218,10 @@ INBOX = Table(
 )
 
 
-def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
+def item_put(item: Item, state: State) -> Put:
     """Return the write that records an item in a state."""
     return INBOX.put(
-        item.id,
-        item,
-        conversation=item.conversation,
-        state=state,
-        place=item.address.key(),
-        expect=expect,
+        item.id, item, conversation=item.conversation, state=state, place=item.address.key()
     )
 
 

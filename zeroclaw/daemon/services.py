@@ -13,7 +13,6 @@ from zeroclaw.context.providers import ContextProviders
 from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
 from zeroclaw.conversation.downloads import Downloads
-from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.context_providers import own_context
@@ -111,7 +110,7 @@ class Services:
         )
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
-        self.requests = Approvals(context, Numbers(store))
+        self.requests = Approvals(context)
         self.open_requests = OpenRequests(context, self.requests, self.notices, self.channels.news)
         self.outbox = Outbox(
             store=store,

@@ -199,7 +199,7 @@ def outbox_row(
         state: `sending` if it is sent as soon as it is committed, see `Outbox.mark_if_sent_now`.
     """
     place = address_of(item).key()
-    return OUTBOX.put(key, item, conversation=conversation, state=state, place=place, expect=0)
+    return OUTBOX.put(key, item, conversation=conversation, state=state, place=place)
 
 
 def lost_from(mark: str) -> Uncertainty:
@@ -301,7 +301,7 @@ def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "
     """
     others: Translations = tuple((one, says.to(one)) for one in LANGUAGES)
     told = Notice(text=says.to(ENGLISH), others=others, but=but, but_channel=but_channel)
-    return NOTICES.put(key, told, due_at=made_at(key) + timedelta(days=NOTICE_DAYS), expect=0)
+    return NOTICES.put(key, told, due_at=made_at(key) + timedelta(days=NOTICE_DAYS))
 
 
 def part_key(key: str, item: Text) -> str:

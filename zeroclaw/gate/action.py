@@ -278,7 +278,7 @@ def _row_body(frozen: Frozen) -> bytes:
 def to_put(frozen: Frozen) -> Put:
     """Return the write that stores a gated call until its batch is over; its key is the id."""
     action = frozen.action
-    return ACTIONS.put(action.id, frozen, conversation=action.conversation, expect=0)
+    return ACTIONS.put(action.id, frozen, conversation=action.conversation)
 
 
 def _from_row_body(body: bytes) -> Frozen:

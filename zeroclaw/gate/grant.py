@@ -161,5 +161,5 @@ GRANTS = Table(
 def to_put(grant: Grant) -> Put:
     """Return the write that records a new grant; its row is due when the grant ends."""
     return GRANTS.put(
-        grant.id, grant, conversation=grant.conversation, state="open", due_at=grant.until, expect=0
+        grant.id, grant, conversation=grant.conversation, state="open", due_at=grant.until
     )

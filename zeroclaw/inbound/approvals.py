@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.conversation.inbox import Answer
-from zeroclaw.conversation.numbers import Numbers
 from zeroclaw.delivery.rows import ApprovalCard, Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -26,14 +25,15 @@ from zeroclaw.envelope import (
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import ACTIONS
-from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval
+from zeroclaw.gate.approval import APPROVALS, AnswerResult, Approval, Numbered, R, number_of
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.store import Put, Reads, Rows, Write, readable_of
+from zeroclaw.store import Put, Reads, RowKind, Rows, Write, readable_of, scan
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
@@ -60,14 +60,9 @@ def request_put(one: Request) -> Put:
 
 
 class Approvals(Struct, eq=False):
-    """Plans the effects of answers; ingress commits them.
-
-    Attributes:
-        numbers: The daemon's, because calls and strangers share chats; it also numbers grants.
-    """
+    """Plans the effects of answers; ingress commits them."""
 
     context: InboundContext
-    numbers: Numbers
 
     async def press(
         self, reads: Reads, pressed: Pressed, principal: Principal, at: datetime
@@ -264,37 +259,37 @@ class Approvals(Struct, eq=False):
             turn=ended.turn,
         )
         is_granted = ended.choice == "for_a_time" and ended.state == "approved"
-        granted = await self._grant(ended, principal, at) if is_granted else ()
+        granted = await self._grant(reads, ended, principal, at) if is_granted else ()
         return (put, control, *granted)
 
     async def _grant(
-        self, ended: Approval, principal: Principal, at: datetime
+        self, reads: Reads, ended: Approval, principal: Principal, at: datetime
     ) -> tuple[Write, ...]:
         """Return the writes of the grant for an answer that lasts for a time."""
         asked = await ACTIONS.get(self.context.store, ended.action)
         if asked is None or ended.scope is None:
             return ()
         name = self.context.ids.ulid()
-        number, counter = await self.numbers.take(GRANTS, 1, name)
+        number, counters = await take_numbers(reads, GRANTS, 1)
         grant = grant_for(
             asked.action, ended.scope, id=name, number=number, granter=principal, at=at
         )
-        return (to_put(grant), counter)
+        return (to_put(grant), *counters)
 
     # --- cards ---------------------------------------------------------------------------------
 
     async def put_to(
-        self, readers: tuple[Reader, ...], one: Stranger, whose: str, *, code: str = ""
+        self, reads: Reads, readers: tuple[Reader, ...], one: Stranger, code: str = ""
     ) -> tuple[Write, ...]:
         """Return the writes that put the question about a stranger to operators.
 
         Args:
+            reads: What the plan reads through.
             readers: The operators' chats that have no card of it.
             one: The question.
-            whose: As for `Numbers.take`.
             code: The stranger's code; empty if only its hash is known any more.
         """
-        (asked,), counters = await self.numbers.give((one,), readers, whose)
+        (asked,), counters = await give_numbers(reads, (one,), readers)
         cards = tuple(
             outbox_row(
                 self.context.ids.ulid(),
@@ -363,3 +358,66 @@ async def let_in(
 async def strangers_of(rows: Rows) -> list[Stranger]:
     """Return every stored request about a stranger, oldest first."""
     return sorted([one async for one in STRANGERS.readable(rows)], key=lambda one: one.asked_at)
+
+
+# --- the numbers of requests in a chat: they only increase, across restarts too ---------------------
+
+
+COUNTERS = Table(
+    kind=RowKind.COUNTER,
+    codec=json_codec(int),
+    columns=frozenset({Column.PLACE}),
+    keeps=Stays(until="the end: no number of a chat is given out twice"),
+    words=Words.NOBODY,
+)
+
+
+async def give_numbers(
+    reads: Reads, asked: tuple[R, ...], readers: Iterable[Reader]
+) -> tuple[tuple[R, ...], tuple[Write, ...]]:
+    """Number each approval request in each chat that it is shown in.
+
+    Args:
+        reads: What the plan of their commit reads through.
+        asked: The requests, in the order in which they are numbered.
+        readers: The chats.
+
+    Returns:
+        The requests with their numbers, and the writes to commit with them.
+    """
+    counters: list[Write] = []
+    for reader in readers:
+        place = reader.address.key()
+        first, counted = await take_numbers(reads, place, len(asked))
+        counters += counted
+        asked = tuple(
+            replace(
+                one,
+                numbers=(
+                    *one.numbers,
+                    Numbered(place=place, number=number, language=reader.language),
+                ),
+            )
+            for number, one in enumerate(asked, first)
+        )
+    return asked, tuple(counters)
+
+
+async def take_numbers(reads: Reads, place: str, count: int) -> tuple[int, tuple[Write, ...]]:
+    """Return the first of `count` fresh numbers, and the writes to commit with them.
+
+    Args:
+        reads: What the plan reads through; a plan takes numbers of one place once.
+        place: The chat's address key, or another name for what is numbered.
+        count: How many.
+    """
+    await reads.get(COUNTERS.kind, place)  # guards the row that whoever takes a number writes
+    found = [row async for row in scan(reads, COUNTERS.where(place=place))]
+    counted = [*readable_of(found, COUNTERS.of)]
+    if len(counted) < len(found):
+        # The damaged one may be the highest, and no number may be given out twice.
+        counted += [number_of(one, place) async for one in APPROVALS.readable(reads)]
+    last = max(counted, default=0)
+    # An older release counted for each conversation.
+    older = (COUNTERS.delete(row.key) for row in found if row.key != place)
+    return last + 1, (COUNTERS.put(place, last + count, place=place), *older)

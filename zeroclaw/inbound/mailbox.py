@@ -150,8 +150,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             items = await self.reassembly.next_items(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
-                said = tuple(one.item for one in items)
-                await self.arrivals.fetch(session.fence, said, news, lambda: self._admitting)
+                await self.arrivals.fetch(session.fence, items, news, lambda: self._admitting)
             # A halt may have come while it waited for another message, or for a file.
             if items and self._may_start:
                 await self.turns.run(session, items, news)

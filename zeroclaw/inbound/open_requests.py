@@ -28,7 +28,7 @@ from zeroclaw.gate import wording
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.approvals import Approvals, give_numbers
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
@@ -151,7 +151,7 @@ class OpenRequests(Struct, eq=False):
         readers = tuple(one for one in reached if not approvals.number_of(first, one.address.key()))
         if not readers:
             return self._reminder(asked)
-        numbered, counters = await self.requests.numbers.give(asked, readers, here)
+        numbered, counters = await give_numbers(reads, asked, readers)
         places = {one.address.key(): one.address for one in readers}
         ids = tuple(one.id for one in numbered)
         cards = (
@@ -224,7 +224,7 @@ class OpenRequests(Struct, eq=False):
         one = STRANGERS.of(row)
         if row.due_at is not None and now < row.due_at:
             left_s = (row.due_at - now).total_seconds()
-            return (await self._introduced(one) if one.is_open else NOTHING), left_s
+            return (await self._introduced(reads, one) if one.is_open else NOTHING), left_s
         if one.is_open:
             ended = approvals.expire(one, now)
             settles = await self.requests.settled(ended, ended.refs)
@@ -232,7 +232,7 @@ class OpenRequests(Struct, eq=False):
         deletes = (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages))
         return Plan(conversation=None, writes=deletes), None
 
-    async def _introduced(self, one: Stranger) -> Plan:
+    async def _introduced(self, reads: Reads, one: Stranger) -> Plan:
         """Show a stranger to the operators who have no card; of the code only a hash is known."""
         readers = tuple(
             reader
@@ -241,8 +241,7 @@ class OpenRequests(Struct, eq=False):
         )
         if not readers or self.context.people.identified(one.identity):
             return NOTHING  # or they have been let in without an answer
-        # Not for all strangers: one who comes meanwhile is numbered by ingress, in no order with this.
-        writes = await self.requests.put_to(readers, one, one.id)
+        writes = await self.requests.put_to(reads, readers, one)
         return Plan(conversation=None, writes=writes)
 
 

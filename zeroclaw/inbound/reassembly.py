@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece, Waiting
+from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece
 from zeroclaw.conversation.message_text import piece_of, run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
 from zeroclaw.host.clock import wait_at_most
@@ -137,7 +137,7 @@ class Reassembly(Struct, eq=False):
 
     async def next_items(
         self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
-    ) -> tuple[Waiting, ...]:
+    ) -> tuple[Item, ...]:
         """Return the items of the next turn, the oldest first; none when nothing waits.
 
         Args:
@@ -168,8 +168,7 @@ class Reassembly(Struct, eq=False):
             whole = in_pieces
         if has_rung:
             news.set()
-        versions = {row.key: row.version for row in rows}
-        return tuple(Waiting(item=one, version=versions[one.id]) for one in items)
+        return items
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
         return await self.context.store.select(

@@ -11,16 +11,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 
 from zeroclaw.delivery.rows import Text, outbox_row
-from zeroclaw.envelope import (
-    ApprovalId,
-    Command,
-    ConversationId,
-    Envelope,
-    Principal,
-    Reader,
-    Said,
-    chosen_name,
-)
+from zeroclaw.envelope import ApprovalId, Command, Envelope, Principal, Reader, Said, chosen_name
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, let_in
 from zeroclaw.inbound.context import InboundContext, Plan
@@ -29,9 +20,6 @@ from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
 from zeroclaw.store import Put, Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
-
-COUNTS_FOR = ConversationId("pairing")
-"""The scope in which these questions are numbered; they belong to no conversation."""
 
 
 class Strangers(Struct, eq=False):
@@ -108,7 +96,7 @@ class Strangers(Struct, eq=False):
             case "right":
                 return await self._first_operator(reads, envelope)
             case "none" if not is_known:
-                return await self._question(envelope)
+                return await self._question(reads, envelope)
             case _:
                 return None
 
@@ -141,7 +129,7 @@ class Strangers(Struct, eq=False):
         )
         return Plan(conversation=None, writes=writes)
 
-    async def _question(self, envelope: Envelope) -> Plan | None:
+    async def _question(self, reads: Reads, envelope: Envelope) -> Plan | None:
         now, address, sender = self.context.clock.now(), envelope.address, envelope.sender
         asked = STRANGERS.readable(self.context.store, place=address.channel)
         known = [one async for one in asked]
@@ -166,7 +154,7 @@ class Strangers(Struct, eq=False):
             deadline_at=now + timedelta(seconds=holds_s),
             messages=(text.key,),
         )
-        writes = await self.requests.put_to(self.operators(), asked, COUNTS_FOR, code=code)
+        writes = await self.requests.put_to(reads, self.operators(), asked, code)
         return Plan(conversation=None, writes=(text, *writes))
 
     def _holds_s(self, channel: str) -> float | None:

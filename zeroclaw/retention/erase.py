@@ -48,6 +48,7 @@ from zeroclaw.store import (
     readable,
     readable_of,
     scan,
+    unchanged,
 )
 from zeroclaw.stores.off_the_record import HELD, left_by
 from zeroclaw.table import Declaration, Whose
@@ -307,10 +308,8 @@ class Erasure:
         ]
         for row in await self._store.select(POINTERS.where(conversation=here)):
             pointer = replace(POINTERS.of(row), conversation=fresh)
-            put = POINTERS.put(
-                row.key, pointer, conversation=fresh, place=row.place, expect=row.version
-            )
-            writes.append(put)
+            put = POINTERS.put(row.key, pointer, conversation=fresh, place=row.place)
+            writes += (unchanged(row), put)
         await self._commit(*writes)
 
     # --- shared conversations ------------------------------------------------------------------
@@ -434,7 +433,7 @@ class Erasure:
 
     async def _withdraw(self, row: Row, item: Item) -> None:
         try:
-            await self._commit(item_put(item, "superseded", expect=row.version))
+            await self._commit(unchanged(row), item_put(item, "superseded"))
         except Conflict:
             return  # its turn has begun, and is stopped below
         if self._mailboxes.is_open(item.conversation):

@@ -14,7 +14,6 @@ from zeroclaw.channel import Log
 from zeroclaw.clock import LEAP, Clock, made_at, ulid_time
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.conversation.inbox import INBOX
-from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
@@ -27,7 +26,6 @@ from zeroclaw.store import (
     Delete,
     DropBlob,
     DurablePoint,
-    Expect,
     LogEntry,
     LogKind,
     Row,
@@ -35,8 +33,8 @@ from zeroclaw.store import (
     Trim,
     Write,
     read_all,
-    readable,
     scan,
+    unchanged,
 )
 from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
@@ -275,7 +273,6 @@ class Sweep(Struct, kw_only=True, eq=False):
             if here in busy or not await self._is_empty(here):
                 continue
             count += await self._conversation(row, here, at.audit)
-        await self._counters()
         return count
 
     async def _conversation(self, row: Row, here: ConversationId, before: datetime) -> int:
@@ -297,22 +294,6 @@ class Sweep(Struct, kw_only=True, eq=False):
                 return False
         return await self.store.last(LogKind.JOURNAL, here) is None
 
-    async def _counters(self) -> None:
-        """Delete the counters of deleted conversations, except the highest of each chat."""
-        read = readable(self.store, COUNTERS.where(), lambda row: (COUNTERS.of(row), row))
-        found = sorted([one async for one in read], key=lambda one: one[0])
-        # Others count something else.
-        counters = [row for _, row in found if row.key.startswith(f"{row.place}#")]
-        highest = {row.place: row.key for row in counters}
-        lower = (row for row in counters if row.key != highest[row.place])
-        going = [row for row in lower if await self._is_gone(row)]
-        for start in range(0, len(going), BATCH):
-            await self._delete(going[start : start + BATCH])
-
-    async def _is_gone(self, counter: Row) -> bool:
-        conversation = counter.key.rpartition("#")[2]
-        return await self.store.get(CONVERSATIONS.kind, conversation) is None
-
     async def _commit(self, writes: list[Write]) -> None:
         await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
         await self.clock.sleep(PAUSE_S)
@@ -320,7 +301,4 @@ class Sweep(Struct, kw_only=True, eq=False):
 
 def _gone(row: Row) -> tuple[Write, ...]:
     """Return the writes that delete a row unless it changed since."""
-    return (
-        Expect(kind=row.kind, key=row.key, version=row.version),
-        Delete(kind=row.kind, key=row.key),
-    )
+    return (unchanged(row), Delete(kind=row.kind, key=row.key))

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.attachments import ATTACHMENTS
 from zeroclaw.conversation.inbox import INBOX
-from zeroclaw.conversation.numbers import COUNTERS
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import NOTICES, OUTBOX
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
+from zeroclaw.inbound.approvals import COUNTERS
 from zeroclaw.inbound.commands.forget import ERASURE_REQUESTS
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE

@@ -28,7 +28,7 @@ from zeroclaw.envelope import ActionId, is_off_the_record
 from zeroclaw.errors import ContextOverflow, ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
-from zeroclaw.gate.verdict import Allowed, Asked, Setting
+from zeroclaw.gate.verdict import Allowed, Asked, GatedBatch, Setting
 from zeroclaw.message import Message, ToolCall
 from zeroclaw.store import DurablePoint, Reads, Row, Write
 from zeroclaw.text import catalogue
@@ -93,9 +93,11 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     record.breaker, record.is_cut = Breaker(), False
     is_first = not is_asked and not session.history.summary
     told = (turn.says(catalogue.COMPACTED.to(language)),) if is_first else ()
+    setting = await _setting(calls)
+    gated = await services.gate.gate_batch(map(_call, facts), setting)
 
     async def planned(reads: Reads) -> Transition:
-        keeps = await _kept_facts(turn, calls, reads, facts)
+        keeps = await _kept_facts(turn, reads, setting, gated, facts)
         if keeps.count:
             services.log("facts_kept", count=keeps.count)
         return Transition(
@@ -171,13 +173,12 @@ async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
 
 
 async def _kept_facts(
-    turn: TurnContext, calls: ToolCalls, reads: Reads, facts: tuple[str, ...]
+    turn: TurnContext, reads: Reads, setting: Setting, gated: GatedBatch, facts: tuple[str, ...]
 ) -> KeptFacts:
-    """Return the writes that keep the facts now."""
+    """Return the writes that keep the facts which the gate has allowed."""
     if not facts:
         return KeptFacts()
-    services, setting = turn.services, await _setting(calls)
-    gated = await services.gate.gate_batch([_call(one) for one in facts], setting)
+    services = turn.services
     asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
     writes: list[Write] = [one for one in gated.writes if one.key not in asked]
     ends: dict[str, audit.Kind] = {}

@@ -15,25 +15,24 @@ from zeroclaw.context.composer import Composer, RequestOwner
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.downloads import MessagesForModel
 from zeroclaw.conversation.inbox import (
+    INBOX,
     Again,
     Item,
     PersonMessage,
     Summarise,
     UseTool,
-    Waiting,
     item_put,
     said_by,
 )
 from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.envelope import ConversationId, TurnId
-from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import why_refused
 from zeroclaw.gate.taint import merge_sources, named
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint
+from zeroclaw.store import DurablePoint, Reads, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch
@@ -44,7 +43,7 @@ from zeroclaw.turn.finalize import finish
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import paid, resume
-from zeroclaw.turn.session import ConversationSession, Transition
+from zeroclaw.turn.session import NOTHING, ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Asking, Calling, Done, State
 from zeroclaw.value import replace
@@ -70,16 +69,15 @@ class TurnRunner:
         self._running: dict[TurnId, TurnLoop] = {}
 
     async def run(
-        self, session: ConversationSession, waiting: tuple[Waiting, ...], news: asyncio.Event
+        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
     ) -> None:
         """Run the turn that these items start together, until its answer is delivered or refused.
 
         Args:
             session: The session of their conversation.
-            waiting: At least one item, oldest first; several are messages of one person.
+            items: At least one item, oldest first; several are messages of one person.
             news: Set when the control lane has something new.
         """
-        items = tuple(one.item for one in waiting)
         item = items[0]
         told = await self._services.arrivals.for_model(items)
         opened = self._opening(session, item, told)
@@ -88,26 +86,25 @@ class TurnRunner:
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         turn = await self._prepared(self._turn(session, opened, row, news))
-        taken = [
-            item_put(
-                replace(one.item, turn=opened.turn),
-                "taken" if one.item is item else "joined",
-                expect=one.version,
+
+        async def planned(reads: Reads) -> Transition:
+            found = [await reads.get(RowKind.INBOX, one.id) for one in items]
+            waiting = [INBOX.of(one) for one in found if one is not None and one.state == "queued"]
+            if waiting != [*items]:
+                # A message was edited or deleted just now; the mailbox looks at it again.
+                return NOTHING
+            taken = (replace(one, turn=opened.turn) for one in items)
+            return Transition(
+                point=DurablePoint.TURN_STARTED,
+                journal=(turn.opened,),
+                writes=(
+                    *(item_put(one, "taken" if one.id == item.id else "joined") for one in taken),
+                    turn_put(row),
+                ),
             )
-            for one in waiting
-        ]
-        try:
-            await session.commit(
-                Transition(
-                    point=DurablePoint.TURN_STARTED,
-                    journal=(turn.opened,),
-                    writes=(*taken, turn_put(row)),
-                )
-            )
-        except Conflict:
-            # The message was edited or deleted just now; the mailbox looks at it again.
-            return
-        await self._run(turn, *begun(turn.opened))
+
+        if (await session.transact(Transition(plan=planned))).journal:
+            await self._run(turn, *begun(turn.opened))
 
     async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
         """Resume the open turn of this conversation and bring it to its end."""

@@ -158,7 +158,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     async def fill() -> None:
         async with aclosing(await open_store(place, clock=ManualClock())) as store:
-            said = (item_put(item, "answered", expect=0),)
+            said = (item_put(item, "answered"),)
             await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=said))
 
     asyncio.run(fill())

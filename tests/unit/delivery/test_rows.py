@@ -56,7 +56,7 @@ def put(item: Item) -> Put:
 def test_a_row_says_what_was_put_into_it(item: Item) -> None:
     """Where it goes is indexed, so that one address is served in order."""
     written = put(item)
-    assert (written.state, written.place, written.expect) == ("pending", WHERE.key(), 0)
+    assert (written.state, written.place) == ("pending", WHERE.key())
     assert OUTBOX.of(rows.stored(written, 1)) == item
 
 

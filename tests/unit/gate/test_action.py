@@ -288,7 +288,7 @@ def test_a_gated_call_is_kept_with_the_hash_it_had() -> None:
     put = to_put(frozen)
     assert frozen.hash == action_hash(action())
     assert put == Put(
-        kind=RowKind.ACTION, key="01A", body=put.body, conversation=ConversationId("01C"), expect=0
+        kind=RowKind.ACTION, key="01A", body=put.body, conversation=ConversationId("01C")
     )
     assert ACTIONS.codec.decode(put.body) == frozen
 

@@ -97,7 +97,7 @@ class Traffic:
         )
         writes: tuple[Write, ...] = (
             Claim(keys=(f"chat/{self._number}",), until=now + timedelta(days=2)),
-            item_put(item, "answered", expect=0),
+            item_put(item, "answered"),
             turn_put(TurnRow(turn=turn, item=item, final=note.key)),
             to_put(freeze(action)),
             PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body),

@@ -356,23 +356,6 @@ async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:
         assert await world.store.used_bytes() > 1_000_000
 
 
-async def test_counters_of_conversations_that_are_gone_go_but_for_the_highest(world: World) -> None:
-    """The numbers of a chat are never given out twice."""
-    async with world.running() as house:
-        await house.say("hello")
-        [here] = await house.rows(RowKind.CONVERSATION)
-    for name, last in ((here.key, 1), ("gone", 2), ("best", 4), ("late", 3)):
-        await chore(
-            world,
-            Put(kind=RowKind.COUNTER, key=f"chat#{name}", body=str(last).encode(), place="chat"),
-        )
-    await chore(world, Put(kind=RowKind.COUNTER, key="other", body=b"x", place="chat"))
-    async with world.running() as house:
-        await later(world, house)
-        left = {row.key for row in await house.rows(RowKind.COUNTER)}
-        assert left == {f"chat#{here.key}", "chat#best", "other"}
-
-
 @pytest.mark.parametrize("log", list(LogKind))
 async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind) -> None:
     """A damaged log or row stays for whoever looks at it; all else goes."""

@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import VirtualTimeLoop
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import PolicySettings
-from zeroclaw.conversation.inbox import INBOX, Waiting
+from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import ChannelUnavailable, Conflict, StoreRefused
@@ -227,12 +227,12 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         await house.say("/halt")
         await house.say("tow")
         [row] = await house.rows(RowKind.INBOX, "queued")
-        stale = Waiting(item=INBOX.of(row), version=row.version)
+        stale = INBOX.of(row)
         await house.edit("p2", "two")
-        session = await open_session(world.store, Leases(world.store), stale.item.conversation)
+        session = await open_session(world.store, Leases(world.store), stale.conversation)
         await house.services.runner.run(session, (stale,), asyncio.Event())
         await house.services.runner.run(
-            session, (replace(stale, item=replace(stale.item, id=ItemId("gone"))),), asyncio.Event()
+            session, (replace(stale, id=ItemId("gone")),), asyncio.Event()
         )
         await house.services.runner.resume(session, asyncio.Event())
         assert await house.states() == ["queued"]
