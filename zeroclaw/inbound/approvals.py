@@ -8,7 +8,6 @@ nothing, and the card is shown as it ended.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
 
 from zeroclaw.conversation.inbox import Answer
@@ -64,9 +63,7 @@ class Approvals(Struct, eq=False):
 
     context: InboundContext
 
-    async def press(
-        self, reads: Reads, pressed: Pressed, principal: Principal, at: datetime
-    ) -> Plan | None:
+    async def press(self, reads: Reads, pressed: Pressed, principal: Principal) -> Plan | None:
         """Return the effect of a press; None for a card without a request."""
         card, found = pressed.card, await requests_of(reads, (pressed.approval,))
         if not found:
@@ -77,13 +74,12 @@ class Approvals(Struct, eq=False):
         if scope is None and not self.may_pair(principal):
             toast = catalogue.ONLY_AN_OPERATOR.to(principal.language)
             return Plan(conversation=None, toast=toast, idle=True)
-        result, toast = self._answer(one, principal, pressed.choice, at, pressed.reason)
+        result, toast = self._answer(one, principal, pressed.choice, pressed.reason)
         if result.how == "refused":
             # It does not record the card either: Telegram lets a client name any of the bot's
             # messages as the one that was pressed (Bot API, CallbackQuery.data, read 2026-11).
             return Plan(conversation=scope, toast=toast, idle=True)
-        address = card.address if card else None
-        writes = await self._ending(reads, result, principal, at, address)
+        writes = await self._ending(reads, result, principal, card.address if card else None)
         has_ended = bool(writes)
         if not has_ended and card is not None and not (one is before and one.is_open):
             # Record a card that was not known; it shows how its question ended.
@@ -103,7 +99,7 @@ class Approvals(Struct, eq=False):
 
         Calls of other conversations than the first one's are left for a following plan.
         """
-        principal, language, at = given.principal, given.language, self.context.clock.now()
+        principal, language = given.principal, given.language
         place, is_yes = given.address.key(), given.command.name == "approve"
         # In a mail, the writer's signature is on the lines below.
         words = given.command.rest.strip()
@@ -134,8 +130,8 @@ class Approvals(Struct, eq=False):
             if isinstance(one, Approval) and one.conversation != scope:
                 left.append(number)
                 continue
-            result, toast = self._answer(one, principal, choice, at, numbers.rest)
-            writes += await self._ending(given.reads, result, principal, at, given.address)
+            result, toast = self._answer(one, principal, choice, numbers.rest)
+            writes += await self._ending(given.reads, result, principal, given.address)
             told.append(f"`{number}`: {toast}.")
         rest = replace(given.command, rest=" ".join((*left, numbers.rest)))
         return Reply(
@@ -180,12 +176,14 @@ class Approvals(Struct, eq=False):
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
-    async def expired(self, reads: Reads, one: Approval) -> Plan:
+    async def expired(self, key: str, reads: Reads) -> Plan:
         """Return the end of a call's request whose deadline passed while no daemon ran."""
-        now = self.context.clock.now()
-        ended = approvals.expire(one, now)
+        one = await APPROVALS.get(reads, key)
+        if one is None or not one.is_open:
+            return Plan(conversation=None)
+        ended = approvals.expire(one, self.context.clock.now())
         here, late = ended.conversation, AnswerResult(request=ended, how="late")
-        writes = await self._ending(reads, late, ended.requester, now, None)
+        writes = await self._ending(reads, late, ended.requester, None)
         return Plan(conversation=here, writes=writes, wake=(here,))
 
     # --- the effects of an answer --------------------------------------------------------------
@@ -194,15 +192,15 @@ class Approvals(Struct, eq=False):
         self, given: Invocation, one: Stranger, choice: Choice
     ) -> Reply:
         """Return the effect of an answer; the caller has checked that this person may answer."""
-        principal, at = given.principal, self.context.clock.now()
-        result, toast = self._answer(one, principal, choice, at)
-        writes = await self._ending(given.reads, result, principal, at, None)
+        result, toast = self._answer(one, given.principal, choice)
+        writes = await self._ending(given.reads, result, given.principal, None)
         return Reply(text=toast, writes=writes)
 
     def _answer(
-        self, one: Request, principal: Principal, choice: Choice, at: datetime, reason: str = ""
+        self, one: Request, principal: Principal, choice: Choice, reason: str = ""
     ) -> tuple[AnswerResult[Approval] | AnswerResult[Stranger], str]:
         """Return the result of an answer, and one line for the person who gave it."""
+        at = self.context.clock.now()
         if isinstance(one, Stranger):
             by, yes = pairing.by_of(principal), approvals.is_yes(choice)
             met = approvals.decide(one, yes=yes, by=by, at=at)
@@ -227,7 +225,6 @@ class Approvals(Struct, eq=False):
         reads: Reads,
         result: AnswerResult[Approval] | AnswerResult[Stranger],
         principal: Principal,
-        at: datetime,
         address: Address | None,
     ) -> tuple[Write, ...]:
         """Return the writes if the answer has ended the request, else none."""
@@ -259,20 +256,20 @@ class Approvals(Struct, eq=False):
             turn=ended.turn,
         )
         is_granted = ended.choice == "for_a_time" and ended.state == "approved"
-        granted = await self._grant(reads, ended, principal, at) if is_granted else ()
+        granted = await self._grant(reads, ended, principal) if is_granted else ()
         return (put, control, *granted)
 
     async def _grant(
-        self, reads: Reads, ended: Approval, principal: Principal, at: datetime
+        self, reads: Reads, ended: Approval, principal: Principal
     ) -> tuple[Write, ...]:
         """Return the writes of the grant for an answer that lasts for a time."""
         asked = await ACTIONS.get(self.context.store, ended.action)
-        if asked is None or ended.scope is None:
+        if asked is None or ended.scope is None or ended.at is None:
             return ()
         name = self.context.ids.ulid()
         number, counters = await take_numbers(reads, GRANTS, 1)
         grant = grant_for(
-            asked.action, ended.scope, id=name, number=number, granter=principal, at=at
+            asked.action, ended.scope, id=name, number=number, granter=principal, at=ended.at
         )
         return (to_put(grant), *counters)
 

@@ -67,13 +67,9 @@ class OpenRequests(Struct, eq=False):
         """End the calls' requests that expired while no daemon ran; once, at a start."""
         store, now = self.context.store, self.context.clock.now()
         async for one in APPROVALS.readable(store, state="pending", due_before=now):
-            await self.context.transact(partial(self._ended, one.id), DurablePoint.ANSWERED)
-
-    async def _ended(self, key: str, reads: Reads) -> Plan:
-        one = await APPROVALS.get(reads, key)
-        if one is None or not one.is_open:
-            return NOTHING
-        return await self.requests.expired(reads, one)
+            await self.context.transact(
+                partial(self.requests.expired, one.id), DurablePoint.ANSWERED
+            )
 
     async def keep(self) -> None:
         """Do what is due, now and whenever that has changed."""

@@ -75,9 +75,7 @@ class Planner(Struct, eq=False):
             case Command() as command:
                 return await self._command(passage, command)
             case Pressed() as pressed:
-                return await self.requests.press(
-                    reads, pressed, passage.principal, context.clock.now()
-                )
+                return await self.requests.press(reads, pressed, passage.principal)
             case Edited() | Deleted() as revision:
                 return await revised(context, passage, revision)
             case Moved(to=to):
