@@ -98,8 +98,9 @@ class Transition(Value):
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: All other writes.
-        plan: Makes the transition if it depends on stored rows, as in `store.Plan`; may return an
-            empty one if another writer was first and has reported the same. Nothing else is set.
+        plan: Makes the transition if it depends on stored rows, as in `store.Plan`; then nothing
+            else is set. It may return an empty one if another writer was first and has reported
+            the same. If it writes what depends on these rows, it has a commit of its own.
     """
 
     events: tuple[Event, ...] = ()
