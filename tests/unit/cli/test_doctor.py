@@ -211,11 +211,15 @@ def test_damaged_receipt_keys_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.needs("unshare")
-def test_a_read_only_file_system_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [("ro", "read-only file system"), ("nr_inodes=1", "no space left on device")],
+)
+def test_a_disk_that_takes_no_file_is_told(tmp_path: Path, options: str, why: str) -> None:
     """To own it would not help; a process, because the mount is in a namespace of its own."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    script = 'mount -t tmpfs -o ro,mode=0700 tmpfs "$0" && exec "$@"'
+    script = f'mount -t tmpfs -o {options},mode=0700 tmpfs "$0" && exec "$@"'
     doctor = (sys.executable, "-m", "zeroclaw", "doctor", "--data-dir", str(data))
     done = subprocess.run(
         ("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data), *doctor),
@@ -223,7 +227,7 @@ def test_a_read_only_file_system_is_told(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    said = f"fail  permissions    `{data}` is on a read-only file system; check its disk, or "
+    said = f"fail  permissions    `{data}` takes no file: {why}; check its disk, or name another "
     assert said in done.stdout, done
 
 

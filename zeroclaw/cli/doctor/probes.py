@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from zeroclaw.cli.client import DaemonRefused, ask, is_running
 from zeroclaw.cli.configuration import ask_platform, load, start_of
@@ -310,10 +311,15 @@ def _unwritable(there: Path, key: str) -> Iterator[str]:
     """Yield why no daemon of this user could start there; the key can name another directory."""
     if not there.is_dir():
         yield f"`{there}` is no directory; name another `{key}`"
-    elif os.statvfs(there).f_flag & os.ST_RDONLY:  # as Linux makes one of a disk that fails
-        yield f"`{there}` is on a read-only file system; check its disk, or name another `{key}`"
-    elif not os.access(there, os.W_OK | os.X_OK):
+        return
+    try:
+        # Without a name. Modes and mounts don't show that inodes ran out, or that ext4 gave up a disk.
+        TemporaryFile(dir=there).close()
+    except (PermissionError, FileNotFoundError):  # the latter is procfs's
         yield f"this user can't write to `{there}`; run `chown` on it, or name another `{key}`"
+    except OSError as error:
+        why = system_words(error)
+        yield f"`{there}` takes no file: {why}; check its disk, or name another `{key}`"
 
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
