@@ -43,29 +43,31 @@ def get(key: str, config: Path | None) -> None:
 @command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
-@with_config
-def set_(key: str, value: str, config: Path | None) -> None:
+@with_places
+def set_(key: str, value: str, **daemon: Path | None) -> None:
     """Set one key in the configuration file; keeps comments and order.
 
     VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and as text if it is not TOML.
     A change that would add a fault is not written. Without --config, a missing file is created.
     """
-    _change(config, lambda before: edit.set_key(before, key, value), f"{key} is set")
+    _change(lambda before: edit.set_key(before, key, value), f"{key} is set", **daemon)
 
 
 @command.command("unset")
 @click.argument("key")
-@with_config
-def unset(key: str, config: Path | None) -> None:
+@with_places
+def unset(key: str, **daemon: Path | None) -> None:
     """Remove one key from the configuration file.
 
     Its default applies again. KEY is a path such as `provider.attempts`, or a whole table. Other comments and the order stay.
     A change that would add a fault is not written.
     """
-    _change(config, lambda before: edit.unset_key(before, key), f"{key} has its default again")
+    _change(lambda before: edit.unset_key(before, key), f"{key} has its default again", **daemon)
 
 
-def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
+def _change(
+    make: Callable[[str], str], done: str, *, config: Path | None, data_dir: Path | None
+) -> None:
     """Write the changed text, unless the change adds a fault; say when it takes effect."""
     found = find_config(config)
     path = found or usual_config()
@@ -81,7 +83,7 @@ def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     if new := tuple(fault for fault in faults if fault not in old):
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
     replace_text(path, after)
-    when = when_it_holds(before, after, data_place(config, None))
+    when = when_it_holds(before, after, data_place(config, data_dir))
     say(f"{path}: {done}; {when}")
     for line in in_file(path, faults):
         click.echo(f"zeroclaw: {line} (as before)", err=True)

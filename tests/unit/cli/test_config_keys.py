@@ -410,6 +410,19 @@ async def test_it_is_said_whether_a_reload_is_enough(
         assert runs in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
 
 
+@pytest.mark.parametrize("change", [("set", "autonomy", "full"), ("unset", "autonomy")])
+async def test_a_daemon_on_another_data_directory_can_be_named(
+    home: Path, change: tuple[str, ...]
+) -> None:
+    """It was started with `--data-dir`, which the file does not say."""
+    path, other = written(home, 'autonomy = "readonly"\n'), home / "other"
+    other.mkdir()
+    async with listening(other):
+        named = (*change, "--config", str(path), "--data-dir", str(other))
+        _, said, _ = await asyncio.to_thread(run, *named)
+    assert f"reload --config {path} --data-dir {other}` puts it in force" in said
+
+
 async def test_a_daemon_without_a_file_has_none_to_read_again(tmp_path: Path) -> None:
     """It would refuse the reload: only the next start reads the first file."""
     async with listening(tmp_path):
