@@ -128,3 +128,4 @@ async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(tmp_path: 
     assert await process.wait() == 1
     said = f"zeroclaw: `{tmp_path}/c.toml` was not written; `"
     assert person.shown.splitlines()[-1].startswith(said), person.shown
+    assert person.shown.splitlines()[-1].endswith(f"init --config {tmp_path}/c.toml` asks again")

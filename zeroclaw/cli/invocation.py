@@ -18,8 +18,8 @@ NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
 _TAKES = {
-    **dict.fromkeys(("demo", "init", "config schema"), ()),
-    **dict.fromkeys(("config", "models", "policy", "try"), OPTIONS[:1]),
+    **dict.fromkeys(("demo", "config schema"), ()),
+    **dict.fromkeys(("config", "init", "models", "policy", "try"), OPTIONS[:1]),
 }
 """Commands that select a daemon by fewer of them, or by none."""
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
