@@ -72,35 +72,26 @@ _FIELDS = "(?:reasoning_content|reasoning_details|extra_content)"
 _REFUSED = "(?:unsupported|not supported|not permitted|not allowed|unknown|unrecognized)"
 # Near each other: a refusal may quote what a person wrote.
 _NOT_TAKEN = re.compile(f"{_FIELDS}.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}{_FIELDS}")
-_LEARNED: tuple[tuple[re.Pattern[str], Mapping[str, object]], ...] = (
+_LEARNED: tuple[tuple[str, Mapping[str, object]], ...] = (
     # OpenAI's reasoning models.
-    (re.compile("use 'max_completion_tokens'"), {"limit": "max_completion_tokens"}),
-    # Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch that an operator
-    # should set.
-    (
-        re.compile(
-            "does not support tools|found that support tool use|tool calling.{1,3}is not supp"
-        ),
-        {"takes_tools": False},
-    ),
+    ("use 'max_completion_tokens'", {"limit": "max_completion_tokens"}),
+    # Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch for operators.
+    ("does not support tools|found that support tool use", {"takes_tools": False}),
+    ("tool calling.{1,3}is not supported", {"takes_tools": False}),
     # The chat templates of Gemma 1 and 2, and Google's endpoint of Gemma 3.
-    (
-        re.compile("system role not supported|developer instruction is not enabled"),
-        {"takes_system": False},
-    ),
+    ("system role not supported|developer instruction is not enabled", {"takes_system": False}),
     # Servers that are older than the field.
-    (
-        re.compile(f"stream_options.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}stream_options"),
-        {"takes_stream_options": False},
-    ),
+    (f"stream_options.{{0,40}}{_REFUSED}", {"takes_stream_options": False}),
+    (f"{_REFUSED}.{{0,40}}stream_options", {"takes_stream_options": False}),
     # Mistral, and its chat templates.
-    (re.compile(r"tool call ids? .{0,200}length (?:of )?9"), {"has_short_ids": True}),
+    (r"tool call ids? .{0,200}length (?:of )?9", {"has_short_ids": True}),
     # DeepSeek and Moonshot, of a call that another model or a person made.
     (
-        re.compile(r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)"),
+        r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)",
         {"needs_reasoning": True, "takes_vendor_fields": True},
     ),
 )
+"""What a refusal says, in lower case, and how an endpoint that says so wants to be asked."""
 
 
 class Refusal(Value):
@@ -209,7 +200,7 @@ def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
     """
     text = refusal.text.lower()
     for said, learned in _LEARNED:
-        if said.search(text):
+        if re.search(said, text):
             return replace(dialect, **learned)
     if _NOT_TAKEN.search(text) and not dialect.needs_reasoning:
         return replace(dialect, takes_vendor_fields=False)
