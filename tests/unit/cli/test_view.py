@@ -467,7 +467,7 @@ def test_colours_only_where_they_are_wanted() -> None:
 
 
 class Screen:
-    """A terminal that is wide and high enough, and knows the four things that the view uses."""
+    """A terminal that is wide and high enough, and knows the five things that the view uses."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -476,6 +476,9 @@ class Screen:
         while text:
             if text.startswith(("\x1b[K", "\x1b[J")):
                 text = text[3:]
+            elif back := re.match(r"\x1b\[(\d+)D", text):
+                self.lines[-1] = self.lines[-1][: -int(back[1])]
+                text = text[back.end() :]
             elif text.startswith("\x1b["):
                 up, _, text = text[2:].partition("A")
                 del self.lines[len(self.lines) - int(up) :]
@@ -498,6 +501,47 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
         screen.write(view.take(item(frame, draft=True, number=number)))
     screen.write(view.take(item(final, number=len(frames))))
     assert "\n".join(screen.lines) == f"● {final}\n"
+
+
+@given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
+def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
+    view, screen = live_view(Ink(moves=True, colours=False, columns=12, rows=500)), Screen()
+    for number in range(len(parts)):
+        screen.write(view.take(item("".join(parts[: number + 1]), draft=True, number=number)))
+    whole = f"● {''.join(parts)}"
+    assert "\n".join(screen.lines).replace("\n", " ") == whole.replace("\n", " ")
+    words = [one for line in screen.lines for one in line.split()]
+    assert words == whole.split()
+    for line in screen.lines:
+        assert len(line) <= 12 or max(map(len, line.split(" "))) > 12 or line.startswith("● ")
+
+
+@pytest.mark.parametrize(
+    ("frames", "shown"),
+    [
+        (["one two thr"], "● one two\nthr"),
+        (["one two th", "one two three"], "● one two\nthree"),
+        (["one two", "one two ", "one two t"], "● one two\nt"),
+        (["one https://a.example/b c"], "● one https://a.example/b c"),
+        (["ab 👩", "ab 👩\u200d👩", "ab 👩\u200d👩 cde"], "● ab 👩\u200d👩 cde"),
+        (
+            ["```\necho one two three\n```\none two three"],
+            "● ```\necho one two three\n```\none two\nthree",
+        ),
+        (
+            ["```\necho one", "```\necho one two thr", "```\necho one two three"],
+            "● ```\necho one two three",
+        ),
+    ],
+)
+def test_an_answer_is_wrapped_between_words_and_its_code_is_not(
+    frames: list[str], shown: str
+) -> None:
+    """A command is copied from the screen as it is, so only the terminal itself may wrap it."""
+    view, screen = live_view(Ink(moves=True, colours=False, columns=11, rows=500)), Screen()
+    for number, frame in enumerate(frames):
+        screen.write(view.take(item(frame, draft=True, number=number)))
+    assert "\n".join(screen.lines) == shown
 
 
 # --- the keyboard ---------------------------------------------------------------------------------

@@ -92,6 +92,28 @@ class Ink(Value):
         """Return the sequence that clears the cursor's line."""
         return "\r\x1b[K" if self.moves else ""
 
+    def wrapped(self, row: str) -> str:
+        """Return a row that breaks between words.
+
+        The terminal breaks words that are too long for a row, or whose width terminals differ in,
+        which `turned` could not take back.
+        """
+        first, *words = row.split(" ")
+        out, column = first, _width(first)[1]
+        for word in words:
+            least, cells = _width(word)
+            is_over = column <= self.columns < column + 1 + cells and least == cells <= self.columns
+            out += f"\n{word}" if is_over else f" {word}"
+            column = cells if is_over else column + 1 + cells
+        return out
+
+    def turned(self, row: str, into: str) -> str:
+        """Return the text that turns the row that ends at the cursor into another."""
+        differs = (at for at, sign in enumerate(row) if sign != into[at])
+        kept = next(differs, len(row))
+        back = _width(row[kept:])[1]
+        return (f"\x1b[{back}D\x1b[K" if back else "") + into[kept:]
+
     def erase(self, text: str) -> str | None:
         """Return the sequence that erases a text ending at the cursor; None if it is out of reach.
 
@@ -107,8 +129,7 @@ class Ink(Value):
 
     def _rows_of(self, line: str) -> tuple[int, int]:
         """Return the minimum and maximum number of rows of a line."""
-        cells = [_cells(sign) for sign in line]
-        least, most = sum(one for one, _ in cells), sum(one for _, one in cells)
+        least, most = _width(line)
         # A wide character does not begin in a row's last cell.
         columns = max(1, self.columns - (most > len(line)))
         return max(1, -(-least // self.columns)), max(1, -(-most // columns))
@@ -123,6 +144,12 @@ def _cells(sign: str) -> tuple[int, int]:
         cells = 2 if width in _WIDE else 1
         return cells, cells
     return (0, 8) if sign == "\t" else (0, 2)
+
+
+def _width(text: str) -> tuple[int, int]:
+    """Return the minimum and maximum number of cells of a text."""
+    cells = [_cells(sign) for sign in text]
+    return sum(least for least, _ in cells), sum(most for _, most in cells)
 
 
 class OpenCall(Value):
@@ -255,6 +282,7 @@ class View(Struct, kw_only=True):
     _before: list[Line] = field(default_factory=list[Line])
     _tail: str = ""
     _tail_text: str = ""
+    _is_code: bool = False  # the row at the cursor
     _has_loose_line: bool = False
     _drafts: set[str] = field(default_factory=set[str])
     _was_live: bool = False
@@ -424,19 +452,35 @@ class View(Struct, kw_only=True):
 
     def _begun(self, text: str) -> str:
         """Return a message on a line of its own."""
-        fresh = self._fresh()
-        self._tail_text = f"{BOT}{text}"
-        return fresh + self._tail_text
+        return self._fresh() + self._written(text)
+
+    def _written(self, text: str) -> str:
+        self._tail_text, self._is_code = "", False
+        return self._appended(f"{BOT}{text}")
+
+    def _appended(self, more: str) -> str:
+        """Return a text to append to the one at the cursor; rows of code are not wrapped."""
+        above, newline, row = self._tail_text.rpartition("\n")
+        rows, added = [above] if newline else [], ""
+        for at, part in enumerate(more.split("\n")):
+            if at:
+                self._is_code ^= row.removeprefix(BOT).startswith("```")
+                rows.append(row)
+                row, added = "", f"{added}\n"
+            is_whole = self._is_code or len(row) > self.ink.columns
+            shown = row + part if is_whole else self.ink.wrapped(row + part)
+            added += self.ink.turned(row, shown)
+            *full, row = shown.split("\n")
+            rows += full
+        self._tail_text = "\n".join((*rows, row))
+        return added
 
     def _rewritten(self, old: str, text: str) -> str:
         """Return the text that turns the text at the cursor into the new one."""
         if text.startswith(old):
-            more = text.removeprefix(old)
-            self._tail_text += more
-            return more
+            return self._appended(text.removeprefix(old))
         erased = self.ink.erase(self._tail_text)
-        self._tail_text = f"{BOT}{text}"
-        return f"{chr(10) if erased is None else erased}{self._tail_text}"
+        return f"{chr(10) if erased is None else erased}{self._written(text)}"
 
     def _typing(self) -> str:
         if not self.ink.moves or self._tail:
