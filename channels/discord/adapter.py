@@ -308,7 +308,8 @@ class DiscordChannel:
 
     def _done(self, data: Json) -> Interaction | None:
         """Decode a press, form or slash command; None if it is not ours."""
-        self._know_channel(inner(data, "channel"))  # it may be a thread that no server tells
+        # It may be a thread that no server tells. Whether there is news there is the servers' to say.
+        self._know_channel({**inner(data, "channel"), "last_message_id": None})
         found = decode.interaction(data, self._me, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
