@@ -181,16 +181,23 @@ def _seen(text: str, own: str) -> str:
 async def revised(
     context: InboundContext, passage: Passage, revision: Edited | Deleted
 ) -> Plan | None:
-    """Replace or withdraw a message that still waits; None for one that was not taken."""
-    row = await _original(passage, revision.message)
-    if row is None:
+    """Replace or withdraw a message that still waits; None for one that was not taken.
+
+    An edit that changes nothing has no effect: Telegram tells of a reaction as of an edit
+    (tdlib/telegram-bot-api#388 and #773, read 2026-11).
+    """
+    found = await _original(passage, revision.message)
+    if found is None:
         return None
+    row, last = found
     item = INBOX.of(row)
     here, content = item.conversation, item.content
     match revision:
         case Edited(message=message, text=text, own=own):
             own = without_tags(text if own is None else own)
             text = _seen(text, own)
+            if isinstance(last, PersonMessage | Amend) and (last.text, last.own) == (text, own):
+                return Plan(conversation=here)
             if row.state == "queued" and isinstance(content, PersonMessage):
                 changed = replace(item, content=replace(content, text=text, own=own))
                 write = item_put(changed, "queued")
@@ -207,16 +214,21 @@ async def revised(
     return Plan(conversation=here, writes=(write,), wake=(here,))
 
 
-async def _original(passage: Passage, message: str) -> Row | None:
-    """Find the message that this sender wrote; another sender's edit finds nothing.
+async def _original(passage: Passage, message: str) -> tuple[Row, object] | None:
+    """Find the message that this sender wrote, and its content as it was edited last.
+
+    Another sender's edit finds nothing.
 
     The edit of an executed command finds nothing either, because its effect is done, nor that of a
     message that was refused.
     """
     place, sender = passage.envelope.address.key(), passage.envelope.sender.id
-    newest = INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
+    newest, last = INBOX.where(place=place, newest_first=True, limit=LOOK_BACK), None
     for row in await passage.reads.select(newest):
         item = INBOX.of(row)
+        if isinstance(item.content, Amend) and item.content.message == message:
+            last = last or item.content
         if item.message == message and item.principal.sender == sender:
-            return None if isinstance(item.content, Obeyed | TooOld | Unread) else row
+            is_refused = isinstance(item.content, Obeyed | TooOld | Unread)
+            return None if is_refused else (row, last or item.content)
     return None

@@ -222,6 +222,19 @@ async def test_a_change_after_the_turn_is_a_note_in_the_history(
         assert world.model.asked() == ["user: hello", "assistant: ok", told, "user: and now"]
 
 
+async def test_an_edit_that_changes_nothing_is_none(world: World) -> None:
+    """Telegram tells of somebody's reaction to a message as of an edit by its writer."""
+    async with world.running() as house:
+        await house.say("hello")
+        for text in ("hello", "bye", "bye", "hello"):
+            assert await house.edit("p1", text) == Accepted()
+            await house.settle()
+        assert await house.states() == ["answered", "joined", "joined"]
+        await house.say("and now")
+        notes = [one for one in world.model.asked() if "It now reads" in one]
+    assert [one.partition("\n")[2] for one in notes] == ["bye", "hello"]
+
+
 async def test_an_edit_is_looked_for_among_the_newest_messages(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
