@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from zeroclaw.context.model import complete
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.envelope import is_off_the_record
-from zeroclaw.errors import Conflict, ProviderRejected, StoreUnusable
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.events import Event, TurnEnded
 from zeroclaw.foreign import Raised
 from zeroclaw.gate.receipt_screen import screen_shown
@@ -101,11 +101,9 @@ class Titles:
             services.log("title_failed", why=said.line, level="warning")
             if not usage.total_tokens:
                 return
-            # What was paid for and refused would be paid for again behind each answer.
-            title = Title(text="") if isinstance(said.error, ProviderRejected) else None
-        else:
-            title = Title(text=title_of(screen_shown(said.content, services.gate.redactor)))
-        titled = () if title is None else (TITLES.put(here, title, conversation=here),)
+        # What was paid for and failed would be paid for again behind each answer.
+        told = "" if isinstance(said, Raised) else said.content
+        title = Title(text=title_of(screen_shown(told, services.gate.redactor)))
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row = await TURNS.get(reads, ended.turn)
@@ -113,7 +111,7 @@ class Titles:
                 return None, False  # it was erased meanwhile
             whole = row.usage + usage
             more = replace(row, usage=whole, micros=budget.cost(whole))
-            writes = (*titled, turn_put(more))
+            writes = (TITLES.put(here, title, conversation=here), turn_put(more))
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), True
 
         if await transact(store, named):

@@ -13,7 +13,7 @@ from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.config.model import BudgetSettings, ContextSettings, RuntimeSettings
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.errors import Conflict, ProviderRejected, ToolFailed
+from zeroclaw.errors import Conflict, ProviderRejected, StreamBroken, ToolFailed
 from zeroclaw.events import ContextLeftOut
 from zeroclaw.gate.receipt_screen import FALSE_MARK
 from zeroclaw.message import Usage, UserMessage
@@ -108,11 +108,14 @@ async def test_one_that_failed_is_asked_for_again(world: World) -> None:
         assert (await titles(house), house.texts("ben")[-1]) == (["Tea"], "four")
 
 
-async def test_one_that_was_paid_for_and_refused_is_not_asked_for_again(world: World) -> None:
+@pytest.mark.parametrize("end", [ProviderRejected("nothing"), StreamBroken("nothing")])
+async def test_one_that_was_paid_for_and_failed_is_not_asked_for_again(
+    world: World, end: Exception
+) -> None:
     """As by a model that reasons to the limit; each turn would pay for it."""
     world.configure(runtime=ON)
     async with world.running() as house:
-        nothing = (UsageReported(usage=Usage(output_tokens=9)), ProviderRejected("nothing"))
+        nothing = (UsageReported(usage=Usage(output_tokens=9)), end)
         await three(world, house, nothing, says("four"))
         await house.say("Well?", "ben")
         assert await titles(house) == [""]
