@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from zeroclaw.errors import ToolArgumentsInvalid
-from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.escape import escape_invisible, shortened
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import Value
@@ -221,8 +221,7 @@ def quoted(text: str, *, limit_chars: int = 200) -> str:
     """Return untrusted text in backticks, on one line, escaped and capped."""
     seen = escape_invisible(text).replace("`", "'")
     line = "".join(letter if letter.isprintable() else " " for letter in seen)
-    cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
-    return f"`{cut}`"
+    return f"`{shortened(line, limit_chars)}`"
 
 
 def fenced(text: str) -> str:

@@ -38,7 +38,7 @@ from typing import Literal
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate.action import canonical_json, parse_arguments
 from zeroclaw.gate.receipt import detach
-from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.escape import escape_invisible, shortened
 from zeroclaw.turn.batch import Slot
 from zeroclaw.value import Value, replace
 
@@ -173,7 +173,7 @@ def _made(slot: Slot, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
         result=_digest(said),
         gist=_digest(said.translate(None, b"0123456789")),
         did_run=slot.outcome == "ok",
-        shown=shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…",
+        shown=shortened(shown, SHOWN_CHARS),
     )
     like = [one for one in earlier if (one.tool, one.gist) == (made.tool, made.gist)]
     alike = [one for one in like if one.result == made.result]

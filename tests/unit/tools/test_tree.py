@@ -92,7 +92,7 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
     (workspace / "e").write_bytes(b"x" * 1999)
     assert await call(workspace, "search_files", pattern="x") == "\n".join(
         [
-            f"a:1: {'x' * 300}…",
+            f"a:1: {'x' * 299}…",
             "[passed over 1 file larger than 2,000 bytes]",
             "[the search stopped when it had read as much as one search may: narrow it down]",
         ]

@@ -23,6 +23,7 @@ from zeroclaw.errors import (
 from zeroclaw.json_fields import is_array, is_object, object_at, parse, text_at
 from zeroclaw.providers.openai.request import Dialect
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD
+from zeroclaw.text.escape import shortened
 from zeroclaw.value import Value, replace
 
 SHOWN_CHARS = 200
@@ -238,9 +239,7 @@ def _shown_text(text: str, redact: Callable[[str], str]) -> str:
 def one_line(text: str) -> str:
     """Make a foreign text fit into our lines: no control characters, cut, no full stop."""
     printable = "".join(c if c.isprintable() else " " for c in text)
-    line = " ".join(printable.split())
-    cut = line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…"
-    return cut.rstrip(".")
+    return shortened(" ".join(printable.split()), SHOWN_CHARS).rstrip(".")
 
 
 def _window(refusal: Refusal) -> int | None:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.masks import Parts, is_masked
+from zeroclaw.text.escape import shortened
 from zeroclaw.tool import BELOW, ToolOutput
 from zeroclaw.tools import counted, is_binary, quoted, without_controls
 from zeroclaw.tools.files.content import PathArguments, readable_parts
@@ -254,8 +255,7 @@ def _line(entry: _Entry, above: int) -> str:
 
 
 def _found(parts: Parts, line: FoundLine) -> str:
-    text = without_controls(line.text).rstrip()
-    cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+    cut = shortened(without_controls(line.text).rstrip(), _SHOWN_CHARS)
     return f"{_name(parts)}:{line.number}: {cut}"
 
 
