@@ -83,3 +83,22 @@ async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -
         await page.page.keyboard.press("Tab")
         await page.page.keyboard.press("Home")
         await expect(page.own).to_be_in_viewport()
+
+
+async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -> None:
+    """Each short cell stays on one line; only a word longer than a screen is cut."""
+    rows = f"| Name | Qty | Price |\n|---|---|--:|\n| {'lobster ' * 8} | 12 | 1,234.00 |\n"
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(360, 700))
+        here.model.say(rows + f"| {'x' * 300} | 1 | 2 |\n")
+        await page.say("prices")
+        await expect(page.answers.locator("tr")).to_have_count(3)
+        heights = await page.answers.locator("th, td:not(:first-child)").evaluate_all(
+            "cells => cells.map(one => { const range = document.createRange();"
+            " range.selectNodeContents(one); return range.getClientRects().length; })"
+        )
+        assert heights == [1] * 7
+        widths = await page.answers.locator("td").first.evaluate(
+            "cell => [cell.offsetWidth < 400, cell.offsetWidth > 0]"
+        )
+        assert widths == [True, True]

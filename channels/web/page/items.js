@@ -154,7 +154,9 @@ function size(bytes) {
 function stamp(at) {
   const time = new Date(at);
   const isToday = time.toDateString() === new Date().toDateString();
-  const shown = time.toLocaleString([], { dateStyle: isToday ? undefined : "medium", timeStyle: "short" });
+  const shown = isToday
+    ? time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })
+    : time.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
 }
 
