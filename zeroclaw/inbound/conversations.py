@@ -7,6 +7,7 @@ from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.errors import RecordUnreadable
+from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.store import Query, Reads, Row, RowKind, Rows, Write, readable
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
@@ -103,40 +104,32 @@ class Conversations(Struct, eq=False):
         place = await self._place(reads, address, principal)
         return self._found(place) if place.pointer.conversation else self._mint(place)
 
-    async def choose(
-        self, reads: Reads, address: Address, principal: Principal, mode: WhileBusy
-    ) -> Found:
+    async def choose(self, given: Invocation, mode: WhileBusy) -> Found:
         """Return the conversation with the writes that change its `while_busy` mode."""
-        place = await self._place(reads, address, principal)
+        place = await self._place(given.reads, given.address, given.principal)
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
         return self._pointed(place) if place.pointer.conversation else self._mint(place)
 
-    async def renew(
-        self, reads: Reads, address: Address, principal: Principal
-    ) -> tuple[Found, Found]:
+    async def renew(self, given: Invocation) -> tuple[Found, Found]:
         """Return the conversation that `/new` ends and its successor; both are on record, or none."""
-        old = await self._place(reads, address, principal)
+        old = await self._place(given.reads, given.address, given.principal)
         here = old.pointer.conversation
         if is_off_the_record(here):
-            new = self._mint(old.to(await self._on_record(here)), reader=principal)
+            new = self._mint(old.to(await self._on_record(here)), reader=given.principal)
         else:
             new = self._mint(old)
         return (Found(conversation=here) if here else new), new
 
-    async def leave_the_record(
-        self, reads: Reads, address: Address, principal: Principal
-    ) -> Found | None:
+    async def leave_the_record(self, given: Invocation) -> Found | None:
         """Return the conversation that `/otr` begins, None if the chat is already off the record."""
-        old = await self._place(reads, address, principal)
+        old = await self._place(given.reads, given.address, given.principal)
         if is_off_the_record(old.pointer.conversation):
             return None
-        return self._mint(old, reader=principal)
+        return self._mint(old, reader=given.principal)
 
-    async def go_on_record(
-        self, reads: Reads, address: Address, principal: Principal
-    ) -> tuple[Found, Found] | None:
+    async def go_on_record(self, given: Invocation) -> tuple[Found, Found] | None:
         """Return what `/otr off` ends and what continues, None if the chat is already on record."""
-        old = await self._place(reads, address, principal)
+        old = await self._place(given.reads, given.address, given.principal)
         here = old.pointer.conversation
         if not is_off_the_record(here):
             return None

@@ -182,7 +182,7 @@ class Commands(Struct, eq=False, kw_only=True):
         )
 
     async def _new(self, given: Invocation) -> Reply:
-        old, new = await self.conversations.renew(given.reads, given.address, given.principal)
+        old, new = await self.conversations.renew(given)
         is_other = old.conversation != new.conversation
         is_off = is_off_the_record(new.conversation)
         says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
@@ -195,12 +195,12 @@ class Commands(Struct, eq=False, kw_only=True):
 
     async def _otr(self, given: Invocation) -> Reply:
         """Leave the record, or return to the earlier conversation on it; see `retention/erase.py`."""
-        language, here = given.language, (given.reads, given.address, given.principal)
+        language = given.language
         if given.command.rest.strip().lower() not in OFF[language]:
-            begun = await self.conversations.leave_the_record(*here)
+            begun = await self.conversations.leave_the_record(given)
             says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
             return Reply(text=_alone(given, says), found=begun)
-        found = await self.conversations.go_on_record(*here)
+        found = await self.conversations.go_on_record(given)
         if found is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
         old, on_record = found
@@ -217,9 +217,7 @@ class Commands(Struct, eq=False, kw_only=True):
         language, wanted = given.language, given.command.rest.strip()
         for mode, does in MODES.items():
             if mode == wanted:
-                found = await self.conversations.choose(
-                    given.reads, given.address, given.principal, mode
-                )
+                found = await self.conversations.choose(given, mode)
                 return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), found=found)
         now = catalogue.QUEUE_IS_NOW.to(language)
         lines = (
