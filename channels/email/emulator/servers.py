@@ -345,6 +345,7 @@ class Servers:
         etc = self.home / "etc"
         for one in ("run", "mail", "spool", "data", "etc"):
             (self.home / one).mkdir()
+            (self.home / one).chmod(0o755)  # they are entered by other users, whatever our umask is
         self.home.chmod(0o755)
         shutil.chown(self.home / "mail", "nobody")
         shutil.chown(self.home / "data", "postfix")
@@ -362,7 +363,9 @@ class Servers:
         for command in commands:
             with (self.home / f"{command[0]}.out").open("wb") as out:
                 self.processes.append(
-                    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                    subprocess.Popen(
+                        command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, umask=0o022
+                    )
                 )
         atexit.register(self.stop)
         for port in (self.imaps, self.submission, self.mx):
