@@ -236,7 +236,8 @@ async def test_a_note_that_cannot_be_read_now_is_not_taken_for_a_missing_one(
     desk, note = Desk(), place.directory / "read-up-to"
     async with place.life(desk.admit, {}):
         await place.write("one")
-        while not note.read_text().endswith(":1 INBOX\n"):  # a moment after the mail is seen
+        # A moment after the mail is seen.
+        while not note.read_text().endswith(":1 INBOX\n"):  # noqa: ASYNC110  nothing tells of it
             await asyncio.sleep(0)
     before = note.read_text()
     await place.write("meanwhile")

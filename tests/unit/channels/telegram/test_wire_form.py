@@ -25,7 +25,7 @@ from telegram import (
 from telegram.error import TelegramError
 
 from channels import telegram as product
-from channels.telegram.account import MOST_POSTED, POLL_S, Account
+from channels.telegram.account import MOST_AT_ONCE, MOST_POSTED, POLL_S, Account
 from channels.telegram.decode import ALLOWED_UPDATES
 from channels.telegram.emulator import Emulator, TooMany
 from channels.telegram.emulator.faults import Call
@@ -41,7 +41,7 @@ from zeroclaw import Address, Menu, MenuEntry, MessageRef, ZeroclawError, replac
 # All open real sockets.
 pytestmark = pytest.mark.slow
 
-METHOD = r'"((?:get|set|send|edit|delete|answer)[A-Z]\w+)"'
+METHOD = r'"((?:get|set|send|edit|delete|answer)[A-Z]\w+)["{]'
 ANN, TOPIC = 77, 4
 TEXT, RICH, LINK = "é “b” 7", "<p>é</p>", "https://example.org/?a=b&c"
 FILE = File(name="a “b”.csv", content=b"1,2\r\n--\r\n")
@@ -116,8 +116,8 @@ def theirs(bot: Bot) -> list[Awaitable[object]]:
     return [
         bot.get_me(),
         bot.get_webhook_info(),
-        bot.get_updates(timeout=POLL_S, allowed_updates=allowed),
-        bot.get_updates(1, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(limit=MOST_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(1, limit=MOST_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
         bot.set_webhook(
             LINK,
             secret_token="s",
