@@ -83,9 +83,10 @@ def _change(
     if new := tuple(fault for fault in faults if fault not in old):
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
     replace_text(path, after)
-    when = when_it_holds(before, after, data_place(config, data_dir))
-    say(f"{path}: {done}; {when}")
-    for line in in_file(path, faults):
+    place = data_place(config, data_dir)
+    say(f"{path}: {done}; {when_it_holds(before, after, place)}")
+    held = asyncio.run(held_by_daemon(place)) if faults else frozenset[str]()
+    for line in in_file(path, tuple(one for one in faults if one.partition(":")[0] not in held)):
         click.echo(f"zeroclaw: {line} (as before)", err=True)
 
 

@@ -297,6 +297,9 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
     lines = text.rstrip().split("\n") if text.strip() else []
     opened = {number: found for number, one in enumerate(lines) if (found := _opened_by(one))}
     mine = [number for number, found in opened.items() if found == table]
+    lists = {found[:-2] for found in opened.values() if not found[-1]}
+    if table in lists - {()} and not mine:  # such as `policy`, above which its statements may stand
+        lines, mine = [*lines, "", f"[{'.'.join(map(_spelled, table))}]"], [len(lines) + 1]
     if table and len(mine) != 1:
         return None
     begin = mine[0] + 1 if table else 0

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tomllib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -19,6 +19,7 @@ from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
+from zeroclaw.host.answers import Errors
 from zeroclaw.host.control import Control
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
@@ -206,6 +207,16 @@ def test_a_directory_that_can_not_be_written_is_told(home: Path) -> None:
     assert (code, "can't be written" in err, len(err.splitlines())) == (1, True, 1)
 
 
+def test_a_key_beside_a_list_of_tables_gets_a_header_of_its_own() -> None:
+    """As `policy` in a file that only has statements: the list alone opens no table."""
+    text = '[[policy.statement]]  # mine\nid = "a"\n\n[runtime]\nbacklog = 3\n'
+    after = set_key(text, "policy.ask_when_untrusted", "false")
+    assert after == f"{text}\n[policy]\nask_when_untrusted = false\n"
+    again = set_key(after, "policy.ask_when_untrusted", "true")
+    assert again == after.replace("false", "true")
+    assert unset_key(again, "policy.ask_when_untrusted").rstrip() == text.rstrip()
+
+
 def test_naming_one_channel_keeps_the_others() -> None:
     """Naming a key of one must not switch off the other, nor write more than was asked for."""
     only = set_key("", "channels.web.title", "Bob")
@@ -376,11 +387,17 @@ ROUNDS = 20
 
 
 @asynccontextmanager
-async def listening(directory: Path) -> AsyncGenerator[None]:
-    """A daemon's socket, and nothing behind it."""
+async def listening(directory: Path, *secrets: str) -> AsyncGenerator[None]:
+    """A daemon's socket, and nothing behind it but the names of its secrets."""
     ready = asyncio.Event()
+
+    async def errors(_asked: Mapping[str, object]) -> Errors:
+        await asyncio.sleep(0)
+        return Errors(secrets=frozenset(secrets))
+
     async with asyncio.TaskGroup() as group:
         control = Control(directory, log=lambda _event, **_fields: None)
+        control.call("errors", errors)
         serving = group.create_task(control.serve(ready.set))
         await ready.wait()
         yield
@@ -421,6 +438,15 @@ async def test_a_daemon_on_another_data_directory_can_be_named(
         named = (*change, "--config", str(path), "--data-dir", str(other))
         _, said, _ = await asyncio.to_thread(run, *named)
     assert f"reload --config {path} --data-dir {other}` puts it in force" in said
+
+
+async def test_a_secret_that_only_the_daemon_has_is_no_fault(home: Path) -> None:
+    """As under systemd, where the shell lacks the service's environment."""
+    path = written(home, f'data_dir = "{home}"\n[provider]\napi_key = {{ env = "MY_KEY" }}\n')
+    async with listening(home, "provider.api_key"):
+        named = ("set", "autonomy", "full", "--config", str(path))
+        code, _, err = await asyncio.to_thread(run, *named)
+    assert (code, err) == (0, "")
 
 
 async def test_a_daemon_without_a_file_has_none_to_read_again(tmp_path: Path) -> None:
