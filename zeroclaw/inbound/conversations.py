@@ -115,7 +115,8 @@ class Conversations(Struct, eq=False):
         old = await self._place(given.reads, given.address, given.principal)
         here = old.pointer.conversation
         if is_off_the_record(here):
-            new = self._mint(old.to(await self._on_record(here)), reader=given.principal)
+            before = await self._on_record(given.reads, here)
+            new = self._mint(old.to(before), reader=given.principal)
         else:
             new = self._mint(old)
         return (Found(conversation=here) if here else new), new
@@ -133,14 +134,14 @@ class Conversations(Struct, eq=False):
         here = old.pointer.conversation
         if not is_off_the_record(here):
             return None
-        new = old.to(await self._on_record(here))
+        new = old.to(await self._on_record(given.reads, here))
         goes_on = self._pointed(new) if new.pointer.conversation else self._mint(new)
         return Found(conversation=here), goes_on
 
-    async def _on_record(self, conversation: ConversationId) -> ConversationId:
+    async def _on_record(self, reads: Reads, conversation: ConversationId) -> ConversationId:
         """Return the recorded conversation before one off the record; empty if there is none."""
         before = await self.predecessor(conversation)
-        row = None if before is None else await CONVERSATIONS.get(self.context.store, before)
+        row = None if before is None else await CONVERSATIONS.get(reads, before)
         return NOWHERE.conversation if row is None else row.id
 
     async def move(self, reads: Reads, address: Address, to: Address) -> Plan | None:

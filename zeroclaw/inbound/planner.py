@@ -229,6 +229,8 @@ async def _original(passage: Passage, message: str) -> tuple[Row, object] | None
         if isinstance(item.content, Amend) and item.content.message == message:
             last = last or item.content
         if item.message == message and item.principal.sender == sender:
+            # Guards it even if it is not changed: an edit must not outlive an erased message.
+            await passage.reads.get(row.kind, row.key)
             is_refused = isinstance(item.content, Obeyed | TooOld | Unread)
             return None if is_refused else (row, last or item.content)
     return None

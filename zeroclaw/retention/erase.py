@@ -41,6 +41,7 @@ from zeroclaw.store import (
     LogKind,
     Put,
     Query,
+    Reads,
     Row,
     Trim,
     Write,
@@ -297,20 +298,23 @@ class Erasure:
 
     async def _replace_unrecorded(self, here: ConversationId) -> None:
         """Keep a chat off the record when its conversation is erased, with a fresh conversation."""
-        held = await CONVERSATIONS.get(self._store, here)
-        if held is None:
-            return
-        fresh = off_the_record(self._context.ids.ulid())
-        made = replace(held, id=fresh, started_at=self._clock.now())
-        place = held.address.key()
-        writes: list[Write] = [
-            CONVERSATIONS.put(fresh, made, conversation=fresh, state=UNRECORDED, place=place)
-        ]
-        for row in await self._store.select(POINTERS.where(conversation=here)):
-            pointer = replace(POINTERS.of(row), conversation=fresh)
-            put = POINTERS.put(row.key, pointer, conversation=fresh, place=row.place)
-            writes += (unchanged(row), put)
-        await self._commit(*writes)
+
+        async def planned(reads: Reads) -> Plan:
+            held = await CONVERSATIONS.get(reads, here)
+            if held is None:
+                return Plan(conversation=None)
+            fresh = off_the_record(self._context.ids.ulid())
+            made = replace(held, id=fresh, started_at=self._clock.now())
+            place = held.address.key()
+            writes = [
+                CONVERSATIONS.put(fresh, made, conversation=fresh, state=UNRECORDED, place=place)
+            ]
+            for row in await reads.select(POINTERS.where(conversation=here)):
+                pointer = replace(POINTERS.of(row), conversation=fresh)
+                writes.append(POINTERS.put(row.key, pointer, conversation=fresh, place=row.place))
+            return Plan(conversation=None, writes=tuple(writes))
+
+        await self._context.transact(planned, DurablePoint.HOUSEKEEPING)
 
     # --- shared conversations ------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Query, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Query, RowKind, Write
 from zeroclaw.stores.off_the_record import HELD
 from zeroclaw.value import replace
 
@@ -165,6 +165,27 @@ async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) ->
         await house.say("back")
         assert heard(world) == ["good morning", "back"]
         assert "next" not in await disk(world)
+
+
+async def test_a_chat_goes_back_to_no_conversation_that_has_just_been_erased(world: World) -> None:
+    """Otherwise it would point to one that is on no record, and is erased no more."""
+    async with world.running() as house:
+        await house.say("rose")
+        (row,) = await house.rows(RowKind.CONVERSATION)
+        await off(house)
+
+        async def erase_first(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(write, Put) and write.kind is RowKind.ADDRESS for write in writes):
+                world.store.meanwhile = None
+                gone = CONVERSATIONS.delete(row.key)
+                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+
+        world.store.meanwhile = erase_first
+        await house.say("/otr off")
+        (pointer,) = await house.rows(RowKind.ADDRESS)
+        assert pointer.conversation is not None
+        assert not is_off_the_record(pointer.conversation)
+        assert await CONVERSATIONS.get(world.store, pointer.conversation) is not None
 
 
 async def test_saying_it_twice_changes_nothing_and_without_a_past_one_begins(world: World) -> None:

@@ -14,7 +14,7 @@ from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
-from zeroclaw.envelope import ConversationId, ItemId, Principal, TurnId
+from zeroclaw.envelope import ConversationId, ItemId, Principal, TurnId, is_off_the_record
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
@@ -22,6 +22,7 @@ from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.forget import OPEN
+from zeroclaw.inbound.conversations import POINTERS
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
@@ -109,6 +110,50 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         await house.say("hello")
         assert house.texts()[-1] == "ok"
         assert said_to_the_model(world) == ["hello"]
+
+
+async def test_an_edit_that_comes_as_its_message_is_removed_is_not_kept(world: World) -> None:
+    """It was planned while the message was there, and is committed after that is gone."""
+    async with world.running() as house:
+        await house.say("tulip one")
+        await house.say("/forget")
+        repeated = house.command("forget", code_of(house.texts()[-1]))
+
+        async def erase_first(_: tuple[Write, ...]) -> None:
+            world.store.meanwhile = None
+            await house.services.ingress.admit(house.envelope(repeated))
+            await world.clock.advance(10)
+            assert await house.rows(RowKind.FORGETTING) == ()
+
+        world.store.meanwhile = erase_first
+        await house.edit("p1", "tulip two")
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert "tulip" not in await kept(world)
+
+
+async def test_what_is_chosen_as_a_chat_off_the_record_is_removed_ends_no_daemon(
+    world: World,
+) -> None:
+    """The chat stays off the record, with the choice that was made just then."""
+    async with world.running() as house:
+        await house.say("/otr")
+        await house.say("tulip")
+        await house.say("/forget")
+        code = code_of(house.texts()[-1])
+
+        async def choose_first(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(write, Put) and write.kind is RowKind.ADDRESS for write in writes):
+                world.store.meanwhile = None
+                choice = house.envelope(house.command("queue", "steer"))
+                await house.services.ingress.admit(choice)
+
+        world.store.meanwhile = choose_first
+        await house.say(f"/forget {code}")
+        await settled(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        (row,) = await house.rows(RowKind.ADDRESS)
+        pointer = POINTERS.of(row)
+        assert (is_off_the_record(pointer.conversation), pointer.while_busy) == (True, "steer")
 
 
 async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) -> None:
