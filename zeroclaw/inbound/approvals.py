@@ -266,6 +266,8 @@ class Approvals(Struct, eq=False):
         asked = await ACTIONS.get(self.context.store, ended.action)
         if asked is None or ended.scope is None or ended.at is None:
             return ()
+        if self.context.people.excluded_by(ended.requester):
+            return ()  # revoked just now: it would outlive the end of their others
         name = self.context.ids.ulid()
         number, counters = await take_numbers(reads, GRANTS, 1)
         grant = grant_for(

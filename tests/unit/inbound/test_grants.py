@@ -17,7 +17,7 @@ from zeroclaw.gate.grant import GRANTS, to_put
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.inbound.identity import Known, known_put
-from zeroclaw.store import PAGE, Commit, Delete, DurablePoint, LogKind, Put, Row, RowKind
+from zeroclaw.store import PAGE, Commit, Delete, DurablePoint, LogKind, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -444,6 +444,25 @@ async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(wor
         await revoke(house)
         assert "revoked" not in await house.audited()
         assert await house.rows(RowKind.INBOX, "control") == ()
+
+
+async def test_a_revoked_person_is_granted_nothing_while_their_turn_ends(world: World) -> None:
+    """The grant would come too late to be ended with their others, and be theirs again later."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        press = house.envelope(house.pressed("for_a_time"))
+
+        async def press_first(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(one, Put) and one.state == "control" for one in writes):
+                world.store.meanwhile = None
+                await house.services.ingress.admit(press)
+
+        world.store.meanwhile = press_first
+        await revoke(house)
+        assert world.store.meanwhile is None
+        assert await house.rows(RowKind.GRANT) == ()
+        assert world.poke.runs == []
 
 
 async def test_others_go_on(world: World) -> None:
