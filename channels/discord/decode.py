@@ -61,9 +61,9 @@ NOT_HERE = Sentence(
     en="I can't write here, so I can't answer; write to me in private.",
     de="Ich kann hier nicht schreiben und also nicht antworten; schreib mir privat.",
 )
-# Permissions, read 2026-11: to view a channel, and to send messages there or in its threads; bit 3 is an
-# administrator's, who may do both.
-_VIEWS, _SENDS = 1 << 10 | 1 << 3, 1 << 11 | 1 << 38 | 1 << 3
+# Permissions, read 2026-11: to view a channel, and to send messages there, or in its threads; bit 3 is an
+# administrator's, who may do all.
+_VIEWS, _SENDS, _SENDS_IN_THREADS = 1 << 10 | 1 << 3, 1 << 11 | 1 << 3, 1 << 38 | 1 << 3
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
@@ -347,7 +347,7 @@ def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction 
         done = "form", _answer(event, address, asked, "deny", reason=why)
     language: Language = "de" if text(event, "locale") == "de" else "en"
     is_asked = done is not None and isinstance(done[1], Said)
-    if _is_outside(event) or (is_asked and not _may_write(event, me)):
+    if _is_outside(event) or (is_asked and not _may_write(event, me, parents)):
         done, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
     if done is None and not shows:
         return None
@@ -376,13 +376,14 @@ def _is_outside(event: Json) -> bool:
     return is_guest or whole(event, "context") == _BETWEEN_OTHERS
 
 
-def _may_write(event: Json, me: Me) -> bool:
+def _may_write(event: Json, me: Me, parents: Mapping[str, str]) -> bool:
     """Whether the bot may post an answer where an interaction comes from.
 
     People can use its commands in channels that are closed to the bot itself.
     """
     may = int(snowflake(event, "app_permissions") or -1)
-    is_open = me.servers != "off" and 0 not in {may & _VIEWS, may & _SENDS}
+    sends = _SENDS_IN_THREADS if snowflake(event, "channel_id") in parents else _SENDS
+    is_open = me.servers != "off" and 0 not in {may & _VIEWS, may & sends}
     return is_open or not snowflake(event, "guild_id")
 
 

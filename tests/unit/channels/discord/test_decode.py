@@ -1,5 +1,6 @@
 """What is read in the gateway's events; whatever the JSON holds, nothing raises."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -436,7 +437,23 @@ def test_no_question_is_taken_in_servers_that_are_ignored() -> None:
     assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("en"))
 
 
-@pytest.mark.parametrize("may", [SEE | SEND, SEE | SEND_IN_THREADS, ADMINISTRATOR, "many", None])
+@pytest.mark.parametrize(
+    ("parents", "may", "may_not"),
+    [({}, SEND, SEND_IN_THREADS), ({"20": "19"}, SEND_IN_THREADS, SEND)],
+)
+def test_channels_and_threads_have_permissions_of_their_own(
+    parents: Mapping[str, str], may: int, may_not: int
+) -> None:
+    """A channel of announcements is closed by the one, and leaves everybody the other."""
+    asked: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
+    asked |= {"guild_id": "3", "member": {"user": ANN}}
+    for bits, is_taken in ((may, True), (may_not, False)):
+        found = decode.interaction({**asked, "app_permissions": str(SEE | bits)}, ME, parents)
+        assert found is not None
+        assert (found.envelope is not None) is is_taken
+
+
+@pytest.mark.parametrize("may", [SEE | SEND, ADMINISTRATOR, "many", None])
 def test_a_question_where_an_answer_may_stand_is_taken(may: object) -> None:
     found = acted(2, USED, app_permissions=str(may))
     assert found is not None
