@@ -467,9 +467,13 @@ def test_colours_only_where_they_are_wanted() -> None:
 
 
 class Screen:
-    """A terminal that is wide and high enough, and knows the five things that the view uses."""
+    """A terminal that is high enough, and knows the five things that the view uses.
 
-    def __init__(self) -> None:
+    After a sign in a row's last cell the cursor stays on it until the next sign, as on a VT100.
+    """
+
+    def __init__(self, columns: int = 500) -> None:
+        self.columns = columns
         self.lines = [""]
 
     def write(self, text: str) -> None:
@@ -477,7 +481,9 @@ class Screen:
             if text.startswith(("\x1b[K", "\x1b[J")):
                 text = text[3:]
             elif back := re.match(r"\x1b\[(\d+)D", text):
-                self.lines[-1] = self.lines[-1][: -int(back[1])]
+                signs = len(self.lines[-1])
+                is_in_last = signs > 0 and signs % self.columns == 0
+                self.lines[-1] = self.lines[-1][: signs - is_in_last - int(back[1])]
                 text = text[back.end() :]
             elif text.startswith("\x1b["):
                 up, _, text = text[2:].partition("A")
@@ -505,7 +511,7 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
 
 @given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
-    view, screen = live_view(Ink(moves=True, colours=False, columns=12, rows=500)), Screen()
+    view, screen = live_view(Ink(moves=True, colours=False, columns=12, rows=500)), Screen(12)
     for number in range(len(parts)):
         screen.write(view.take(item("".join(parts[: number + 1]), draft=True, number=number)))
     whole = f"● {''.join(parts)}"
@@ -522,6 +528,7 @@ def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list
         (["one two thr"], "● one two\nthr"),
         (["one two th", "one two three"], "● one two\nthree"),
         (["one two", "one two ", "one two t"], "● one two\nt"),
+        (["x\none two thr", "x\none two thre"], "● x\none two\nthre"),
         (["one https://a.example/b c"], "● one https://a.example/b c"),
         (["ab 👩", "ab 👩\u200d👩", "ab 👩\u200d👩 cde"], "● ab 👩\u200d👩 cde"),
         (
@@ -538,7 +545,7 @@ def test_an_answer_is_wrapped_between_words_and_its_code_is_not(
     frames: list[str], shown: str
 ) -> None:
     """A command is copied from the screen as it is, so only the terminal itself may wrap it."""
-    view, screen = live_view(Ink(moves=True, colours=False, columns=11, rows=500)), Screen()
+    view, screen = live_view(Ink(moves=True, colours=False, columns=11, rows=500)), Screen(11)
     for number, frame in enumerate(frames):
         screen.write(view.take(item(frame, draft=True, number=number)))
     assert "\n".join(screen.lines) == shown

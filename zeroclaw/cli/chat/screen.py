@@ -96,13 +96,14 @@ class Ink(Value):
         """Return a row that breaks between words.
 
         The terminal breaks words that are too long for a row, or whose width terminals differ in,
-        which `turned` could not take back.
+        which `turned` could not take back; nor a sign in the last cell, which is left empty: the
+        cursor stays on it, so it would be one cell off.
         """
         first, *words = row.split(" ")
-        out, column = first, _width(first)[1]
+        out, column, most = first, _width(first)[1], self.columns - 1
         for word in words:
             least, cells = _width(word)
-            is_over = column <= self.columns < column + 1 + cells and least == cells <= self.columns
+            is_over = column <= most < column + 1 + cells and least == cells <= most
             out += f"\n{word}" if is_over else f" {word}"
             column = cells if is_over else column + 1 + cells
         return out
