@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,23 @@ from tests.contract.store_implementations import Implementation
 from tests.contract.store_writes import LATER, blob, chore, claim, counter, every_store, keys, line
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
+from zeroclaw.inbound.approvals import COUNTERS, take_numbers
 from zeroclaw.store import (
     LARGEST_BLOB_BYTES,
+    TRIES,
     Claim,
+    Commit,
     Delete,
     Expect,
     LogEntry,
     LogKind,
     PutBlob,
+    Reads,
     Row,
     RowKind,
     Store,
     Write,
+    transact,
 )
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -242,3 +248,55 @@ async def test_a_cancelled_commit_is_whole_or_undone(kept: Implementation, tmp_p
         streams = await store.streams(LogKind.AUDIT)
 
     assert tuple(rows) == streams
+
+
+# --- plans that run at once -----------------------------------------------------------------------
+
+
+@every_store
+async def test_plans_that_run_at_once_take_different_numbers(
+    kept: Implementation, tmp_path: Path
+) -> None:
+    """Above those of an earlier release, whose rows the first plan replaces."""
+
+    async def take(reads: Reads) -> tuple[Commit | None, int]:
+        first, writes = await take_numbers(reads, "chat", 2)
+        return chore(*writes), first
+
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        older = (COUNTERS.put(f"chat#{last}", last, place="chat") for last in (3, 4))
+        await store.commit(chore(*older))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(transact(store, take)) for _ in range(TRIES)]
+        left = await keys(store)
+
+    assert sorted(task.result() for task in tasks) == list(range(5, 5 + 2 * TRIES, 2))
+    assert left == ["chat"]
+
+
+@every_store
+@pytest.mark.parametrize("is_by_key", [True, False])
+async def test_of_plans_that_end_the_same_row_at_once_one_does(
+    kept: Implementation, tmp_path: Path, *, is_by_key: bool
+) -> None:
+    """Found by its key or in a selection; the others plan again, and find it ended or deleted."""
+
+    async def end(reads: Reads, *, erases: bool) -> tuple[Commit | None, bool]:
+        if is_by_key:
+            value = await COUNTERS.get(reads, "1")
+        else:
+            value = next(iter([one async for one in COUNTERS.all(reads, place="here")]), None)
+        if value != 0:
+            return None, False
+        end = COUNTERS.delete("1") if erases else COUNTERS.put("1", 9, place="here")
+        return chore(end), True
+
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        await store.commit(chore(COUNTERS.put("1", 0, place="here")))
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(transact(store, partial(end, erases=number % 2 == 1)))
+                for number in range(TRIES)
+            ]
+
+    assert sum(task.result() for task in tasks) == 1
