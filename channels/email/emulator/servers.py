@@ -415,7 +415,11 @@ def started(password: str) -> Servers:
         tokens=kept_port(),
         password=password,
     )
-    found.start()
+    try:
+        found.start()
+    except BaseException:
+        found.stop()
+        raise
     return found
 
 

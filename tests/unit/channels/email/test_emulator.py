@@ -2,37 +2,33 @@
 
 import re
 import socket
+import tempfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from channels._remote.emulator.http import kept_port
-from channels.email.emulator.servers import Servers
+from channels.email.emulator import servers
 from zeroclaw import ConfigError
 
 
 @pytest.mark.needs("dovecot", "postfix")
-def test_a_server_that_ends_at_its_start_is_told_in_one_line(tmp_path: Path) -> None:
-    """At once, and even if another program answers at its port (P10)."""
-    with socket.socket() as taken:
+def test_a_server_that_ends_at_its_start_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At once, even if another program answers at its port, and nothing is left of either (P10)."""
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory, socket.socket() as taken:
+        place = Path(directory)
+        place.chmod(0o711)  # the servers run as users of their own
+        monkeypatch.setattr(tempfile, "tempdir", directory)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = int(taken.getsockname()[1])
-        submission, sasl, mx, other = (kept_port() for _ in range(4))
-        mail = Servers(
-            home=tmp_path,
-            imaps=port,
-            submission=submission,
-            sasl=sasl,
-            mx=mx,
-            milter=other,
-            tokens=other,
-        )
-        try:
-            with pytest.raises(ConfigError) as told:
-                mail.start()
-        finally:
-            mail.stop()
+        ports = chain([int(taken.getsockname()[1])], iter(kept_port, None))
+        monkeypatch.setattr(servers, "kept_port", lambda: next(ports))
+        with pytest.raises(ConfigError) as told:
+            servers.started("secret")
+        assert list(place.iterdir()) == []
     assert re.fullmatch(r"try: dovecot does not start: [^\n]*already in use[^\n]*", str(told.value))
 
 
