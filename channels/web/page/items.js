@@ -105,9 +105,9 @@ function drawText(node, item) {
   node.classList.toggle("draft", Boolean(item.draft));
   // Screen readers should read a draft once, when it is complete.
   node.setAttribute("aria-busy", String(Boolean(item.draft)));
+  body.hidden = !item.text;
   if (item.kind === "person") {
     if (body.textContent !== item.text) body.textContent = item.text;
-    body.hidden = !item.text;
     drawFiles(node, item.files ?? []);
     return false;
   }
@@ -116,7 +116,6 @@ function drawText(node, item) {
     const news = body.textContent !== item.text;
     if (news) body.replaceChildren(element("p", { className: "plain", dir: "auto" }, item.text));
     body.sources = [];
-    body.hidden = !item.text;
     if (item.sent) drawSent(node, item);
     return news;
   }

@@ -229,7 +229,7 @@ function bareLink(text) {
   return [...linked(trimmed, [trimmed], trimmed), text.slice(trimmed.length)];
 }
 
-const ADDRESS = /(?:https?:\/\/|www\.)[^\s<>",;)\]]+/i;
+const ADDRESSES = /(?:https?:\/\/|www\.)[^\s<>",;)\]]+/gi;
 
 /* The site that an address leads to; empty if it is none. */
 function site(address) {
@@ -251,8 +251,8 @@ function linked(target, label, source) {
   }
   if (!["http:", "https:", "mailto:"].includes(url.protocol)) return [source];
   const made = element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label);
-  const named = ADDRESS.exec(made.textContent);
-  return named && site(named[0]) !== site(url.href) ? [source] : [made];
+  const named = made.textContent === target ? [] : made.textContent.match(ADDRESSES) ?? [];
+  return named.some((one) => site(one) !== site(url.href)) ? [source] : [made];
 }
 
 function broken(text) {

@@ -61,6 +61,7 @@ def test_a_bare_link_keeps_the_brackets_that_it_opens(text: str, target: str, re
         "[HTTPS://bank.example](https://bank.example.evil.example/)",
         "[https://bank.example](https://bank.example@evil.example/)",
         "[go to https://bank.example now](https://evil.example/)",
+        "[https://evil.example/, now https://bank.example/login](https://evil.example/)",
     ],
 )
 def test_a_label_that_names_another_site_is_no_link(link: str) -> None:
