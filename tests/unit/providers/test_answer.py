@@ -445,6 +445,19 @@ def test_thoughts_of_a_model_that_is_known_to_begin_with_them_are_never_shown(
     assert thoughts.is_opened is still
 
 
+@pytest.mark.parametrize("reason", ["length", "tool_calls"])
+def test_a_model_that_closes_no_thoughts_is_not_known_to_begin_with_them(reason: str) -> None:
+    """Anybody can ask for a lone tag, and others' cut answers must not stay hidden for it (P9)."""
+    thoughts = ThoughtSplitter(is_opened=True)
+    assembly = Assembly(thoughts=thoughts)
+    calls = [{"index": 0, "id": "1", "function": {"name": "look", "arguments": "{}"}}]
+    said = {"content": "Yes", "tool_calls": calls if reason == "tool_calls" else []}
+    assembly.take({"choices": [{"index": 0, "delta": said}]})
+    assembly.take(delta(reason))
+    assert not any(isinstance(one, TextDelta) for one in assembly.end())
+    assert thoughts.is_opened is False
+
+
 @pytest.mark.parametrize("text", ["<think>", " <think>\n</think>\n"])
 def test_tags_without_thoughts_are_nothing(text: str) -> None:
     with pytest.raises(StreamBroken, match="nothing"):

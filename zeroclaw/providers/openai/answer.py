@@ -236,10 +236,8 @@ class ThoughtSplitter(Struct):
             return thoughts, text + self._held
         thoughts += self._held
         unclosed = "".join((*self._passed, self._held))
-        if not (is_whole and unclosed.strip()):
-            return thoughts, ""
         self.is_opened = False
-        return thoughts, self._tag + unclosed
+        return thoughts, self._tag + unclosed if is_whole and unclosed.strip() else ""
 
 
 class _Delta(Struct, forbid_unknown_fields=True):
