@@ -140,7 +140,8 @@ class Conversations(Struct, eq=False):
 
     async def _on_record(self, reads: Reads, conversation: ConversationId) -> ConversationId:
         """Return the recorded conversation before one off the record; empty if there is none."""
-        before = await self.predecessor(conversation)
+        left = await CONVERSATIONS.get(reads, conversation)
+        before = None if left is None else left.predecessor
         row = None if before is None else await CONVERSATIONS.get(reads, before)
         return NOWHERE.conversation if row is None else row.id
 

@@ -190,6 +190,7 @@ class Erasure:
         if is_off_the_record(here):
             await self._replace_unrecorded(here)
         await self._remove(POINTERS.where(conversation=here))
+        await self._unlink(here)
         has_run = await self._stop(request, here, everybodys=True)
         if has_run and not await self._until(partial(self._is_free, here)):
             return False
@@ -197,6 +198,17 @@ class Erasure:
             return False
         await self._delete_conversation(here)
         return True
+
+    async def _unlink(self, here: ConversationId) -> None:
+        """Keep `/otr off` from going back to a conversation; `/otr` might add one meanwhile."""
+        every = partial(CONVERSATIONS.readable, self._store, state=UNRECORDED)
+        while left := [one async for one in every() if one.predecessor == here]:
+            for one in left:
+                made, place = replace(one, predecessor=None), one.address.key()
+                put = CONVERSATIONS.put(
+                    one.id, made, conversation=one.id, state=UNRECORDED, place=place
+                )
+                await self._commit(put)
 
     async def _delete_conversation(self, here: ConversationId) -> None:
         """Remove what is left of a conversation in which nothing is in progress."""

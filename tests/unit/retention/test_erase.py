@@ -156,6 +156,25 @@ async def test_what_is_chosen_as_a_chat_off_the_record_is_removed_ends_no_daemon
         assert (is_off_the_record(pointer.conversation), pointer.while_busy) == (True, "steer")
 
 
+async def test_a_chat_does_not_go_back_on_record_to_what_is_being_removed(world: World) -> None:
+    """While the removal waits for a turn, `/otr off` begins a conversation of its own."""
+    world.model.will(asks_for(("burn", "{}")))
+    world.burn.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("burn it")
+        await house.press()
+        await house.say("/otr")
+        await house.say("/forget")
+        await house.say(f"/forget {code_of(house.texts()[-1])}")
+        await house.say("/otr off")
+        world.burn.hold.set()
+        await settled(house)
+        assert await house.rows(RowKind.FORGETTING) == ()
+        (row,) = await house.rows(RowKind.ADDRESS)
+        assert await house.rows(RowKind.TURN) == ()
+        assert row.conversation in [one.key for one in await house.rows(RowKind.CONVERSATION)]
+
+
 async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) -> None:
     """In the chats that they share with others as well, where it is kept under their id alone."""
     ada, ben = world.config.people
