@@ -174,7 +174,7 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
     put = to_put(granted)
     assert GRANTS.codec.decode(put.body) == granted
     assert GRANTS.codec.decode(GRANTS.codec.encode(granted)) == granted
-    assert (put.kind, put.key, put.due_at, put.expect) == (RowKind.GRANT, "01GRANT", UNTIL, 0)
+    assert (put.kind, put.key, put.due_at) == (RowKind.GRANT, "01GRANT", UNTIL)
     assert GRANTS.delete(granted.id) == Delete(kind=RowKind.GRANT, key="01GRANT")
     with pytest.raises(StoreUnusable):
         GRANTS.codec.decode(b"[]")
