@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import re
 import shutil
-import socket
 import stat
 import subprocess
 import tempfile
@@ -356,24 +355,23 @@ class Servers:
         (etc / "main.cf").write_text(MAIN.format(**names))
         (etc / "master.cf").write_text(MASTER.format(**names))
         (self.home / "gone").write_text("/^gone/ 550 5.1.1 there is no such mailbox\n")
-        commands = (
-            ("dovecot", "-F", "-c", str(self.home / "dovecot.conf")),
-            ("postfix", "-c", str(etc), "start-fg"),
-        )
-        for command in commands:
-            with (self.home / f"{command[0]}.out").open("wb") as out:
-                self.processes.append(
-                    subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, umask=0o022
-                    )
-                )
         atexit.register(self.stop)
-        for port in (self.imaps, self.submission, self.mx):
-            _until(lambda port=port: any(map(_has_ended, self.processes)) or _answers(port))
-        for process, (name, *_) in zip(self.processes, commands, strict=True):
-            if _has_ended(process):
-                said = (self.home / f"{name}.out").read_text()
-                raise ConfigError((f"try: {name} does not start: {' '.join(said.split())[:200]}",))
+        # One after the other: `stop` does not reach a postfix that is still starting.
+        for command, says in (
+            (("dovecot", "-F", "-c", str(self.home / "dovecot.conf")), "starting up"),
+            (("postfix", "-c", str(etc), "start-fg"), "daemon started"),
+        ):
+            log, file = (self.home / f"{command[0]}.{kind}" for kind in ("log", "out"))
+            with file.open("wb") as out:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, umask=0o022
+                )
+            self.processes.append(process)
+            # Their ports would not tell: at one that was taken, somebody else answers.
+            _until(lambda: process.poll() is not None or (log.exists() and says in log.read_text()))  # noqa: B023
+            if process.poll() is not None:
+                said = " ".join(file.read_text().split())[:200]
+                raise ConfigError((f"try: {command[0]} does not start: {said}",))
 
     def stop(self) -> None:
         """Stop both servers and remove their files; may be called twice."""
@@ -443,15 +441,6 @@ def certify(home: Path) -> None:
         check=True,
         capture_output=True,
     )
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    return process.poll() is not None
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _until(holds: Callable[[], bool]) -> None:
