@@ -209,7 +209,9 @@ async def test_nothing_in_others_words_is_read_that_nobody_sees(world: World) ->
     read = "> evil⟨U+202E⟩⟨U+E0072⟩⟨U+E0075⟩\n\nhello"
     asked = world.model.asked()
     assert f"user: {read}" in asked
-    assert [one for one in asked if one.startswith("user: [Ada edited") and one.endswith(f"{read}!")]
+    assert [
+        one for one in asked if one.startswith("user: [Ada edited") and one.endswith(f"{read}!")
+    ]
     assert not [one for one in asked if "\u202e" in one or "\U000e0072" in one]
 
 
