@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -238,11 +238,10 @@ class _Run:
             self.here.daemon.check()
             owed, made = self._crowd.books.owed, self._troubles.made
             waiting = sum(not one.is_answered() for one in owed[-10 * self.soak.people :])
-            now = (
-                f"{pss_mib(self.here.daemon.pid):.1f} MiB"
-                if self.here.daemon.is_running
-                else "down"
-            )
+            now = "down"
+            with suppress(FileNotFoundError, ProcessLookupError):  # killed at this moment
+                if self.here.daemon.is_running:
+                    now = f"{pss_mib(self.here.daemon.pid):.1f} MiB"
             minutes, seconds = divmod(int(self._passed_s()), 60)
             self.tell(
                 f"{minutes:3}:{seconds:02}  {len(owed)} written, {waiting} wait, "
