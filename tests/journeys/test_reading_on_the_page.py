@@ -79,6 +79,9 @@ async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -
         await expect(conversation.get_by_role("listitem")).to_have_count(2)
         # The connection, and short notes: those are read aloud only in a place that was there before.
         await expect(page.page.get_by_role("status")).to_have_count(2)
+        # An answer that still grows may take the page back to its end.
+        await expect(page.answers.locator("p")).to_have_count(100)
+        await expect(page.page.locator("#typing")).to_be_hidden()
         await page.button("Log out").focus()
         await page.page.keyboard.press("Tab")
         await page.page.keyboard.press("Home")
