@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -413,11 +414,10 @@ def started(password: str) -> Servers:
         tokens=kept_port(),
         password=password,
     )
-    try:
+    with ExitStack() as undo:
+        undo.callback(found.stop)
         found.start()
-    except BaseException:
-        found.stop()
-        raise
+        undo.pop_all()
     return found
 
 

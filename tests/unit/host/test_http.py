@@ -16,6 +16,7 @@ import pytest
 
 from tests.emulators.model_server import ModelServer
 from tests.fakes.tcp_server import heard, saying, serving
+from tests.fakes.two_addresses import two_addresses
 from zeroclaw.host.http import (
     HttpClient,
     HttpConnectFailed,
@@ -469,15 +470,7 @@ async def test_a_name_that_nobody_knows_was_not_asked() -> None:
 async def test_addresses_that_fail_in_different_ways_are_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = [
-        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 1))
-        for address in ("127.0.0.1", "255.255.255.255")
-    ]
-
-    def resolved(*_args: object, **_options: object) -> object:
-        return found
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    two_addresses(monkeypatch)
     async with aclosing(http_client()) as client:
         with pytest.raises(HttpConnectFailed, match=r"^none of its addresses can be reached$"):
             await fetch(client, HttpRequest(url="http://two.invalid:1/", body=BODY))

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import logging
-import socket
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator
@@ -20,6 +19,7 @@ from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.contract.loopback_harness import no_log
 from tests.fakes.tcp_server import heard, saying
+from tests.fakes.two_addresses import two_addresses
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -57,15 +57,7 @@ async def test_addresses_that_fail_in_different_ways_are_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A broken network for one kind of address, and a refusal for the other."""
-    found = [
-        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 1))
-        for address in ("127.0.0.1", "255.255.255.255")
-    ]
-
-    def resolved(*_args: object, **_options: object) -> object:
-        return found
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    two_addresses(monkeypatch)
     account = made("http://two.invalid:1")
     with pytest.raises(ChannelUnavailable, match=r"reached: none of its addresses can be reached$"):
         await tell(account)
