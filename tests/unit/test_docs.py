@@ -321,8 +321,8 @@ def test_what_the_docs_have_people_type_is_there() -> None:
     assert said - set(chat_commands.COMMANDS) == NOT_OURS
 
 
-NOT_OURS = {"ask", "health", "newbot", "proc", "zeroclaw"}
-"""Commands on a platform that stand for a message of ours, or are its own; an address, a path."""
+NOT_OURS = {"ask", "health", "newbot", "zeroclaw"}
+"""Commands on a platform that stand for a message of ours, or are its own; an address."""
 
 
 def options_of(command: str) -> frozenset[str]:
