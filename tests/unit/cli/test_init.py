@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tests.emulators.model_server import ModelServer
 from zeroclaw.cli import root
@@ -52,11 +52,18 @@ class ChatSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    server: str
+    server: str = Field(max_length=20, description="names of servers")
     token: SecretReference
     second: SecretReference | None = None
     retries: int = 3
     zone: str = ""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "ChatSettings":
+        if self.server == "7" and self.second is None:
+            message = "server 7 needs the key `second`"
+            raise ValueError(message)
+        return self
 
 
 CHAT = ChannelManifest(
@@ -152,6 +159,13 @@ async def test_only_who_is_not_known_yet_is_told_how_to_become_the_operator(home
     asked = ("--operator", "telegram:7", "--set", "channels.telegram.pairing=code", "--force")
     code, out, _ = await run(*more, *asked)
     assert (code, "your code" in out) == (0, False)
+    tokens = (f"channels.discord.{key}" for key in ("token={env='D'}", "pairing=code"))
+    sets = tuple(f"--set={one}" for one in ("channels.web.enabled=false", *tokens))
+    code, out, _ = await run(
+        *more, "--operator", "telegram:7", "--channel=discord", *sets, "--force"
+    )
+    # The daemon prints no code while an operator can be reached.
+    assert "write to the bot on discord, and approve your code on telegram\n" in out
 
 
 @pytest.mark.slow
@@ -316,6 +330,7 @@ class Room:
         self.models: list[ProviderSettings] = []
         self.chats: list[ChosenChannel] = []
         self.verdicts: list[bool] = []
+        self.says: list[str] = []
         self.answers: Answers | None = None
         channels = dict(LOCAL) | ({"chat": CHAT} if chat else {})
         self.interview = Interview(
@@ -333,6 +348,8 @@ class Room:
     def _channel(self, chosen: ChosenChannel, manifest: ChannelManifest) -> Seen:
         assert manifest is CHAT
         self.chats.append(chosen)
+        if self.says:
+            return Seen(is_well=False, line=self.says.pop(0))
         return Seen(is_well=True, line="seen")
 
     def ask(self, *typed: str) -> str:
@@ -458,7 +475,7 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         *("2", "https://models.example/v1", "big", ""),
-        *("", "n", "y", "h", "env", "CHAT_TOKEN", "none", "@ann", "u1", ""),
+        *("", "n", "y", "h", "env", "CHAT_TOKEN", "@ann", "u1", ""),
         *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
     )
     assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
@@ -480,8 +497,7 @@ def test_where_nobody_can_pair_the_operator_is_named(
     monkeypatch.setitem(globals(), "CHAT", replace(CHAT, may_pair=False))
     room = Room(tmp_path, chat=True)
     shown = room.ask(
-        *("", "", "n", "y", "h", "env", "CHAT_TOKEN", "none", "", "U1", "", "y"),
-        *("", "", "", "", ""),
+        *("", "", "n", "y", "h", "env", "CHAT_TOKEN", "", "U1", "", "y"), *("", "", "", "", "")
     )
     assert ("prints a code" in shown, "May strangers" in shown) == (False, False)
     channel = parse(compose(room.told())).channels["chat"]
@@ -495,10 +511,46 @@ def test_a_channel_may_be_asked_for_what_it_serves_few_without(
     """Else its check would find fault with what no answer could mend."""
     monkeypatch.setitem(globals(), "CHAT", replace(CHAT, asks=("zone",)))
     room = Room(tmp_path, chat=True)
-    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", "none", given, "U1", "", "")
+    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", given, "U1", "", "")
     assert "`zone` is explained in docs/channels" in shown
     (channel,) = (one for one in room.told().channels if one.kind == "chat")
     assert channel.own.get("zone", "") == given
+
+
+def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
+    """Which the platform may name, and the person else; what was right is not typed twice."""
+    room = Room(tmp_path, chat=True)
+    room.says = ["chat: no such host", "channels.chat.second: not set", "chat: refused", "refused"]
+    typed = ("", "", "n", "y", "7", "env", "CHAT_TOKEN", "env", "CHAT_2")
+    again = ("n", "", "h", "n", "", "none", "n", "token", "env", "OTHER", "y")
+    shown = room.ask(*typed, *again, "U1", "", "")
+    which = "Which answer is wrong (server, token, second)"
+    assert [shown.count(f"{which} [{one}]:") for one in ("server", "second")] == [2, 1]
+    first, second = SecretReference(env="CHAT_TOKEN"), SecretReference(env="CHAT_2")
+    assert [dict(one.own) for one in room.chats] == [
+        {"server": "7", "token": first, "second": second},
+        {"server": "h", "token": first, "second": second},
+        {"server": "h", "token": first},
+        {"server": "h", "token": SecretReference(env="OTHER")},
+    ]
+
+
+def test_an_answer_that_no_configuration_could_hold_is_asked_again_at_once(tmp_path: Path) -> None:
+    """Not when all others were given, and the platform was to be asked (P10)."""
+    room = Room(tmp_path, chat=True)
+    shown = room.ask("", "", "n", "y", "a" * 21, "h", "env", "CHAT_TOKEN", "U1", "", "")
+    assert "Error: server: allowed are names of servers\nserver: h\n" in shown
+    assert dict(room.chats[0].own)["server"] == "h"
+
+
+def test_an_endpoint_that_does_not_answer_is_changed_where_it_is_wrong(tmp_path: Path) -> None:
+    """Return keeps the other answers."""
+    room = Room(tmp_path)
+    room.verdicts = [False, True]
+    begin = ("2", "https://models.example/v1", "bgi", "env", "SOME_KEY", "n")
+    room.ask(*begin, "", "", "big", "env", "SOME_KEY", "", "", "", "")
+    provider = room.told().provider
+    assert (provider.base_url, provider.model) == ("https://models.example/v1", "big")
 
 
 def test_more_questions_have_defaults(tmp_path: Path) -> None:
@@ -549,7 +601,7 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
             "second": {"env": "CHAT_2"},
         },
     }
-    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "none", "", "", "")
+    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
     assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"
     assert room.told().operators == ()
 

@@ -143,8 +143,8 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
     known = {one.partition(":")[0] for one in ids}
     coded = (name for name, one in channels.items() if one.pairing == "code" and name not in known)
     if by_code := ", ".join(coded):
-        if "web" in channels:
-            yield f"  operator  write to the bot on {by_code}, and approve your code on the web page"
+        if asked := "the web page" if "web" in channels else ", ".join(sorted(known & {*channels})):
+            yield f"  operator  write to the bot on {by_code}, and approve your code on {asked}"
         else:
             yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
     yield f"  test      {command('models test')}"

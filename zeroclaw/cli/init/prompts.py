@@ -8,7 +8,7 @@ from typing import cast, get_args
 from urllib.parse import urlsplit
 
 import click
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel
@@ -17,6 +17,7 @@ from zeroclaw.cli.models.choice import Discovered, Key, choose
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import Autonomy, ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
+from zeroclaw.config.validate import faults_of
 from zeroclaw.errors import Refused
 from zeroclaw.host.atomic_file import write_secret
 from zeroclaw.host.models.listing import Server
@@ -80,14 +81,15 @@ class Interview(Value):
     # --- the model ---
 
     def _model(self) -> ProviderSettings:
-        while True:
-            settings = self._provider()
+        number, settings = 1, ProviderSettings()
+        while True:  # what was answered before is the default
+            number, settings = self._provider(number, settings)
             click.echo("trying it with one word …")
             if _is_kept(self.try_model(settings)):
                 return settings
 
-    def _provider(self) -> ProviderSettings:
-        """Ask which model to use; does not try it yet."""
+    def _provider(self, first: int, before: ProviderSettings) -> tuple[int, ProviderSettings]:
+        """Ask which model to use, and return the answer's number too; does not try it yet."""
         offers: list[tuple[str, Callable[[], ProviderSettings]]] = []
         for server in self.found.servers:
             if (settings := _first_of(server)) is not None:
@@ -103,19 +105,21 @@ class Interview(Value):
         for key in self.found.keys:
             label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))
-        offers.append(("another OpenAI-compatible endpoint", self._of_endpoint))
+        offers.append(("another OpenAI-compatible endpoint", partial(self._of_endpoint, before)))
         click.echo("Which model should answer?")
         for number, (label, _) in enumerate(offers, start=1):
             click.echo(f"  {number}  {label}")
-        number = click.prompt("Model", type=click.IntRange(1, len(offers)), default=1)
-        return offers[number - 1][1]()
+        number = click.prompt("Model", type=click.IntRange(1, len(offers)), default=first)
+        return number, offers[number - 1][1]()
 
-    def _of_endpoint(self) -> ProviderSettings:
-        base_url = click.prompt("Its address, up to and with /v1", value_proc=address)
+    def _of_endpoint(self, before: ProviderSettings) -> ProviderSettings:
+        base_url = click.prompt(
+            "Its address, up to and with /v1", default=before.base_url or None, value_proc=address
+        )
         return ProviderSettings(
             kind="openai",
             base_url=base_url,
-            model=_text("The model's name there"),
+            model=_text("The model's name there", default=before.model or None),
             api_key=self._secret("model", is_needed=False),
         )
 
@@ -126,33 +130,57 @@ class Interview(Value):
     ) -> ChosenChannel:
         if manifest.local_operator:  # local, for this user only: no questions
             return ChosenChannel(kind=manifest.kind)
-        while True:
-            own: dict[str, object] = {}
-            for name, about in model.model_fields.items():
-                whose = f"{manifest.kind}.{name}"
-                if about.annotation == SecretReference | None:
-                    click.echo(
-                        f"`{name}` is needed for one way to use {manifest.kind}; see docs/channels."
-                    )
-                    key = self._secret(whose, is_needed=False)
-                    if key is not None:
-                        own[name] = key
-                elif about.is_required():
-                    is_secret = about.annotation is SecretReference
-                    value = self._secret(whose) if is_secret else value_of(_text(name))
-                    # A name that looks like a number is still a name.
-                    own[name] = str(value) if about.annotation is str else value
-                elif name in manifest.asks:
-                    click.echo(
-                        f"`{name}` is explained in docs/channels; it may stay empty for now."
-                    )
-                    own[name] = _text(name, default="")
-            chosen = ChosenChannel(kind=manifest.kind, own=own)
-            if _is_kept(self.try_channel(chosen, manifest)):
-                break
+        own: dict[str, object] = {}
+        fields = model.model_fields
+        asked = [
+            name for name, about in fields.items() if about.is_required() or name in manifest.asks
+        ]
+        for name in asked:
+            self._setting(manifest, model, name, own)
+        for name, about in fields.items():
+            # Of the ways to use a channel, one is enough.
+            if about.annotation == SecretReference | None and _faults(model, own):
+                self._setting(manifest, model, name, own)
+                asked.append(name)
+        while not _is_kept(
+            seen := self.try_channel(ChosenChannel(kind=manifest.kind, own=dict(own)), manifest)
+        ):
+            names = click.Choice(asked)
+            likely = next((name for name in asked if name in seen.line), asked[0])
+            wrong = click.prompt("Which answer is wrong", type=names, default=likely)
+            self._setting(manifest, model, wrong, own)
         if sender := _sender(manifest):
             operators.append(f"{manifest.kind}:{sender}")
         return ChosenChannel(kind=manifest.kind, own=own, by_code=not sender)
+
+    def _setting(
+        self, manifest: ChannelManifest, model: type[BaseModel], name: str, own: dict[str, object]
+    ) -> None:
+        """Ask for one setting, until the answer fits its key, and put it into `own`."""
+        about, whose = model.model_fields[name], f"{manifest.kind}.{name}"
+        is_needed = about.is_required()
+        if about.annotation is SecretReference:
+            own[name] = self._secret(whose)
+        elif about.annotation == SecretReference | None:
+            click.echo(f"`{name}` is needed for one way to use {manifest.kind}; see docs/channels.")
+            own[name] = self._secret(whose, is_needed=False)
+            if own[name] is None:
+                del own[name]
+        else:
+            if not is_needed:
+                click.echo(f"`{name}` is explained in docs/channels; it may stay empty for now.")
+
+            def take(given: str) -> object:
+                # A name that looks like a number is still a name.
+                value = given.strip() if about.annotation is str else value_of(given.strip())
+                said = (one for one in _faults(model, {name: value}) if one.startswith(f"{name}: "))
+                if fault := next(said, ""):
+                    raise click.UsageError(fault)
+                return value
+
+            own[name] = click.prompt(
+                name, default=None if is_needed else "", show_default=False, value_proc=take
+            )
 
     # --- secrets ---
 
@@ -229,6 +257,15 @@ class Interview(Value):
             return channel
         question = f"May strangers on {channel.kind} ask to be let in? You decide about each."
         return replace(channel, by_code=click.confirm(question, default=False))
+
+
+def _faults(model: type[BaseModel], own: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what is wrong with a channel's settings, one line each."""
+    try:
+        model.model_validate(own)
+    except ValidationError as error:
+        return faults_of(error, model)
+    return ()
 
 
 def address(given: str) -> str:
