@@ -6,6 +6,8 @@ import pytest
 
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
+from zeroclaw.conversation.inbox import Fragment, PersonMessage
+from zeroclaw.delivery.rows import ApprovalCard, FilePost, TextPost
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import (
@@ -22,9 +24,18 @@ from zeroclaw.store import (
     transact,
 )
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import Value
 
 HERE = ConversationId("01HERE")
+STORED_AS: dict[type[Value], str] = {
+    ApprovalCard: "Ask",
+    FilePost: "File",
+    Fragment: "Piece",
+    PersonMessage: "Ask",
+    TextPost: "Text",
+    TurnLimits: "Limits",
+}
 LATER = EPOCH + timedelta(days=1)
 
 
@@ -47,6 +58,12 @@ SCORES = Table(
     keeps=Stays(until="the test is over"),
     words=Words.NOBODY,
 )
+
+
+@pytest.mark.parametrize("kind", STORED_AS)
+def test_a_renamed_class_keeps_its_stored_tag(kind: type[Value]) -> None:
+    """A store of an earlier release still opens."""
+    assert kind.__struct_config__.tag == STORED_AS[kind]
 
 
 def commit(*writes: Write) -> Commit:

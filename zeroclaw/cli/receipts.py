@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import as_json, at_place, print_found
-from zeroclaw.host.answers import Receipts
+from zeroclaw.host.answers import Verdicts
 from zeroclaw.text.escape import in_a_mark
 
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
@@ -64,7 +64,7 @@ def line(one: Mapping[str, object]) -> str:
 
 
 async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
-    """Return the verdict on each receipt in a text, as `Receipts` describes it.
+    """Return the verdict on each receipt in a text, as `Verdicts` describes it.
 
     Raises:
         DaemonRefused: The daemon could not verify them.
@@ -75,7 +75,7 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
 
     # The daemon gets no more than it needs: a whole text may be longer than a line of the socket.
     text = " ".join(find_tokens(text))
-    if (told := await ask_if_running(place, "receipts", Receipts, text=text)) is not None:
+    if (told := await ask_if_running(place, "receipts", Verdicts, text=text)) is not None:
         return told.receipts
     from zeroclaw.gate.receipt_keys import kept_keys
     from zeroclaw.host.clock import SystemClock
@@ -85,4 +85,4 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
     now, unused = SystemClock().now(), secrets.token_bytes(32)
     keys = await asyncio.to_thread(kept_keys, place, now=now, secret=unused)
     async with open_read_only(place) as looking:
-        return await receipts.Receipts(looking, keys).verify(text)
+        return await receipts.ReceiptVerifier(looking, keys).verify(text)

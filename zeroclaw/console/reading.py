@@ -29,7 +29,7 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.commands.context_window import filled, told
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
 from zeroclaw.inbound.pairing import STRANGERS
-from zeroclaw.inbound.transcript import Part
+from zeroclaw.inbound.transcript import Page
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import LogKind, Row, readable_of
 from zeroclaw.text.language import ENGLISH
@@ -173,10 +173,10 @@ class ConsoleReader:
         found = await conversation_of(self._store, conversation)
         return None if found is None else await self._summary(found)
 
-    async def transcript(self, conversation: ConversationId, before: str) -> Part:
+    async def transcript(self, conversation: ConversationId, before: str) -> Page:
         """Return a page of what was said."""
         if is_off_the_record(conversation):
-            return Part(items=(), before="")
+            return Page(items=(), before="")
         part = await self._context.transcript.part(conversation, before=before, limit=SAID)
         return replace(part, items=tuple(map(self._redacted, part.items)))
 

@@ -75,7 +75,7 @@ class Spoken(Value):
         return 0
 
 
-class Part(Value):
+class PromptPart(Value):
     """A part of a request other than history and tools.
 
     Attributes:
@@ -106,7 +106,7 @@ class Scene(Value):
         reader: The tool that reads a result again, empty for none.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
     messages: tuple[Message, ...]
     summary: str = ""
     start: int = 0

@@ -14,7 +14,7 @@ from zeroclaw.config.model import AttachmentSettings, CurrentConfig
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import (
     Assembled,
-    Part,
+    PromptPart,
     Scene,
     Spoken,
     answer_tokens,
@@ -329,7 +329,7 @@ class Composer(Struct, eq=False):
             self._standing = (skills, await self._gathered("system", skills))
         return self._standing[1]
 
-    async def _scene(self, spoken: Spoken, parts: tuple[Part, ...]) -> Scene:
+    async def _scene(self, spoken: Spoken, parts: tuple[PromptPart, ...]) -> Scene:
         sources, messages = self.sources, spoken.messages
         facts, files = sources.model.provider.facts, sources.files
         if files_of(messages):  # almost none has

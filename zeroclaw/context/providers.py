@@ -7,7 +7,7 @@ one; the composer is told both by name, without any of the text.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from zeroclaw.context.assembly import Part, clipped
+from zeroclaw.context.assembly import PromptPart, clipped
 from zeroclaw.context.prompt import FixedText
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import (
@@ -64,7 +64,7 @@ class Gathered(Value):
             providers that are never trusted.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PromptPart, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     untrusted: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ class ContextProviders:
             window: The model's window in tokens, None where it is not known.
             count: Counts with the model's tokenizer, None if there is none.
         """
-        parts: list[Part] = []
+        parts: list[PromptPart] = []
         left_out: list[LeftOut] = []
         untrusted: list[str] = []
         for spec, provider in self._providers:
@@ -120,7 +120,7 @@ class ContextProviders:
                     left_out.append(refused)
                 elif text:
                     priority = spec.priority
-                    parts.append(Part(name=name, text=text, priority=priority, place=place))
+                    parts.append(PromptPart(name=name, text=text, priority=priority, place=place))
                     untrusted += [name] if one.untrusted else []
         return Gathered(parts=tuple(parts), left_out=tuple(left_out), untrusted=tuple(untrusted))
 

@@ -22,7 +22,7 @@ from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.value import Value
 
 
-class Piece(Value):
+class Fragment(Value, stored_as="Piece"):
     """The place of one part in a message that its client split.
 
     Attributes:
@@ -57,7 +57,7 @@ class PersonMessage(Value, stored_as="Ask"):
     while_busy: WhileBusy = "queue"
     attachments: tuple[Attachment, ...] = ()
     not_taken: int = 0
-    piece: Piece | None = None
+    piece: Fragment | None = None
     own: str | None = None
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from zeroclaw.conversation.inbox import Item, PersonMessage, Piece
+from zeroclaw.conversation.inbox import Fragment, Item, PersonMessage
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -38,7 +38,7 @@ def run_of(item: Item) -> str:
     return item.id if piece is None else piece.run
 
 
-def piece_of(item: Item) -> Piece | None:
+def piece_of(item: Item) -> Fragment | None:
     """Return an item's place in a split message, None for any other item."""
     return item.content.piece if isinstance(item.content, PersonMessage) else None
 

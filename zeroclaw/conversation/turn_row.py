@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, Text
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, TextPost
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
@@ -143,7 +143,8 @@ async def _change(
 async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     """Return the write that updates the outbox row of the answer; none before there is one."""
     row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
-    if row is None or row.state not in OPEN_STATES or not isinstance(item := OUTBOX.of(row), Text):
+    item = OUTBOX.of(row) if row and row.state in OPEN_STATES else None
+    if row is None or not isinstance(item, TextPost):
         return ()
     # The outbox waits for the draft to close, so only the draft knows about a lost send.
     known = rows.with_draft(item, DraftRemainder(refs=turn.refs))

@@ -263,9 +263,9 @@ class Daemon:
         except ConfigError as error:
             return answers.Reloaded(faults=error.faults)
 
-    async def _receipts(self, asked: Mapping[str, object]) -> answers.Receipts:
+    async def _receipts(self, asked: Mapping[str, object]) -> answers.Verdicts:
         found = await self.services.receipts.verify(text_at(asked, "text"))
-        return answers.Receipts(receipts=tuple(found))
+        return answers.Verdicts(receipts=tuple(found))
 
     async def _reload_on_sighup(self) -> None:
         """Reload at each SIGHUP; the result is logged."""

@@ -47,7 +47,7 @@ from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.outbox_hooks import OutboxHooks
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Reassembly
-from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.inbound.receipts import ReceiptVerifier
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
@@ -203,7 +203,7 @@ class Services:
         )
         self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("erasure"))
         self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)
-        self.receipts = Receipts(store, foundation.keys)
+        self.receipts = ReceiptVerifier(store, foundation.keys)
 
     def _turn_services(self) -> TurnServices:
         """Return what every turn works with."""

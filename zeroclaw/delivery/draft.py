@@ -157,7 +157,7 @@ Effect = RequestSlot | Withdraw | Call | DraftEnded
 # --- its state -------------------------------------------------------------------------------------
 
 
-class Part(Value):
+class DraftMessage(Value):
     """One message of the draft.
 
     Attributes:
@@ -204,7 +204,7 @@ class Draft(Value):
     number: int = -1
     wanted: tuple[str, ...] = ()
     is_last: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DraftMessage, ...] = ()
     demanded: int = 0
     is_read_now: bool = False
     previewed: str | None = None
@@ -245,7 +245,7 @@ def opened(
         language: The reader's language.
     """
     parts = tuple(
-        Part(message=message, text=None, key=message_key(turn, number))
+        DraftMessage(message=message, text=None, key=message_key(turn, number))
         for number, message in enumerate(messages)
     )
     # The former process may have died between a send and its record; the same key finds the
@@ -419,7 +419,7 @@ def _carried_out(draft: Draft, call: Call, made: MessageRef | None) -> Draft:
             # If an earlier send with this key arrived, the message shows the text of that send.
             is_repeat = draft.unsure and draft.traits.idempotent_send
             text = None if is_repeat else call.text
-            part = Part(message=made.message, text=text, key=call.key)
+            part = DraftMessage(message=made.message, text=text, key=call.key)
             return replace(
                 draft,
                 parts=(*draft.parts, part),
@@ -474,6 +474,6 @@ def _lost(draft: Draft, call: Call) -> Draft:
             assert_never(call)
 
 
-def _with_part(draft: Draft, number: int, part: Part | None) -> Draft:
+def _with_part(draft: Draft, number: int, part: DraftMessage | None) -> Draft:
     kept = () if part is None else (part,)
     return replace(draft, parts=(*draft.parts[:number], *kept, *draft.parts[number + 1 :]))

@@ -265,7 +265,7 @@ class Outbox(Struct, eq=False, kw_only=True):
 
         item = self._item(row)
         waiting, is_sending = self._waiting[row.key], row.state == "sending"
-        if isinstance(item, rows.Text) and waiting.left.is_begun:
+        if isinstance(item, rows.TextPost) and waiting.left.is_begun:
             more = rows.with_draft(item, waiting.left)
             if more != item:
                 item = more
@@ -391,7 +391,7 @@ class Outbox(Struct, eq=False, kw_only=True):
         match item, point:
             case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
                 return await self.hooks.asked(reads, item, ref)
-            case rows.Text(quiet=True), DurablePoint.REFUSED:
+            case rows.TextPost(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
                 return await self.hooks.refused(reads, row, item, why)

@@ -10,11 +10,11 @@ from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
 from zeroclaw.delivery.rows import (
     CERTAIN,
     ApprovalCard,
-    File,
+    FilePost,
     Item,
     Settle,
     State,
-    Text,
+    TextPost,
     part_key,
     posted,
 )
@@ -59,9 +59,9 @@ class Posting(Struct, eq=False, kw_only=True):
         """
         try:
             match self.item:
-                case Text() as item:
+                case TextPost() as item:
                     await self._deliver_text(item)
-                case File() as item:
+                case FilePost() as item:
                     await self._deliver_file(item)
                 case ApprovalCard() as item:
                     await self._deliver_one(item, item.card, item.card, DurablePoint.ASKED)
@@ -72,7 +72,7 @@ class Posting(Struct, eq=False, kw_only=True):
 
     # --- texts -----------------------------------------------------------------------------------
 
-    async def _deliver_text(self, item: Text) -> None:
+    async def _deliver_text(self, item: TextPost) -> None:
         parts = await parted(item.text, self.account.fits)
         parts = await off_loop(partial(self.account.redact_across_parts, parts), text=item.text)
         if self.sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
@@ -90,13 +90,13 @@ class Posting(Struct, eq=False, kw_only=True):
         self.item = replace(item, refs=item.refs[: len(parts)])
         await self.put("delivered", DurablePoint.DELIVERED)
 
-    async def _show_part(self, item: Text, text: str) -> Text:
+    async def _show_part(self, item: TextPost, text: str) -> TextPost:
         """Make one call; return the changed item."""
         if item.done < len(item.refs) and self.account.capabilities.can_edit:
             return await self._edit_part(item, item.refs[item.done], text)
         return await self._send_part(item, text)
 
-    async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
+    async def _edit_part(self, item: TextPost, ref: MessageRef, text: str) -> TextPost:
         receipts = item.receipts if item.done == 0 else ()
         content = Markdown(text=text, key=self.key, plain=item.plain, receipts=receipts)
         async with self.account.permitted(ref.address, message=ref.message):
@@ -112,7 +112,7 @@ class Posting(Struct, eq=False, kw_only=True):
             case _:
                 return self._plain_or_stop(item, outcome)
 
-    async def _send_part(self, item: Text, text: str) -> Text:
+    async def _send_part(self, item: TextPost, text: str) -> TextPost:
         is_lost = self._is_lost(item)
         outcome = await self.sends.post(_part(item, text, key=self.key))
         if isinstance(outcome, Delivered):
@@ -127,7 +127,7 @@ class Posting(Struct, eq=False, kw_only=True):
             )
         return self._plain_or_stop(item, outcome)
 
-    async def _take_in(self, item: Text, text: str) -> Text:
+    async def _take_in(self, item: TextPost, text: str) -> TextPost:
         """Return the item with the unrecorded message of its draft, if one is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
@@ -136,24 +136,24 @@ class Posting(Struct, eq=False, kw_only=True):
         self.sends.uncertainty = CERTAIN
         return item if found is None else replace(item, refs=(*item.refs, found))
 
-    def _is_lost(self, item: Text) -> bool:
+    def _is_lost(self, item: TextPost) -> bool:
         """Whether a message of the draft may exist that its key can find."""
         return self.sends.uncertainty.may_stand and self._may_have_draft(item)
 
-    def _may_be_old(self, item: Text) -> bool:
+    def _may_be_old(self, item: TextPost) -> bool:
         """Whether an earlier process may have sent the message with another text."""
         return self.was_found and self._may_have_draft(item)
 
-    def _may_have_draft(self, item: Text) -> bool:
+    def _may_have_draft(self, item: TextPost) -> bool:
         capabilities = self.account.capabilities
         return item.turn is not None and capabilities.idempotent_send and capabilities.can_edit
 
-    def _plain_or_stop(self, item: Text, failed: Failed) -> Text:
+    def _plain_or_stop(self, item: TextPost, failed: Failed) -> TextPost:
         if isinstance(failed, Rejected) and failed.markup and not item.plain:
             return replace(item, plain=True)
         raise self.sends.error(failed)
 
-    async def _take_away(self, item: Text, ref: MessageRef) -> None:
+    async def _take_away(self, item: TextPost, ref: MessageRef) -> None:
         """Delete a message that the final does not need, or edit it to say so."""
         capabilities = self.account.capabilities
         if capabilities.can_delete:
@@ -172,7 +172,7 @@ class Posting(Struct, eq=False, kw_only=True):
 
     # --- files -----------------------------------------------------------------------------------
 
-    async def _deliver_file(self, item: File) -> None:
+    async def _deliver_file(self, item: FilePost) -> None:
         content = await self.blob(item.digest)
         if content is None:
             message = "its bytes are no longer kept"
@@ -192,7 +192,7 @@ class Posting(Struct, eq=False, kw_only=True):
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_one(
-        self, item: File | ApprovalCard, content: Content, repeat: Content, point: DurablePoint
+        self, item: FilePost | ApprovalCard, content: Content, repeat: Content, point: DurablePoint
     ) -> None:
         """Deliver an item that is one message."""
         outcome = await self.sends.post(Post(to=item.address, content=content, repeat=repeat))
@@ -218,7 +218,7 @@ class Posting(Struct, eq=False, kw_only=True):
         self.sends.is_sending = state == "sending"
 
 
-def _part(item: Text, text: str, *, key: str) -> Post:
+def _part(item: TextPost, text: str, *, key: str) -> Post:
     """Return the next part of a final or a note as a post."""
     is_first = item.done == 0
     content = Markdown(

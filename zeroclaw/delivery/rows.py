@@ -71,7 +71,7 @@ def looked_up(known: Uncertainty, since: str) -> Uncertainty:
     return replace(known, second=replace(known.second, since=since))
 
 
-class Text(Value):
+class TextPost(Value, stored_as="Text"):
     """A final or a note.
 
     Attributes:
@@ -105,7 +105,7 @@ class Text(Value):
     receipts: tuple[CheckedReceipt, ...] = ()
 
 
-class File(Value):
+class FilePost(Value, stored_as="File"):
     """A file of a turn; its bytes are a blob, put in the commit that makes the row.
 
     Attributes:
@@ -116,8 +116,8 @@ class File(Value):
         turn: The turn that sends it.
         ref: Its message, None until it was sent.
         uncertainty: About its one message; a repeat's caption says that it may be one.
-        reply_to: As in `Text`.
-        language: As in `Text`.
+        reply_to: As in `TextPost`.
+        language: As in `TextPost`.
     """
 
     address: Address
@@ -178,7 +178,7 @@ class DraftRemainder(Value):
         return bool(self.refs or self.uncertainty.may_stand or self.posted)
 
 
-Item = Text | File | ApprovalCard | Settle
+Item = TextPost | FilePost | ApprovalCard | Settle
 
 
 class _Said(Value):
@@ -210,7 +210,7 @@ def lost_from(mark: str) -> Uncertainty:
 def is_final(row: Row) -> bool:
     """Whether a row carries the answer of a turn."""
     item = OUTBOX.of(row)
-    return isinstance(item, Text) and item.turn is not None
+    return isinstance(item, TextPost) and item.turn is not None
 
 
 def _sooner(row: Row) -> Age | None:
@@ -221,7 +221,7 @@ def _sooner(row: Row) -> Age | None:
 def _whose(row: Row) -> Whose:
     item = OUTBOX.of(row)
     match item:
-        case Text(turn=turn) | File(turn=turn):
+        case TextPost(turn=turn) | FilePost(turn=turn):
             return Whose(turn=turn or "")
         case ApprovalCard(approvals=asked):
             return Whose(approvals=frozenset(asked))
@@ -233,7 +233,7 @@ def _whose(row: Row) -> Whose:
 
 def _blobs(row: Row) -> tuple[str, ...]:
     item = OUTBOX.of(row)
-    return (item.digest,) if isinstance(item, File) else ()
+    return (item.digest,) if isinstance(item, FilePost) else ()
 
 
 def _decoded(body: bytes) -> Item:
@@ -304,7 +304,7 @@ def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "
     return NOTICES.put(key, told, due_at=made_at(key) + timedelta(days=NOTICE_DAYS))
 
 
-def part_key(key: str, item: Text) -> str:
+def part_key(key: str, item: TextPost) -> str:
     """Return the idempotency key of the next message that a text posts.
 
     A final continues its draft's keys, so that a message whose arrival was not recorded is found
@@ -319,12 +319,12 @@ def part_key(key: str, item: Text) -> str:
     return message_key(item.turn, posted(item))
 
 
-def first_key(key: str, item: Text) -> str:
+def first_key(key: str, item: TextPost) -> str:
     """Return the idempotency key of a text's first message, if no message was lost."""
     return part_key(key, replace(item, refs=(), done=0, posted=None))
 
 
-def posted(item: Text) -> int:
+def posted(item: TextPost) -> int:
     """Return how many messages the turn of a final has posted."""
     return len(item.refs) if item.posted is None else item.posted
 
@@ -341,11 +341,11 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
     recorded, a lookup must still find it while its outcome waits to be shown there.
     """
     match item:
-        case Text():
+        case TextPost():
             return item.refs
         case Settle():
             return ()
-        case File() | ApprovalCard():
+        case FilePost() | ApprovalCard():
             return () if item.ref is None else (item.ref,)
         case _:
             assert_never(item)
@@ -381,7 +381,7 @@ def stored(put: Put, version: int) -> Row:
     )
 
 
-def with_draft(item: Text, left: DraftRemainder) -> Text:
+def with_draft(item: TextPost, left: DraftRemainder) -> TextPost:
     """Return the final with what was learned about its draft after it was committed."""
     refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
     counted = None if left.posted is None or left.posted == len(refs) else left.posted

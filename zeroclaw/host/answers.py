@@ -116,7 +116,7 @@ class Grants(Text, frozen=True):
     grants: tuple[Mapping[str, object], ...] = ()
 
 
-class Receipts(Answer, frozen=True):
+class Verdicts(Answer, frozen=True):
     """The verdict on each receipt in a text; the rest is empty where nothing is proven.
 
     {"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "unchecked" | "false",

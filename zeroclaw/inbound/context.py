@@ -10,7 +10,7 @@ from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread, item_put
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import Query
@@ -52,7 +52,7 @@ class Plan(Value):
     remaining_command: Command | None = None
 
 
-class Found(Value):
+class Resolution(Value):
     """A conversation, and the writes that create it, or that make an address point to it.
 
     Attributes:
@@ -116,10 +116,10 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         quiet: bool = False,
         reply_to: str = "",
     ) -> Put:
-        """Return the write that sends a text to a chat; see `Text`."""
+        """Return the write that sends a text to a chat; see `TextPost`."""
         return outbox_row(
             self.ids.ulid(),
-            Text(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
+            TextPost(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
             conversation,
         )
 

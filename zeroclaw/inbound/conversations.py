@@ -8,7 +8,7 @@ from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.commands.invocation import Invocation
-from zeroclaw.inbound.context import Found, InboundContext, Plan
+from zeroclaw.inbound.context import InboundContext, Plan, Resolution
 from zeroclaw.store import Query, Reads, Row, RowKind, Rows, Write, readable
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import ENGLISH, Language
@@ -99,18 +99,18 @@ class Conversations(Struct, eq=False):
 
     context: InboundContext
 
-    async def find(self, reads: Reads, address: Address, principal: Principal) -> Found:
+    async def find(self, reads: Reads, address: Address, principal: Principal) -> Resolution:
         """Return the conversation of an address, with the writes that create it if needed."""
         place = await self._place(reads, address, principal)
         return self._found(place) if place.pointer.conversation else self._mint(place)
 
-    async def choose(self, given: Invocation, mode: WhileBusy) -> Found:
+    async def choose(self, given: Invocation, mode: WhileBusy) -> Resolution:
         """Return the conversation with the writes that change its `while_busy` mode."""
         place = await self._place(given.reads, given.address, given.principal)
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
         return self._pointed(place) if place.pointer.conversation else self._mint(place)
 
-    async def renew(self, given: Invocation) -> tuple[Found, Found]:
+    async def renew(self, given: Invocation) -> tuple[Resolution, Resolution]:
         """Return the conversation that `/new` ends and its successor; both are on record, or none."""
         old = await self._place(given.reads, given.address, given.principal)
         here = old.pointer.conversation
@@ -119,16 +119,16 @@ class Conversations(Struct, eq=False):
             new = self._mint(old.to(before), reader=given.principal)
         else:
             new = self._mint(old)
-        return (Found(conversation=here) if here else new), new
+        return (Resolution(conversation=here) if here else new), new
 
-    async def leave_the_record(self, given: Invocation) -> Found | None:
+    async def leave_the_record(self, given: Invocation) -> Resolution | None:
         """Return the conversation that `/otr` begins, None if the chat is already off the record."""
         old = await self._place(given.reads, given.address, given.principal)
         if is_off_the_record(old.pointer.conversation):
             return None
         return self._mint(old, reader=given.principal)
 
-    async def go_on_record(self, given: Invocation) -> tuple[Found, Found] | None:
+    async def go_on_record(self, given: Invocation) -> tuple[Resolution, Resolution] | None:
         """Return what `/otr off` ends and what continues, None if the chat is already on record."""
         old = await self._place(given.reads, given.address, given.principal)
         here = old.pointer.conversation
@@ -136,7 +136,7 @@ class Conversations(Struct, eq=False):
             return None
         new = old.to(await self._on_record(given.reads, here))
         goes_on = self._pointed(new) if new.pointer.conversation else self._mint(new)
-        return Found(conversation=here), goes_on
+        return Resolution(conversation=here), goes_on
 
     async def _on_record(self, reads: Reads, conversation: ConversationId) -> ConversationId:
         """Return the recorded conversation before one off the record; empty if there is none."""
@@ -218,17 +218,17 @@ class Conversations(Struct, eq=False):
         pointer = await POINTERS.get(reads, key) or NOWHERE
         return _Place(key=key, address=address, pointer=pointer)
 
-    def _found(self, place: _Place, *writes: Write) -> Found:
+    def _found(self, place: _Place, *writes: Write) -> Resolution:
         mode = place.pointer.while_busy or self._settings(place.address).while_busy
-        return Found(conversation=place.pointer.conversation, writes=writes, while_busy=mode)
+        return Resolution(conversation=place.pointer.conversation, writes=writes, while_busy=mode)
 
-    def _pointed(self, place: _Place, *writes: Write) -> Found:
+    def _pointed(self, place: _Place, *writes: Write) -> Resolution:
         """Return the conversation that a place points to, with the write that stores the pointer."""
         here, where = place.pointer.conversation, place.address.key()
         put = POINTERS.put(place.key, place.pointer, conversation=here, place=where)
         return self._found(place, put, *writes)
 
-    def _mint(self, before: _Place, *, reader: Principal | None = None) -> Found:
+    def _mint(self, before: _Place, *, reader: Principal | None = None) -> Resolution:
         """Return a new conversation that replaces the one that was pointed to before.
 
         With a `reader` it is off the record.

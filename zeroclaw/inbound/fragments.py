@@ -10,7 +10,7 @@ text ends when they do anything but edit a piece of it.
 
 from datetime import datetime, timedelta
 
-from zeroclaw.conversation.inbox import Item, PersonMessage, Piece
+from zeroclaw.conversation.inbox import Fragment, Item, PersonMessage
 from zeroclaw.envelope import Command, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
@@ -28,7 +28,7 @@ ALWAYS_OBEYED = frozenset({"stop", "halt"})
 """Commands that only end something, so they are never taken as part of a text."""
 
 
-class Run(Value):
+class PartialMessage(Value):
     """A message whose rest may still come.
 
     Attributes:
@@ -57,8 +57,8 @@ class Run(Value):
 
 
 def extended(
-    run: Run | None, item: Item, ask: PersonMessage, piece: Piece, *, now: float
-) -> Run | None:
+    run: PartialMessage | None, item: Item, ask: PersonMessage, piece: Fragment, *, now: float
+) -> PartialMessage | None:
     """Return a run with one more piece; None if that was the last one, or a whole message.
 
     Args:
@@ -71,7 +71,7 @@ def extended(
     pieces = 1 if run is None else run.pieces + 1
     if not piece.more_s or pieces >= MOST_PIECES:
         return None
-    return Run(
+    return PartialMessage(
         id=piece.run,
         place=item.address.key(),
         sender=item.principal.sender,
@@ -85,7 +85,7 @@ def extended(
     )
 
 
-def takes(run: Run, envelope: Envelope, *, now: float) -> bool:
+def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
     """Whether an event is the next piece; it comes from the same person in the same place."""
     text, more = words(envelope), envelope.continues
     if text is None or now >= run.until:

@@ -35,8 +35,8 @@ from zeroclaw.inbound.rate_limits import (
     Bucket,
     Day,
     Lane,
-    Limits,
     Over,
+    RateLimits,
     Tally,
     Which,
     ends_at,
@@ -329,7 +329,7 @@ def _said(envelope: Envelope) -> str:
             return ""
 
 
-def refusal_message(over: Over, limits: Limits, now: datetime) -> LocalizedMessage:
+def refusal_message(over: Over, limits: RateLimits, now: datetime) -> LocalizedMessage:
     """Return what the sender of a refused message is told."""
     wait = span((over.until - now).total_seconds())
     match over.which:

@@ -2,7 +2,7 @@
 
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.delivery.rows import ApprovalCard, File, Item, Settle, Text
+from zeroclaw.delivery.rows import ApprovalCard, FilePost, Item, Settle, TextPost
 from zeroclaw.envelope import MessageRef
 from zeroclaw.gate.approval import with_ref
 from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
@@ -42,7 +42,7 @@ class OutboxHooks(Struct, eq=False):
         """Record that an answer failed, and report it to the operators."""
         writes: list[Write] = []
         what: Localized = catalogue.A_MESSAGE
-        if isinstance(item, Text) and item.turn is not None:
+        if isinstance(item, TextPost) and item.turn is not None:
             what = catalogue.AN_ANSWER
             turn = await TURNS.get(self.context.store, item.turn)
             if turn is not None:
@@ -55,7 +55,7 @@ class OutboxHooks(Struct, eq=False):
                 request_put(replace(one, refused=(*one.refused, row.place)))
                 for one in await requests_of(reads, item.approvals)
             )
-        elif isinstance(item, File):
+        elif isinstance(item, FilePost):
             what = catalogue.A_FILE
             if not item.uncertainty.may_stand:
                 # The answer may refer to the file.

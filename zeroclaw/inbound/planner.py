@@ -9,10 +9,10 @@ import re
 from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
+    Fragment,
     Obeyed,
     Opening,
     PersonMessage,
-    Piece,
     Stop,
     TooOld,
     Unread,
@@ -90,7 +90,7 @@ class Planner(Struct, eq=False):
         envelope, last, run = passage.envelope, found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
         ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
-        piece = self.reassembly.piece(envelope, run.id) or Piece(run=run.id, group=run.group)
+        piece = self.reassembly.piece(envelope, run.id) or Fragment(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
         here = last.conversation
         item = self.context.item(content, here, envelope, passage.principal)

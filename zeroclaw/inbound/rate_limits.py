@@ -42,7 +42,7 @@ class Rate(Value):
 UNLIMITED = Rate(per_minute=0, burst=1)
 
 
-class Limits(Value):
+class RateLimits(Value):
     """All limits on one channel.
 
     Attributes:
@@ -59,7 +59,7 @@ class Limits(Value):
     own: frozenset[Which] = frozenset()
 
 
-def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
+def limits_of(config: Config, channel: str, lane: Lane = "messages") -> RateLimits:
     """Return a channel's limits: its own `rate`, and `[limits]` for what that leaves out.
 
     Commands that are answered at once, and answers that change nothing, are only limited per
@@ -76,10 +76,10 @@ def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
         own.add("day")
     person = Rate(per_minute=limits.person_per_minute, burst=limits.person_burst)
     if lane != "messages":
-        return Limits(person=person, own=frozenset(own))
+        return RateLimits(person=person, own=frozenset(own))
     several = Rate(per_minute=limits.conversation_per_minute, burst=limits.conversation_burst)
     daily = limits.daily_messages
-    return Limits(person=person, conversation=several, daily=daily, own=frozenset(own))
+    return RateLimits(person=person, conversation=several, daily=daily, own=frozenset(own))
 
 
 # --- counters ------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class _Message(Value):
 
 
 def step(
-    tally: Tally, limits: Limits, *, now: datetime, place: str, sent_at: datetime | None = None
+    tally: Tally, limits: RateLimits, *, now: datetime, place: str, sent_at: datetime | None = None
 ) -> tuple[Tally, Over | None]:
     """Count one message, or say which limit it is over; then it counts against no other.
 

@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Piece
+from zeroclaw.conversation.inbox import INBOX, Fragment, Item, PersonMessage
 from zeroclaw.conversation.message_text import piece_of, run_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, takes
+from zeroclaw.inbound.fragments import MOST_PIECES, PartialMessage, extended, takes
 from zeroclaw.store import Reads, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -41,7 +41,7 @@ class Continuation(Value):
         last: The piece before it.
     """
 
-    run: Run
+    run: PartialMessage
     last: Item
 
 
@@ -52,8 +52,10 @@ class Reassembly(Struct, eq=False):
     """
 
     context: InboundContext
-    _runs: dict[Where, Run] = field(default_factory=dict[Where, Run])
-    _coming: dict[tuple[str, ...], Piece] = field(default_factory=dict[tuple[str, ...], Piece])
+    _runs: dict[Where, PartialMessage] = field(default_factory=dict[Where, PartialMessage])
+    _coming: dict[tuple[str, ...], Fragment] = field(
+        default_factory=dict[tuple[str, ...], Fragment]
+    )
 
     async def remember(self) -> None:
         """Load the incomplete messages of an earlier process; once, before anything is admitted."""
@@ -66,7 +68,7 @@ class Reassembly(Struct, eq=False):
         left_s = 0.0 if found is None else found.until - self.context.clock.monotonic()
         return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
 
-    def piece(self, envelope: Envelope, run: ItemId) -> Piece | None:
+    def piece(self, envelope: Envelope, run: ItemId) -> Fragment | None:
         """Return the place of a message in one that its client split; None for a whole message.
 
         Until it is `settled`, its rest is waited for: a reader may see the fragment before its
@@ -74,7 +76,7 @@ class Reassembly(Struct, eq=False):
         """
         if (more := envelope.continues) is None:
             return None
-        piece = self._coming[envelope.dedup] = Piece(
+        piece = self._coming[envelope.dedup] = Fragment(
             run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead
         )
         return piece
@@ -127,7 +129,7 @@ class Reassembly(Struct, eq=False):
         opened = () if run is None else (run,)
         self._runs = {(one.place, one.sender, one.group): one for one in (*kept, *opened)}
 
-    def _find(self, run: str) -> Run | None:
+    def _find(self, run: str) -> PartialMessage | None:
         return next((one for one in self._runs.values() if one.id == run), None)
 
     def _ends_text(self, place: str, sender: str) -> None:

@@ -14,7 +14,7 @@ from zeroclaw.turn.session import read_history
 from zeroclaw.value import Struct
 
 
-class Receipts(Struct, eq=False):
+class ReceiptVerifier(Struct, eq=False):
     """Looks up receipts in every conversation; slow, because it reads all journals."""
 
     store: Kept

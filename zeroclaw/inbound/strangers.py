@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ApprovalId, Command, Envelope, Principal, Reader, Said, chosen_name
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, let_in
@@ -141,7 +141,7 @@ class Strangers(Struct, eq=False):
         # Their language is not known yet.
         told = pairing.code_message(code, holds_s, self.context.people.language)
         # Quiet, because a stranger who can't be reached needs no operator.
-        text = outbox_row(self.context.ids.ulid(), Text(address=address, text=told, quiet=True))
+        text = outbox_row(self.context.ids.ulid(), TextPost(address=address, text=told, quiet=True))
         asked = Stranger(
             id=ApprovalId(self.context.ids.token()),
             channel=address.channel,

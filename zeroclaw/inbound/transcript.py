@@ -25,7 +25,7 @@ NEWEST = 200
 """Rows of each kind that the first read returns."""
 
 
-class Part(Value):
+class Page(Value):
     """A part of a conversation, in order.
 
     Attributes:
@@ -78,7 +78,7 @@ class Transcript(Struct, eq=False):
         """Return a file that was sent to a chat; None if there is none, or it is no longer stored."""
         row = await self.store.get(RowKind.OUTBOX, key)
         item = None if row is None or row.place != address.key() else OUTBOX.of(row)
-        if not isinstance(item, rows.File):
+        if not isinstance(item, rows.FilePost):
             return None
         content, kind, caption = await self.store.blob(item.digest), item.media_type, item.caption
         if content is None:
@@ -92,7 +92,7 @@ class Transcript(Struct, eq=False):
         rows = await self.store.select(POINTERS.where(place=address.key()))
         return any(is_off_the_record(POINTERS.of(row).conversation) for row in rows)
 
-    async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
+    async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Page:
         """Return the newest part of a conversation, in all its chats; without open drafts.
 
         Args:
@@ -116,7 +116,7 @@ class Transcript(Struct, eq=False):
             by = INBOX.of(row).principal.label if row.kind is RowKind.INBOX else ""
             items.append(replace(item, by=by))
         is_all = len(found) < limit
-        return Part(items=tuple(items), before="" if is_all else newest[0].key)
+        return Page(items=tuple(items), before="" if is_all else newest[0].key)
 
     async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:
         place = address.key()
@@ -151,7 +151,7 @@ class Transcript(Struct, eq=False):
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
         )
         match item:
-            case rows.Text(text=text, refs=refs):
+            case rows.TextPost(text=text, refs=refs):
                 told = replace(
                     told,
                     kind="note" if item.turn is None else "bot",
@@ -161,7 +161,7 @@ class Transcript(Struct, eq=False):
                     text=text,
                     receipts=item.receipts,
                 )
-            case rows.File(ref=ref, name=name, size_bytes=size_bytes):
+            case rows.FilePost(ref=ref, name=name, size_bytes=size_bytes):
                 sent = SentFile(name=name, size_bytes=size_bytes)
                 ref_ = ref.message if ref else ""
                 told = replace(told, ref=ref_, text=item.caption, sent=sent)

@@ -9,7 +9,7 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
-from zeroclaw.retention.export import Found
+from zeroclaw.retention.export import Source
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import Kept, LogKind, Row, read_all, readable, readable_of, scan
 from zeroclaw.table import Whose
@@ -19,7 +19,7 @@ _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
 """Tables with rows that follow from messages, with the owner of a row."""
 
 
-async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Found, ...]:
+async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Source, ...]:
     """Return what is found, by conversation; empty for nothing.
 
     Args:
@@ -53,7 +53,7 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
         async for row in scan(kept, table.where())
         if may_be_theirs(row, its) and (row.kind, row.key) not in told
     ]
-    return (*found, *([Found(rows=tuple(own))] if own else ()))
+    return (*found, *([Source(rows=tuple(own))] if own else ()))
 
 
 async def conversations_of(
@@ -115,7 +115,7 @@ async def _is_direct(kept: Kept, here: ConversationId) -> bool:
     return held is not None and held.address.direct
 
 
-async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Found:
+async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Source:
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal: list[entries.Entry | None] = []
@@ -126,6 +126,6 @@ async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = fro
             journal.append(None)
     every = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
     turns = frozenset(row.turn for row in every if row.item.principal.id in only)
-    return Found(
+    return Source(
         conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns
     )

@@ -55,7 +55,7 @@ Kind = Literal[
 ]
 
 
-class Line(Value):
+class Record(Value):
     """One thing that was said or done.
 
     Attributes:
@@ -78,7 +78,7 @@ Order = tuple[datetime, str, int]
 """Time to the millisecond, the row that it is or follows, and its place after that row."""
 
 
-class Found(Value):
+class Source(Value):
     """What is stored of one conversation, or belongs to one person.
 
     Attributes:
@@ -108,7 +108,7 @@ _READ: Mapping[RowKind, Callable[[Row], object]] = {
 """Rows with something to read, or that lead to it; the others record how it was done."""
 
 
-def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, ...]:
+def lines(found: Iterable[Source], redact: Callable[[str], str]) -> tuple[Record, ...]:
     """Return everything that was found as lines, oldest first."""
     every = [placed for one in found for placed in _of(one)]
     ordered = sorted(every, key=lambda placed: placed[0])
@@ -118,7 +118,7 @@ def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, .
     )
 
 
-def _of(found: Found) -> Iterator[tuple[Order, Line]]:
+def _of(found: Source) -> Iterator[tuple[Order, Record]]:
     here, only = found.conversation, found.only
     told = [(row.key, _read(row)) for row in found.rows if row.kind in _READ]
     turns, journal = _turns(found, [value for _, value in told]), _journal(found)
@@ -127,31 +127,31 @@ def _of(found: Found) -> Iterator[tuple[Order, Line]]:
         match value:
             case RecordUnreadable():
                 at = _when(key)
-                line = Line(kind="damaged", at=at, conversation=here, text=str(value))
+                line = Record(kind="damaged", at=at, conversation=here, text=str(value))
                 yield (at, key, 0), line
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := words_of(value.content):
-                    line = Line(kind="said", at=at, conversation=here, by=person.label, text=text)
+                    line = Record(kind="said", at=at, conversation=here, by=person.label, text=text)
                     yield (made_at(key), key, 0), line
             case AttachmentRow(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
-                yield order, Line(kind="file", at=at, conversation=here, text=in_words(value))
-            case rows.Text(turn=turn, text=text) if turn in turns if turn else not only:
+                yield order, Record(kind="file", at=at, conversation=here, text=in_words(value))
+            case rows.TextPost(turn=turn, text=text) if turn in turns if turn else not only:
                 kind: Kind = "answer" if turn else "note"
                 at = made_at(key)
-                yield (at, key, 0), Line(kind=kind, at=at, conversation=here, text=text)
-            case rows.File(turn=turn) if turn in turns:
+                yield (at, key, 0), Record(kind=kind, at=at, conversation=here, text=text)
+            case rows.FilePost(turn=turn) if turn in turns:
                 at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
-                yield (at, key, 0), Line(kind="sent", at=at, conversation=here, text=text)
+                yield (at, key, 0), Record(kind="sent", at=at, conversation=here, text=text)
             case Note(text=text, by=by, at=at, conversation=there):
-                line = Line(kind="remembered", at=at, conversation=there, by=by, text=text)
+                line = Record(kind="remembered", at=at, conversation=there, by=by, text=text)
                 yield (_to_the_millisecond(at), "", value.number), line
             case Approval(turn=turn, at=datetime() as at, by=by) if (
                 turn in turns or value.requester.id in only
             ):
                 why = f" ({value.reason})" if value.reason else ""
                 text = f"{value.tool}: {value.summary}: {value.state}{why}"
-                line = Line(kind="approval", at=at, conversation=here, by=by, text=text)
+                line = Record(kind="approval", at=at, conversation=here, by=by, text=text)
                 # Retention may have trimmed the journal.
                 yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
@@ -178,7 +178,7 @@ def _to_the_millisecond(at: datetime) -> datetime:
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
-def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
+def _turns(found: Source, told: Iterable[object]) -> frozenset[str]:
     """Return the turns to export; without a filter, even those that are gone from the journal."""
     if found.only:
         return found.turns | frozenset(
@@ -186,27 +186,27 @@ def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
             for one in found.journal
             if isinstance(one, entries.TurnOpened) and one.principal.id in found.only
         )
-    caused = (rows.Text, rows.File, Approval)
+    caused = (rows.TextPost, rows.FilePost, Approval)
     return frozenset(one.turn for one in told if isinstance(one, caused) and one.turn)
 
 
 class _Journal(Value):
     """What only the journal knows: calls, results, summaries, and where answers were taken."""
 
-    placed: tuple[tuple[Order, Line], ...]
+    placed: tuple[tuple[Order, Record], ...]
     answers: Mapping[ApprovalId, Order]
 
 
-def _journal(found: Found) -> _Journal:
+def _journal(found: Source) -> _Journal:
     here = found.conversation
     is_meant = not found.only
-    placed: list[tuple[Order, Line]] = []
+    placed: list[tuple[Order, Record]] = []
     answers: dict[ApprovalId, Order] = {}
     now, behind = datetime.min.replace(tzinfo=UTC), ""
     for place, entry in enumerate(found.journal, start=1):
         if entry is None:
             is_meant = not found.only  # somebody else's turn may begin here
-            line = Line(kind="damaged", at=now, conversation=here, text=LogKind.JOURNAL)
+            line = Record(kind="damaged", at=now, conversation=here, text=LogKind.JOURNAL)
             placed.append(((now, behind, place), line))
             continue
         if isinstance(entry, entries.TurnOpened | entries.Steered):
@@ -222,7 +222,7 @@ def _journal(found: Found) -> _Journal:
     return _Journal(placed=tuple(placed), answers=answers)
 
 
-def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) -> Iterator[Line]:
+def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) -> Iterator[Record]:
     match entry:
         case entries.TurnOpened(call=ToolCall() as call, at=at):
             yield _call(call, at, here)
@@ -231,15 +231,15 @@ def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) ->
                 yield _call(call, at, here)
         case entries.CallFinished(result=result, at=at):
             by, text = result.tool_name, result.content
-            yield Line(kind="result", at=at, conversation=here, by=by, text=text)
+            yield Record(kind="result", at=at, conversation=here, by=by, text=text)
         case entries.Compacted(summary=summary, at=at) if is_of_all:
-            yield Line(kind="summary", at=at, conversation=here, text=summary)
+            yield Record(kind="summary", at=at, conversation=here, text=summary)
         case _:
             pass
 
 
-def _call(call: ToolCall, at: datetime, here: ConversationId) -> Line:
-    return Line(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
+def _call(call: ToolCall, at: datetime, here: ConversationId) -> Record:
+    return Record(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
 
 
 # --- a page --------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ _STYLE = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(title: str, lines: Iterable[Line]) -> str:
+def page(title: str, lines: Iterable[Record]) -> str:
     """Return lines as one self-contained page, readable in any browser.
 
     All text is escaped.
@@ -275,7 +275,7 @@ def page(title: str, lines: Iterable[Line]) -> str:
     )
 
 
-def _article(line: Line) -> str:
+def _article(line: Record) -> str:
     at = line.at.astimezone(UTC)
     by = f" {escape(line.by)}" if line.by else ""
     return (

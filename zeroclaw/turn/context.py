@@ -14,7 +14,7 @@ from zeroclaw.conversation.inbox import Item
 from zeroclaw.conversation.turn_row import TurnRow
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import Text, notice_row, outbox_row
+from zeroclaw.delivery.rows import TextPost, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, Principal
 from zeroclaw.events import Event, Happening
 from zeroclaw.gate.action import Frozen
@@ -26,7 +26,7 @@ from zeroclaw.text.language import Language, Localized
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.results import Results, frozen_call
 from zeroclaw.turn.session import ConversationSession
-from zeroclaw.turn.states import Limits
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import Value, field
 
 
@@ -85,14 +85,14 @@ class TurnServices(Value):
 
     def reply(self, item: Item, text: str) -> Put:
         """Return the row that replies to the writer of an item, in the same chat."""
-        note = Text(address=item.address, text=text, language=item.principal.language)
+        note = TextPost(address=item.address, text=text, language=item.principal.language)
         return outbox_row(self.ids.ulid(), note, item.conversation)
 
-    def limits(self) -> Limits:
+    def limits(self) -> TurnLimits:
         """Return what a turn that begins now may use."""
         config = self.sources.settings.config
         runtime, budget = config.runtime, config.budget
-        return Limits(
+        return TurnLimits(
             max_rounds=runtime.max_iterations,
             max_tokens=budget.turn_tokens or None,
             max_micros=round(budget.turn_usd * MILLIONTHS) or None,

@@ -26,7 +26,7 @@ from zeroclaw.message import (
     UserMessage,
 )
 from zeroclaw.turn.batch import Fill
-from zeroclaw.turn.states import DoneReason, Limits
+from zeroclaw.turn.states import DoneReason, TurnLimits
 from zeroclaw.value import Value
 
 VERSION = 1
@@ -56,7 +56,7 @@ class TurnOpened(Value):
     principal: Principal
     correlation: str
     user: UserMessage
-    limits: Limits
+    limits: TurnLimits
     at: datetime
     kind: Literal["chat", "tool", "retry", "unheard", "compact"] = "chat"
     call: ToolCall | None = None

@@ -11,7 +11,7 @@ from functools import partial
 
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
-from zeroclaw.delivery.rows import File, notice_row, outbox_row
+from zeroclaw.delivery.rows import FilePost, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, ApprovalId, is_off_the_record
 from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import facts_of
@@ -244,10 +244,10 @@ class EffectExecutor:
             writes=tuple(writes),
         )
 
-    def _sent(self, file: ToolFile) -> tuple[PutBlob, File]:
+    def _sent(self, file: ToolFile) -> tuple[PutBlob, FilePost]:
         """Return the blob of a file for the chat, and the file as the outbox sends it."""
         blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
-        return blob, File(
+        return blob, FilePost(
             address=self._turn.address,
             name=file.name,
             media_type=file.media_type,

@@ -91,7 +91,7 @@ async def _end(
         notes, marks = await turn.of_budgets(reads)
         # A turn that ended because of a budget has already said so.
         below = notes if ended.done.reason != "budget_exceeded" else ()
-        item = rows.Text(
+        item = rows.TextPost(
             turn=row.turn,
             address=row.address,
             text="\n\n".join((text, *below)),

@@ -46,12 +46,12 @@ from zeroclaw.turn.states import (
     Done,
     DoneReason,
     Executing,
-    Limits,
     Progress,
     Running,
     State,
     Streaming,
     Thinking,
+    TurnLimits,
 )
 from zeroclaw.value import replace
 
@@ -59,7 +59,7 @@ Step = tuple[State, tuple[signals.Effect, ...]]
 _Running = TypeVar("_Running", bound=Running)
 
 
-def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = False) -> Step:
+def begin(limits: TurnLimits, *, language: Language = "en", context_heavy: bool = False) -> Step:
     """Begin a turn whose user message is in the history.
 
     Args:
@@ -71,7 +71,7 @@ def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = Fa
     return _compact(progress, "heavy") if context_heavy else _ask(progress)
 
 
-def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> Step:
+def begin_tool(call: ToolCall, limits: TurnLimits, *, language: Language = "en") -> Step:
     """Begin a turn without model calls: a person's own tool call, through the same gate.
 
     The history has the user message and an assistant message with this one call. The result is
@@ -80,7 +80,7 @@ def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> 
     return _gate(Progress(limits=limits, language=language, direct=True), (call,))
 
 
-def begin_compaction(limits: Limits, *, language: Language = "en") -> Step:
+def begin_compaction(limits: TurnLimits, *, language: Language = "en") -> Step:
     """Begin a turn without an answer of the model: a person requested a summary."""
     progress = Progress(limits=limits, language=language, direct=True)
     return _compact(progress, "asked")

@@ -17,7 +17,7 @@ DoneReason = Literal[
 CompactionCause = Literal["heavy", "overflow", "asked"]
 
 
-class Limits(Value):
+class TurnLimits(Value, stored_as="Limits"):
     """What one turn may use; fixed when the turn begins.
 
     Attributes:
@@ -54,7 +54,7 @@ class Progress(Value):
         language: The language of texts for the person.
     """
 
-    limits: Limits
+    limits: TurnLimits
     rounds: int = 0
     requests: int = 0
     usage: Usage = NO_USAGE

@@ -14,11 +14,11 @@ from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.cli import root
 from zeroclaw.cli.doctor.checks import (
     MIN_FAILURES,
+    CheckResult,
     Disk,
     Facts,
     Failing,
     Health,
-    Line,
     Verdict,
     exit_code,
     fail,
@@ -64,7 +64,7 @@ def told(check: str, facts: Facts) -> list[tuple[Verdict, str]]:
     return [(line.verdict, _sentence(line)) for line in run_checks(facts) if line.check == check]
 
 
-def _sentence(line: Line) -> str:
+def _sentence(line: CheckResult) -> str:
     return f"{line.text}; {line.remedy}" if line.remedy else line.text
 
 
@@ -122,13 +122,13 @@ def test_dropped_messages_of_strangers_are_counted() -> None:
 
 def test_the_exit_code_is_that_of_failures_alone() -> None:
     """A warning is no failure."""
-    assert exit_code((Line(check="x", verdict="warn", text="y"),)) == 0
-    assert exit_code((Line(check="x", verdict="fail", text="y", remedy="z"),)) == 1
+    assert exit_code((CheckResult(check="x", verdict="warn", text="y"),)) == 0
+    assert exit_code((CheckResult(check="x", verdict="fail", text="y", remedy="z"),)) == 1
 
 
 def test_a_line_stays_one_line() -> None:
     """Whatever was found, and with its remedy."""
-    line = Line(check="x", verdict="fail", text="y\nz", remedy="mend it")
+    line = CheckResult(check="x", verdict="fail", text="y\nz", remedy="mend it")
     assert in_words(line) == "fail  x              y z; mend it"
 
 

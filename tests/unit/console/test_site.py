@@ -13,7 +13,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySetti
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ProviderRejected, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.provider import ProviderFacts
@@ -347,7 +347,7 @@ async def test_ended_questions_are_found_behind_many_messages(world: World) -> N
     async with visiting(world) as visitor:
         await asked(visitor.house)
         await visitor.house.press("deny")
-        row = outbox_row("01", Text(address=visitor.house.place(), text="x"))
+        row = outbox_row("01", TextPost(address=visitor.house.place(), text="x"))
         later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_PAGE + 1))
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=later))
         page = await visitor.page("approvals")

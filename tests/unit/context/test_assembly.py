@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.fakes.context_requests import context_request
 from zeroclaw.context.assembly import (
     Assembled,
-    Part,
+    PromptPart,
     Scene,
     Spoken,
     Tail,
@@ -39,7 +39,7 @@ from zeroclaw.providers.openai.request import alternating, encode_request
 from zeroclaw.value import replace
 
 WORDS = "The quick brown fox jumps over the lazy dog. "
-PROMPT = Part(name="prompt", text="You are zeroclaw.")
+PROMPT = PromptPart(name="prompt", text="You are zeroclaw.")
 TOOL = ToolDefinition(name="peek", description="Look at something.", parameters={})
 
 
@@ -109,8 +109,11 @@ def test_a_turn_starts_at_its_own_message(
 
 def test_the_parts_stand_in_their_order() -> None:
     """What is of this turn alone stands before its message, everything else before the history."""
-    facts = Part(name="facts", text="Ann likes tea.", place="turn")
-    operator, nothing = Part(name="operator", text="Be brief."), Part(name="none", text="")
+    facts = PromptPart(name="facts", text="Ann likes tea.", place="turn")
+    operator, nothing = (
+        PromptPart(name="operator", text="Be brief."),
+        PromptPart(name="none", text=""),
+    )
     whole = made(
         scene(talk(1), parts=(PROMPT, operator, nothing, facts), summary="They met.", tools=(TOOL,))
     )
@@ -203,8 +206,8 @@ def test_the_oldest_turns_are_left_out_first() -> None:
 
 def test_optional_parts_go_before_the_history() -> None:
     """The one with the highest number first."""
-    notes = Part(name="notes", text="n " * 300, priority=2)
-    skills = Part(name="skills", text="s " * 300, priority=1)
+    notes = PromptPart(name="notes", text="n " * 300, priority=2)
+    skills = PromptPart(name="skills", text="s " * 300, priority=1)
     history = talk(6, 4)
     whole = scene(history, parts=(PROMPT, skills, notes))
     small = made(replace(whole, window=window_for(made(whole).tokens - 10)))
@@ -370,7 +373,7 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
         history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
         for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):
             one = scene(
-                history, parts=(Part(name="prompt", text=prompt),), start=start, window=60_000
+                history, parts=(PromptPart(name="prompt", text=prompt),), start=start, window=60_000
             )
             request = ModelRequest(
                 messages=laid_out(one, Weighed(), Learned()).messages, tools=(TOOL,)

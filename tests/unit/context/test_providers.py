@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.context_requests import context_request
 from zeroclaw.context import providers
-from zeroclaw.context.assembly import Part
+from zeroclaw.context.assembly import PromptPart
 from zeroclaw.context.providers import ContextProviders, Gathered, LeftOut
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText, Place
@@ -57,13 +57,13 @@ async def test_each_text_is_a_part_in_the_order_of_the_providers() -> None:
     found = await gathered(*fakes)
     assert found == Gathered(
         parts=(
-            Part(name="same", text="one", priority=1),
-            Part(name="file", text="A file:\ntwo", priority=1),
-            Part(name="last", text="three"),
+            PromptPart(name="same", text="one", priority=1),
+            PromptPart(name="file", text="A file:\ntwo", priority=1),
+            PromptPart(name="last", text="three"),
         )
     )
     assert await gathered(*fakes, place="turn") == Gathered(
-        parts=(Part(name="there", text="now", priority=1, place="turn"),)
+        parts=(PromptPart(name="there", text="now", priority=1, place="turn"),)
     )
 
 
@@ -112,7 +112,7 @@ async def test_a_text_that_holds_a_secret_is_refused_whole(text: str) -> None:
     is_refused = "word " * 2_000 not in text
     left_out = LeftOut(name="same", why="it holds a secret, or what looks like one")
     assert found.left_out == ((left_out,) if is_refused else ())
-    assert found.parts[-1] == Part(name="fine", text="fine", priority=1)
+    assert found.parts[-1] == PromptPart(name="fine", text="fine", priority=1)
     assert len(found.parts) == (1 if is_refused else 2)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.conversation.inbox import Item, Obeyed, PersonMessage, Piece, said_by
+from zeroclaw.conversation.inbox import Fragment, Item, Obeyed, PersonMessage, said_by
 from zeroclaw.conversation.message_text import (
     LATE_S,
     late_for_people,
@@ -35,7 +35,7 @@ def pieces(*texts: str, lead: str = "", group: str = "") -> list[PersonMessage]:
     return [
         PersonMessage(
             text=text,
-            piece=Piece(
+            piece=Fragment(
                 run=ItemId("1"), group=group, more_s=1.5, room=max(FULL - units(text), 0), lead=lead
             ),
         )
@@ -117,7 +117,7 @@ def test_what_was_cut_between_words_is_put_together_exactly(words: list[str]) ->
             cut.append(word)
     asks = [
         PersonMessage(
-            text=one, piece=Piece(run=ItemId("1"), more_s=1, room=max(size - len(one), 1))
+            text=one, piece=Fragment(run=ItemId("1"), more_s=1, room=max(size - len(one), 1))
         )
         for one in cut
     ]
@@ -150,7 +150,7 @@ def test_items_stand_together_by_message() -> None:
     first, other, rest = (
         item("1", pieces("a")[0]),
         item("2", PersonMessage(text="b")),
-        item("3", PersonMessage(text="c", piece=Piece(run=ItemId("1")))),
+        item("3", PersonMessage(text="c", piece=Fragment(run=ItemId("1")))),
     )
     command = item("4", Obeyed(text="/help"))
     assert messages((first, other, rest, command)) == ((first, rest), (other,), (command,))

@@ -10,7 +10,7 @@ from zeroclaw.codec import encode
 from zeroclaw.conversation.inbox import Item, PersonMessage
 from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Text, Uncertainty, outbox_row
+from zeroclaw.delivery.rows import CERTAIN, OUTBOX, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -50,7 +50,7 @@ class Held:
                 writes=(
                     outbox_row(
                         FINAL,
-                        Text(turn=TURN, address=HERE, text="hello", refs=ROW.refs),
+                        TextPost(turn=TURN, address=HERE, text="hello", refs=ROW.refs),
                         CONVERSATION,
                     ),
                     turn_put(replace(ROW, final=FINAL)),
@@ -58,12 +58,12 @@ class Held:
             )
         )
 
-    async def final(self) -> Text:
+    async def final(self) -> TextPost:
         """Return what the final's row says."""
         row = await self.store.get(RowKind.OUTBOX, FINAL)
         assert row is not None
         item = OUTBOX.of(row)
-        assert isinstance(item, Text)
+        assert isinstance(item, TextPost)
         return item
 
 

@@ -76,7 +76,7 @@ async def test_a_file_stands_in_the_chat_once_before_the_answer(world: World) ->
         assert (shown.file.content, shown.file.caption) == (REPORT, "the *sums*")
         assert house.texts()[-2:] == ["the *sums*", "there it is"]
         found = list(map(OUTBOX.of, await house.rows(RowKind.OUTBOX, "delivered")))
-        assert [one.ref for one in found if isinstance(one, rows.File)] == [shown.ref]
+        assert [one.ref for one in found if isinstance(one, rows.FilePost)] == [shown.ref]
 
 
 async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:

@@ -14,7 +14,7 @@ from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
 from zeroclaw.delivery.account import Account, Markdown, Screen
 from zeroclaw.delivery.live import DraftHandle, Live, NewDraft
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import ApprovalCard, Item, Text, Uncertainty, outbox_row
+from zeroclaw.delivery.rows import ApprovalCard, Item, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RateLimited, RecordUnreadable
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Reads, Row, RowKind, Write
@@ -285,7 +285,7 @@ def final(
     mark = rig.outbox.mark_if_sent_now(address) if begun else ""
     return outbox_row(
         key,
-        Text(
+        TextPost(
             turn=turn_of(key),
             address=address,
             text=text,
@@ -302,7 +302,9 @@ def turn_of(key: str) -> TurnId:
 
 
 def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
-    return outbox_row(rig.ids.ulid(), Text(address=rig.channel.address(), text=text, quiet=quiet))
+    return outbox_row(
+        rig.ids.ulid(), TextPost(address=rig.channel.address(), text=text, quiet=quiet)
+    )
 
 
 async def noted(rig: Rig, text: str) -> None:

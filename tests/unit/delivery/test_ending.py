@@ -12,7 +12,7 @@ from tests.fakes.scripted_channel import Fault, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.cuts import split
 from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, draft, platform, running
 from zeroclaw.channel import Budget, Capabilities
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
@@ -53,7 +53,7 @@ async def answer(
         for number, (frame, pause_s) in enumerate(frames):
             handle.show(number, frame)
             await rig.clock.sleep(pause_s)
-        put = outbox_row(rig.ids.ulid(), Text(turn=TURN, address=address, text=text), HERE)
+        put = outbox_row(rig.ids.ulid(), TextPost(turn=TURN, address=address, text=text), HERE)
         await commit(rig.store, put)
         left = await handle.close()
         rig.outbox.announce(put, left)

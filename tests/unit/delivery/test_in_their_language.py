@@ -3,7 +3,7 @@
 from tests.fakes.scripted_channel import Lost
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, posted, running, seen
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.value import replace
@@ -43,7 +43,7 @@ async def test_a_final_says_so_where_a_message_is_no_longer_needed() -> None:
     async with running(platform(KEEPS)) as rig:
         put = outbox_row(
             rig.ids.ulid(),
-            Text(
+            TextPost(
                 turn=TURN,
                 address=rig.channel.address(),
                 text="kurz",
@@ -61,6 +61,6 @@ async def test_a_message_that_may_stand_twice_says_so() -> None:
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", Lost(), ChannelUnavailable("no route"))
         key, address = rig.ids.ulid(), rig.channel.address()
-        put = outbox_row(key, Text(address=address, text="gut", language="de"))
+        put = outbox_row(key, TextPost(address=address, text="gut", language="de"))
         await rig.deliver(put)
         assert seen(rig.channel) == ["gut", "gut\n\n(evtl. doppelt)"]

@@ -28,7 +28,14 @@ from tests.unit.delivery.rig import (
 )
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.live import CUT_AT_ONCE_CHARS, LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
-from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Text, Uncertainty, lost_from, outbox_row
+from zeroclaw.delivery.rows import (
+    CERTAIN,
+    DraftRemainder,
+    TextPost,
+    Uncertainty,
+    lost_from,
+    outbox_row,
+)
 from zeroclaw.envelope import Address, MessageRef, Rendered
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced, NotSupported, RateLimited
 from zeroclaw.value import Value, replace
@@ -434,7 +441,7 @@ async def answered(died: Died) -> list[str]:
     async with running(died.channel, store=died.store, open_drafts=died.refs) as rig:
         put = outbox_row(
             "the final",
-            Text(
+            TextPost(
                 turn=TURN,
                 address=rig.channel.address(),
                 text="drawn",

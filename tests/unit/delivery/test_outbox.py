@@ -42,7 +42,7 @@ from zeroclaw.delivery.rows import (
     ApprovalCard,
     DraftRemainder,
     Settle,
-    Text,
+    TextPost,
     Uncertainty,
     outbox_row,
     stored,
@@ -79,7 +79,7 @@ async def test_the_first_message_of_a_final_answers_and_carries_its_receipts() -
     proof = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=EPOCH)
     async with running(platform()) as rig:
         item = OUTBOX.of(stored(final(rig, LONG), 1))
-        assert isinstance(item, Text)
+        assert isinstance(item, TextPost)
         item = replace(item, reply_to="m1", receipts=(proof,))
         await rig.deliver(outbox_row(rig.ids.ulid(), item, HERE))
         assert [call.reply_to for call in rig.channel.calls] == ["m1", "", ""]
@@ -750,13 +750,13 @@ async def test_a_row_that_changed_meanwhile_is_read_again() -> None:
             rig.channel.before = None
             row = await rig.row(put)
             item = OUTBOX.of(row)
-            assert isinstance(item, Text)
+            assert isinstance(item, TextPost)
             await commit(rig.store, rows.changed(row, replace(item, text="new"), "pending"))
 
         rig.channel.before = change
         await rig.outbox.ended(put.key)
         item = OUTBOX.of(await rig.row(put))
-        assert isinstance(item, Text)
+        assert isinstance(item, TextPost)
         assert item.text == "new"
 
 

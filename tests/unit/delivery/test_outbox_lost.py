@@ -37,7 +37,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.reconcile import MOST_LOST
-from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, Text, Uncertainty, outbox_row
+from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Commit, DurablePoint, Put, Row
@@ -117,7 +117,7 @@ async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
         assert seen(rig.channel) == ["done"]
         (shown,) = rig.channel.standing(rig.channel.address())
         item = OUTBOX.of(await rig.row(put))
-        assert isinstance(item, Text)
+        assert isinstance(item, TextPost)
         assert item.refs == (shown.ref,)
         assert rig.channel.called("delete")
 
@@ -289,13 +289,13 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
         assert seen(channel) == ["a draft", "a note", "done"]
 
 
-def _text(put: Put) -> Text:
+def _text(put: Put) -> TextPost:
     return _text_of(rows.stored(put, 1))
 
 
-def _text_of(row: Row) -> Text:
+def _text_of(row: Row) -> TextPost:
     item = OUTBOX.of(row)
-    assert isinstance(item, Text)
+    assert isinstance(item, TextPost)
     return item
 
 
@@ -447,7 +447,7 @@ async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_to
         assert seen(rig.channel) == ["done"]
         assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
         item = OUTBOX.of(await rig.row(put))
-        assert isinstance(item, Text)
+        assert isinstance(item, TextPost)
         assert item.uncertainty.may_stand
 
 

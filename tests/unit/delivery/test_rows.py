@@ -11,7 +11,7 @@ from zeroclaw.delivery.rows import (
     DraftRemainder,
     Item,
     Second,
-    Text,
+    TextPost,
     Uncertainty,
     after_loss,
     looked_up,
@@ -23,8 +23,8 @@ from zeroclaw.value import replace
 
 WHERE = Address(channel="chat", account="bot", chat="c", thread="t", direct=True)
 REF = MessageRef(address=WHERE, message="m0")
-FINAL = Text(address=WHERE, text="täxt", turn=TURN, refs=(REF,), reply_to="m")
-FILE = rows.File(
+FINAL = TextPost(address=WHERE, text="täxt", turn=TURN, refs=(REF,), reply_to="m")
+FILE = rows.FilePost(
     address=WHERE, name="a.txt", media_type="text/plain", digest="d", size_bytes=3, turn=TURN
 )
 ASK = rows.ApprovalCard(address=WHERE, card=card(), approvals=("a1",))
@@ -32,15 +32,15 @@ ASK = rows.ApprovalCard(address=WHERE, card=card(), approvals=("a1",))
 
 def put(item: Item) -> Put:
     match item:
-        case Text():
+        case TextPost():
             return rows.outbox_row(
                 "k",
-                rows.Text(
+                rows.TextPost(
                     turn=TURN, address=WHERE, text=item.text, refs=item.refs, reply_to=item.reply_to
                 ),
                 HERE,
             )
-        case rows.File():
+        case rows.FilePost():
             return rows.outbox_row("k", item, HERE)
         case rows.ApprovalCard():
             return rows.outbox_row(
@@ -101,7 +101,7 @@ def test_a_draft_whose_messages_are_all_gone_has_begun() -> None:
 
 def test_a_note_is_keyed_by_its_row() -> None:
     """It has no draft."""
-    note = Text(address=WHERE, text="text", done=2)
+    note = TextPost(address=WHERE, text="text", done=2)
     assert rows.part_key("k", note) == "k:2"
     assert rows.first_key("k", note) == "k:0"
 
@@ -137,7 +137,7 @@ def test_a_lookup_goes_on_where_the_last_one_ended() -> None:
 
 @SENT
 def test_a_row_that_holds_its_uncertainty_as_four_fields_is_read(
-    item: Text | rows.File | rows.ApprovalCard,
+    item: TextPost | rows.FilePost | rows.ApprovalCard,
 ) -> None:
     """Rows outlive a release: a send that an older daemon had begun is looked up (P1)."""
     known = Uncertainty(may_stand=True, mark="3", late=True, second=SECOND)

@@ -15,7 +15,7 @@ from tests.emulators.pages import Page, Pages
 from zeroclaw.errors import Refused
 from zeroclaw.host.http import http_client
 from zeroclaw.host.models.downloads import fetch
-from zeroclaw.host.models.files import ModelFile, Part, is_here, model_files, place_for, take
+from zeroclaw.host.models.files import ModelFile, PartialFile, is_here, model_files, place_for, take
 from zeroclaw.host.models.gguf import is_gguf, knows_tools, trained_tokens
 from zeroclaw.host.models.listing import Server, models_in
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
@@ -50,7 +50,7 @@ async def bring(
 
 def leave(target: Path, content: bytes, sha256: str) -> None:
     """Leave what an earlier try would have left."""
-    with Part(target, sha256) as part:
+    with PartialFile(target, sha256) as part:
         part.write(content)
 
 
@@ -142,8 +142,8 @@ async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
 
 
 def test_two_do_not_fetch_the_same(target: Path) -> None:
-    with Part(target, HASH), pytest.raises(Refused, match="another zeroclaw"):
-        Part(target, HASH)
+    with PartialFile(target, HASH), pytest.raises(Refused, match="another zeroclaw"):
+        PartialFile(target, HASH)
 
 
 def test_a_path_is_linked_or_copied(tmp_path: Path) -> None:

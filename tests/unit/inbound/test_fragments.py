@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.conversation.test_message_text import item
-from zeroclaw.conversation.inbox import PersonMessage, Piece
+from zeroclaw.conversation.inbox import Fragment, PersonMessage
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -24,7 +24,7 @@ from zeroclaw.inbound.fragments import (
     MOST_CHARS,
     MOST_PIECES,
     SENT_WITHIN,
-    Run,
+    PartialMessage,
     extended,
     takes,
 )
@@ -33,7 +33,7 @@ from zeroclaw.value import replace
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 MORE = Continues(within_s=1.5, room=3)
 FILE = Attachment(reference="f", name="f", media_type="image/jpeg")
-TEXT = Run(
+TEXT = PartialMessage(
     id=ItemId("1"), place="p", sender="ada", group="", last=ItemId("1"), until=10.0, sent_at=AT
 )
 ALBUM = replace(TEXT, group="g")
@@ -48,7 +48,7 @@ NEXT = Envelope(
 CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234")
 
 
-def run_after(number: int, ask: PersonMessage, piece: Piece) -> Run | None:
+def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessage | None:
     """A run after so many pieces that all go on."""
     run = extended(None, item("1", ask), ask, piece, now=0.0)
     for one in range(2, number + 1):
@@ -89,19 +89,19 @@ def run_after(number: int, ask: PersonMessage, piece: Piece) -> Run | None:
         ),
     ],
 )
-def test_what_joins(run: Run, envelope: Envelope, now: float, *, is_rest: bool) -> None:
+def test_what_joins(run: PartialMessage, envelope: Envelope, now: float, *, is_rest: bool) -> None:
     """Only what the same person sends at once, and what it can be the rest of."""
     assert takes(run, envelope, now=now) is is_rest
 
 
 def test_a_whole_message_opens_nothing() -> None:
     ask = PersonMessage(text="x")
-    assert extended(None, item("1", ask), ask, Piece(run=ItemId("1")), now=0.0) is None
+    assert extended(None, item("1", ask), ask, Fragment(run=ItemId("1")), now=0.0) is None
 
 
 def test_a_run_counts_what_it_holds() -> None:
     """So that what is too much is another message."""
-    piece = Piece(run=ItemId("1"), more_s=1.5, room=3)
+    piece = Fragment(run=ItemId("1"), more_s=1.5, room=3)
     ask = PersonMessage(text="xx", attachments=(FILE,))
     two = run_after(2, ask, piece)
     assert two is not None
@@ -114,7 +114,7 @@ def test_a_run_counts_what_it_holds() -> None:
 @given(st.integers(min_value=1, max_value=2 * MOST_PIECES))
 def test_a_run_has_an_end(number: int) -> None:
     """However many come, it holds no more than so many."""
-    piece, ask = Piece(run=ItemId("1"), more_s=1.0), PersonMessage(text="x")
+    piece, ask = Fragment(run=ItemId("1"), more_s=1.0), PersonMessage(text="x")
     run = extended(None, item("1", ask), ask, piece, now=0.0)
     held = 1
     for one in range(2, number + 1):

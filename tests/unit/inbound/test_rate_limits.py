@@ -11,9 +11,9 @@ from zeroclaw.config.model import ChannelSettings, Config, LimitsSettings, RateS
 from zeroclaw.inbound.rate_limits import (
     MOST_TOLD,
     Day,
-    Limits,
     Over,
     Rate,
+    RateLimits,
     Tally,
     ends_at,
     limits_of,
@@ -22,7 +22,7 @@ from zeroclaw.inbound.rate_limits import (
 from zeroclaw.value import replace
 
 MINUTE = timedelta(minutes=1)
-TWO_AT_ONCE = Limits(person=Rate(per_minute=6, burst=2))
+TWO_AT_ONCE = RateLimits(person=Rate(per_minute=6, burst=2))
 """One each ten seconds, two at once."""
 
 
@@ -31,7 +31,7 @@ def at(seconds: float) -> datetime:
 
 
 def written(
-    limits: Limits, *seconds: float, tally: Tally | None = None, place: str = "here"
+    limits: RateLimits, *seconds: float, tally: Tally | None = None, place: str = "here"
 ) -> tuple[Tally, list[Over | None]]:
     """Write at these instants, one after another."""
     told: list[Over | None] = []
@@ -51,7 +51,7 @@ def over(until: float, *, tell: bool) -> Over:
 
 def test_a_channel_without_a_rate_has_the_limits_of_all() -> None:
     assert limits_of(Config(), "web") == limits_of(Config(), "gone")
-    assert limits_of(Config(), "web") == Limits(
+    assert limits_of(Config(), "web") == RateLimits(
         person=Rate(per_minute=20, burst=30), conversation=Rate(per_minute=60, burst=60), daily=1000
     )
 
@@ -89,7 +89,7 @@ def test_a_rate_stands_in_place_of_what_it_names(
         ),
         channels={"chat": ChannelSettings(rate=rate), "web": ChannelSettings()},
     )
-    all_ = Limits(
+    all_ = RateLimits(
         person=Rate(per_minute=2, burst=3), conversation=Rate(per_minute=4, burst=5), daily=6
     )
     assert limits_of(config, "web") == all_
@@ -164,18 +164,20 @@ def test_a_calm_bucket_is_not_emptied_by_a_clock_that_was_set_back() -> None:
 
 def test_a_limit_that_changes_holds_at_once() -> None:
     """A pause that a slower rate made is cut, and a limit that is gone refuses nothing."""
-    slow = Limits(person=Rate(per_minute=1, burst=2))
+    slow = RateLimits(person=Rate(per_minute=1, burst=2))
     tally, told = written(slow, 0, 0, 0)
     assert told[-1] == over(120, tell=True)
     _, told = written(TWO_AT_ONCE, 10, 21, tally=tally)
     assert told == [over(30, tell=False), over(30, tell=False)]
-    _, told = written(Limits(), 10, tally=tally)
+    _, told = written(RateLimits(), 10, tally=tally)
     assert told == [None]
 
 
 # --- all of them ---------------------------------------------------------------------------------
 
-ALL = Limits(person=Rate(per_minute=6, burst=3), conversation=Rate(per_minute=6, burst=2), daily=5)
+ALL = RateLimits(
+    person=Rate(per_minute=6, burst=3), conversation=Rate(per_minute=6, burst=2), daily=5
+)
 
 
 def test_what_one_limit_refuses_counts_against_no_other() -> None:
@@ -200,7 +202,7 @@ def test_a_crowded_chat_is_told_once_for_all_who_write_there() -> None:
 
 def test_a_day_ends_at_midnight_utc() -> None:
     """Twelve hours after these tests begin; each chat is told once a day."""
-    day = Limits(daily=2)
+    day = RateLimits(daily=2)
     tally, told = written(day, 0, 1, 2, 3)
     full = Over(which="day", until=at(43_200), tell=True)
     assert told == [None, None, full, replace(full, tell=False)]
@@ -212,7 +214,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
 
 def test_commands_are_counted_apart_and_never_by_the_day() -> None:
     all_, commands = limits_of(Config(), "web"), limits_of(Config(), "web", "commands")
-    assert commands == Limits(person=all_.person)
+    assert commands == RateLimits(person=all_.person)
     own = Config(channels={"web": ChannelSettings(rate=RateSettings(person_burst=3))})
     assert limits_of(own, "web", "answers").own == frozenset({"person"})
 
@@ -240,7 +242,7 @@ def test_no_stretch_of_time_holds_more_than_the_burst_and_the_rate(
     rate: Rate, gaps: list[float], daily: int
 ) -> None:
     """Between any two messages that were taken; and no day holds more than it may."""
-    limits = Limits(person=rate, daily=daily)
+    limits = RateLimits(person=rate, daily=daily)
     taken: list[datetime] = []
     tally = Tally()
     for now in instants(gaps):
@@ -259,14 +261,14 @@ def test_whoever_writes_slowly_is_never_refused(rate: Rate, pauses: list[float])
     now, tally = EPOCH, Tally()
     for pause in pauses:
         now += rate.drained_after(1) + timedelta(seconds=pause)
-        tally, over = step(tally, Limits(person=rate), now=now, place="")
+        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
         assert over is None
 
 
 @given(rate=rates, gaps=gaps)
 def test_whoever_is_told_when_to_go_on_can(rate: Rate, gaps: list[float]) -> None:
     """At that instant a whole burst is taken, whatever they wrote meanwhile."""
-    tally, limits = Tally(), Limits(person=rate)
+    tally, limits = Tally(), RateLimits(person=rate)
     until: datetime | None = None
     for now in instants(gaps):
         if until is not None and now >= until:
@@ -286,7 +288,7 @@ def test_a_flood_is_told_once_a_stretch(rate: Rate, gaps: list[float]) -> None:
     """Each time that it is told, a whole burst was taken since the last time."""
     tally, taken = Tally(), 0
     for now in instants(gaps):
-        tally, over = step(tally, Limits(person=rate), now=now, place="")
+        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
         if over is None:
             taken += 1
         elif over.tell:
@@ -301,5 +303,5 @@ def test_no_clock_that_jumps_makes_anybody_wait_longer_than_a_burst(
     now, tally = EPOCH, Tally()
     for jump in jumps:
         now += timedelta(seconds=jump)
-        tally, over = step(tally, Limits(person=rate), now=now, place="")
+        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
         assert over is None or over.until - now <= rate.drained_after(rate.burst)

@@ -15,7 +15,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     WhileBusy,
 )
-from zeroclaw.conversation.inbox import Piece
+from zeroclaw.conversation.inbox import Fragment
 from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, ItemId, Said
 from zeroclaw.inbound.fragments import CUT_WITHIN, MOST_PIECES
 from zeroclaw.inbound.reassembly import AFTER_START_S
@@ -296,7 +296,7 @@ async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> Non
         pieces, first = house.services.reassembly, piece(house, "one ", MORE)
         more = Continues(within_s=WINDOW_S, group="g", room=3, lead="> ")
         placed = pieces.piece(replace(first, continues=more), ItemId("run"))
-        assert placed == Piece(run=ItemId("run"), group="g", more_s=WINDOW_S, room=3, lead="> ")
+        assert placed == Fragment(run=ItemId("run"), group="g", more_s=WINDOW_S, room=3, lead="> ")
         assert pieces.piece(piece(house, "whole"), ItemId("2")) is None
         assert (pieces.left_s("run"), pieces.left_s("another")) == (WINDOW_S, 0)
         pieces.settled(first, None)

@@ -15,7 +15,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import EVERY_S, STREAM, Anchors
-from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.inbound.receipts import ReceiptVerifier
 from zeroclaw.retention import sweep
 from zeroclaw.store import (
     PAGE,
@@ -96,7 +96,7 @@ async def test_a_receipt_whose_key_or_call_is_gone_is_of_an_earlier_run(
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
     other = receipt.Key(id="other", secret=b"o" * 32)
     keys = Keys(current=other, every=(other,), since_s=since_s)
-    [found] = await Receipts(world.store, keys).verify(token)
+    [found] = await ReceiptVerifier(world.store, keys).verify(token)
     assert found["verdict"] == "earlier"
 
 

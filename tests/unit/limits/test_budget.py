@@ -24,7 +24,7 @@ from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.store import open_store
 from zeroclaw.turn.machine import limit_warning, step
-from zeroclaw.turn.states import Done, Limits, Progress
+from zeroclaw.turn.states import Done, Progress, TurnLimits
 
 DEAR = Price(input=1.0, cached=0.1, output=10.0)
 OPENAI = ProviderSettings(kind="openai", base_url="https://api.openai.com/v1", model="gpt-5")
@@ -111,13 +111,16 @@ def test_money_is_said_as_it_is_written(micros: int, english: str, german: str) 
 @pytest.mark.parametrize(
     ("limits", "note"),
     [
-        (Limits(max_micros=30, price=DEAR), "stopped at $0.0000, the limit of one turn is $0.0000"),
-        (Limits(max_micros=31, price=DEAR), ""),
-        (Limits(max_micros=1), ""),
-        (Limits(max_tokens=13), ""),
+        (
+            TurnLimits(max_micros=30, price=DEAR),
+            "stopped at $0.0000, the limit of one turn is $0.0000",
+        ),
+        (TurnLimits(max_micros=31, price=DEAR), ""),
+        (TurnLimits(max_micros=1), ""),
+        (TurnLimits(max_tokens=13), ""),
     ],
 )
-def test_a_turn_ends_at_its_money(limits: Limits, note: str) -> None:
+def test_a_turn_ends_at_its_money(limits: TurnLimits, note: str) -> None:
     """As at its tokens; without a price nothing is counted (S4-17, S4-20)."""
     state, _ = step(streaming(limits), answer("so", call()))
     assert isinstance(state, Done) is bool(note)
@@ -149,20 +152,22 @@ async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: 
 @pytest.mark.parametrize(
     ("progress", "warning"),
     [
-        (Progress(limits=Limits(max_rounds=5), rounds=2), None),
-        (Progress(limits=Limits(max_rounds=5), rounds=3), "80 % of … 5 rounds of tool calls"),
-        (Progress(limits=Limits(max_rounds=5), rounds=4), None),
-        (Progress(limits=Limits(max_rounds=5), rounds=3, warned=True), None),
-        (Progress(limits=Limits(max_tokens=100), usage=Usage(input_tokens=49)), None),
+        (Progress(limits=TurnLimits(max_rounds=5), rounds=2), None),
+        (Progress(limits=TurnLimits(max_rounds=5), rounds=3), "80 % of … 5 rounds of tool calls"),
+        (Progress(limits=TurnLimits(max_rounds=5), rounds=4), None),
+        (Progress(limits=TurnLimits(max_rounds=5), rounds=3, warned=True), None),
+        (Progress(limits=TurnLimits(max_tokens=100), usage=Usage(input_tokens=49)), None),
         (
-            Progress(limits=Limits(max_tokens=100), usage=Usage(output_tokens=50)),
+            Progress(limits=TurnLimits(max_tokens=100), usage=Usage(output_tokens=50)),
             "50 % of … 100 tokens",
         ),
-        (Progress(limits=Limits(max_tokens=100), usage=Usage(input_tokens=79), rounds=9), None),
-        (Progress(limits=Limits(max_micros=100), usage=Usage(input_tokens=99)), None),
+        (Progress(limits=TurnLimits(max_tokens=100), usage=Usage(input_tokens=79), rounds=9), None),
+        (Progress(limits=TurnLimits(max_micros=100), usage=Usage(input_tokens=99)), None),
         (
             Progress(
-                limits=Limits(max_micros=100, price=DEAR), usage=Usage(output_tokens=8), rounds=9
+                limits=TurnLimits(max_micros=100, price=DEAR),
+                usage=Usage(output_tokens=8),
+                rounds=9,
             ),
             "80 % of … $0.0001",
         ),

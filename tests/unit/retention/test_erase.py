@@ -45,7 +45,7 @@ from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import KeptResult
-from zeroclaw.turn.states import Limits
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.turn.titles import TITLES, Title
 
 
@@ -738,7 +738,7 @@ def turn(name: str, *within: entries.Entry) -> tuple[entries.Entry, ...]:
         principal=who,
         correlation="c",
         user=UserMessage(content=f"from {name}"),
-        limits=Limits(max_rounds=5),
+        limits=TurnLimits(max_rounds=5),
         at=AT,
     )
     answer = AssistantMessage(content=f"for {name}")

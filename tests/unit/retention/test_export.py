@@ -13,17 +13,17 @@ from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.context.notes import Notes
 from zeroclaw.conversation.inbox import Again, Item, Obeyed, PersonMessage, Summarise, item_put
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.message import NO_USAGE, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
-from zeroclaw.retention.export import Found, Line, lines, page
+from zeroclaw.retention.export import Record, Source, lines, page
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
-from zeroclaw.turn.states import Limits
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import replace
 
 REDACT = Redactor((SECRET,)).redact
@@ -255,18 +255,18 @@ def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     journal = (entries.Compacted(summary="they met", kept=0, at=at, usage=NO_USAGE),)
     here = ConversationId("01HERE")
-    assert [line.text for line in lines([Found(conversation=here, journal=journal)], str)] == [
+    assert [line.text for line in lines([Source(conversation=here, journal=journal)], str)] == [
         "they met"
     ]
     assert (
-        lines([Found(conversation=here, journal=journal, only=frozenset({"person:ada"}))], str)
+        lines([Source(conversation=here, journal=journal, only=frozenset({"person:ada"}))], str)
         == ()
     )
 
 
 # --- their forms ----------------------------------------------------------------------------------
 
-LINE = Line(
+LINE = Record(
     kind="said",
     at=datetime(2026, 1, 1, 12, tzinfo=UTC),
     conversation=ConversationId("01HERE"),
@@ -300,7 +300,7 @@ def test_a_page_runs_nothing_and_loads_nothing() -> None:
 def test_a_page_names_who_spoke(by: str) -> None:
     """The bot needs no name."""
     made = page(
-        "x", [Line(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
+        "x", [Record(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
     )
     assert f"<header>answer{' Ada' if by else ''} <time" in made
 
@@ -334,7 +334,7 @@ class Story:
 
     def command(self) -> None:
         self.says(Obeyed(text=self._next()))
-        put = outbox_row(self._ids.ulid(), Text(address=PLACE, text=self._next()), HERE)
+        put = outbox_row(self._ids.ulid(), TextPost(address=PLACE, text=self._next()), HERE)
         self.outbox.append(_row(put))
 
     def turn(self, *passes_us: int) -> None:
@@ -347,7 +347,7 @@ class Story:
             principal=ADA,
             correlation="c",
             user=UserMessage(content="x"),
-            limits=Limits(),
+            limits=TurnLimits(),
             at=self.at,
             kind="tool",
             call=call,
@@ -360,11 +360,13 @@ class Story:
             self.journal.append(
                 entries.CallFinished(action=action, result=result, outcome="ok", at=self.at)
             )
-        put = outbox_row(self._ids.ulid(), Text(turn=turn, address=PLACE, text=self._next()), HERE)
+        put = outbox_row(
+            self._ids.ulid(), TextPost(turn=turn, address=PLACE, text=self._next()), HERE
+        )
         self.outbox.append(_row(put))
 
-    def found(self) -> Found:
-        return Found(
+    def found(self) -> Source:
+        return Source(
             conversation=HERE, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
         )
 

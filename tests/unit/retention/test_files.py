@@ -195,9 +195,9 @@ async def have_sent(house: House, content: str, who: str = "ada", room: str = ""
     await house.say("send it", who, room=room)
 
 
-async def sent(world: World) -> list[tuple[Row, rows.File]]:
+async def sent(world: World) -> list[tuple[Row, rows.FilePost]]:
     read = [(row, OUTBOX.of(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
-    return [(row, item) for row, item in read if isinstance(item, rows.File)]
+    return [(row, item) for row, item in read if isinstance(item, rows.FilePost)]
 
 
 async def test_sent_files_of_a_private_chat_go_when_they_are_forgotten(sending: World) -> None:

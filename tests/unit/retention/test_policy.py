@@ -39,7 +39,7 @@ from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.table import Age, Ages, Column, Stays, UntilDue, Words
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import kept_put
-from zeroclaw.turn.states import Limits
+from zeroclaw.turn.states import TurnLimits
 
 DAY = timedelta(days=1)
 HERE = ConversationId("01HERE")
@@ -67,7 +67,7 @@ def of(put: Put, state: str) -> Row:
 
 
 def text(days: float, state: str) -> Row:
-    return of(rows.outbox_row(key(days), rows.Text(address=PLACE, text="x")), state)
+    return of(rows.outbox_row(key(days), rows.TextPost(address=PLACE, text="x")), state)
 
 
 def card(days: float, state: str) -> Row:
@@ -191,7 +191,7 @@ def turn(day: int, *, calls: int = 0, ended: bool = True) -> list[entries.Entry]
         principal=ADA,
         correlation="c",
         user=UserMessage(content=f"question {day}"),
-        limits=Limits(max_rounds=5),
+        limits=TurnLimits(max_rounds=5),
         at=at,
     )
     found: list[entries.Entry] = [opened]

@@ -12,7 +12,7 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw.config.model import Config, RetentionSettings
 from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.conversation.turn_row import TurnRow, turn_put
-from zeroclaw.delivery.rows import Text, outbox_row
+from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
@@ -31,7 +31,7 @@ from zeroclaw.turn.session import (
     open_session,
     read_history,
 )
-from zeroclaw.turn.states import Limits
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import replace
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
@@ -93,7 +93,7 @@ class Traffic:
         )
         body = f"output {self._number} ".encode() * 1500
         note = outbox_row(
-            self._ids.ulid(), Text(address=PLACE, text="answer " * 50), session.conversation
+            self._ids.ulid(), TextPost(address=PLACE, text="answer " * 50), session.conversation
         )
         writes: tuple[Write, ...] = (
             Claim(keys=(f"chat/{self._number}",), until=now + timedelta(days=2)),
@@ -109,7 +109,7 @@ class Traffic:
             principal=ADA,
             correlation="c",
             user=UserMessage(content="question " * 40),
-            limits=Limits(max_rounds=5),
+            limits=TurnLimits(max_rounds=5),
             at=now,
         )
         finished = entries.TurnFinished(

@@ -12,7 +12,7 @@ from zeroclaw.turn.batch import DID_NOT_RUN, Batch, Slot
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step, finish
 from zeroclaw.turn.signals import Effect, Event
-from zeroclaw.turn.states import Calling, Done, Executing, Limits, Progress, State, Streaming
+from zeroclaw.turn.states import Calling, Done, Executing, Progress, State, Streaming, TurnLimits
 from zeroclaw.value import replace
 
 
@@ -96,7 +96,7 @@ def a_sub_agents_tokens_are_free(state: State, event: Event) -> Step:
 
 def done_can_be_left(state: State, event: Event) -> Step:
     if isinstance(state, Done) and isinstance(event, entries.BatchAppended):
-        return machine.begin(Limits())
+        return machine.begin(TurnLimits())
     return machine.step(state, event)
 
 
@@ -217,12 +217,12 @@ def the_journal_depends_on_when_it_is_read(
 READINGS = count()
 
 
-def a_persons_call_starts_ungated(call: ToolCall, limits: Limits) -> Step:
+def a_persons_call_starts_ungated(call: ToolCall, limits: TurnLimits) -> Step:
     state, effects = machine.begin_tool(call, limits)
     return state, (*effects, signals.RunCall(action=ActionId("action-0")))
 
 
-def one_round_too_many(limits: Limits) -> Step:
+def one_round_too_many(limits: TurnLimits) -> Step:
     return machine.begin(replace(limits, max_rounds=limits.max_rounds + 1))
 
 

@@ -11,11 +11,11 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.machine import Step, begin, step
 from zeroclaw.turn.signals import Event, RequestSent, ResponseReceived
-from zeroclaw.turn.states import Limits, State
+from zeroclaw.turn.states import State, TurnLimits
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 250_000, tzinfo=UTC)
 DEADLINE = datetime(2026, 11, 21, 12, 5, tzinfo=UTC)
-LIMITS = Limits(max_rounds=3)
+LIMITS = TurnLimits(max_rounds=3)
 USED = Usage(input_tokens=10, output_tokens=2)
 USER = UserMessage(content="What's the weather in NYC and London?")
 SAM = Principal(
@@ -56,7 +56,7 @@ def denied(name: str, receipt: str = "") -> Denied:
     return Denied(action=action(name), result=result(f"{name}: no"), receipt=receipt)
 
 
-def opened(kind: str = "chat", limits: Limits = LIMITS, turn: str = "turn-1") -> TurnOpened:
+def opened(kind: str = "chat", limits: TurnLimits = LIMITS, turn: str = "turn-1") -> TurnOpened:
     tool = call("shell", arguments='{"command": "ls"}') if kind == "tool" else None
     return TurnOpened(
         turn=TurnId(turn),
@@ -83,16 +83,16 @@ def run(stepped: Step, *events: Event) -> Step:
     return stepped
 
 
-def streaming(limits: Limits = LIMITS) -> State:
+def streaming(limits: TurnLimits = LIMITS) -> State:
     return run(begin(limits), RequestSent(request=1))[0]
 
 
-def gating(count: int, text: str = "", limits: Limits = LIMITS) -> State:
+def gating(count: int, text: str = "", limits: TurnLimits = LIMITS) -> State:
     """A turn whose model just asked for so many calls."""
     return run((streaming(limits), ()), answer(text, *calls(count)))[0]
 
 
-def gated(*verdicts: Allowed | Asked | Denied, limits: Limits = LIMITS) -> Step:
+def gated(*verdicts: Allowed | Asked | Denied, limits: TurnLimits = LIMITS) -> Step:
     """The step that the gate's verdicts make."""
     return step(gating(len(verdicts), limits=limits), entries.Gated(at=AT, verdicts=verdicts))
 

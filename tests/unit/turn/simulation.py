@@ -17,7 +17,7 @@ from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import AssistantMessage, ToolOutcome, Usage
 from zeroclaw.turn import entries, journal, signals
-from zeroclaw.turn.states import Calling, Done, Limits, State
+from zeroclaw.turn.states import Calling, Done, State, TurnLimits
 from zeroclaw.value import replace
 
 USAGES = st.builds(Usage, input_tokens=st.integers(0, 20), output_tokens=st.integers(0, 5))
@@ -63,7 +63,7 @@ class World(Watch):
 
     @initialize(rounds=st.integers(1, 3), tokens=st.sampled_from([None, None, 25, 60]))
     def configured(self, rounds: int, tokens: int | None) -> None:
-        self.limits = Limits(max_rounds=rounds, max_tokens=tokens)
+        self.limits = TurnLimits(max_rounds=rounds, max_tokens=tokens)
 
     @rule(luck=LUCK)
     def something_happens(self, luck: Luck) -> None:

@@ -29,9 +29,9 @@ from zeroclaw.turn.loop_detection import (
     extended,
     judged,
 )
-from zeroclaw.turn.states import Done, Limits
+from zeroclaw.turn.states import Done, TurnLimits
 
-BOUNDS = Limits(max_repeats=8, warn_repeats=5)
+BOUNDS = TurnLimits(max_repeats=8, warn_repeats=5)
 SAYS_NOTHING = "nothing found"
 WRITE = frozenset({"write"})
 
@@ -58,7 +58,7 @@ def each(slots: Iterable[Slot]) -> Rounds:
     return log_of((one,) for one in slots)
 
 
-def judgement(rounds: Rounds, bounds: Limits = BOUNDS) -> Judgement:
+def judgement(rounds: Rounds, bounds: TurnLimits = BOUNDS) -> Judgement:
     most, warn = bounds.max_repeats, bounds.warn_repeats
     return judged(rounds, most=most, warn=warn, changes=WRITE.__contains__)
 
@@ -275,14 +275,14 @@ def test_long_arguments_are_cut_and_show_all_their_signs() -> None:
 @pytest.mark.parametrize(
     ("bounds", "expected"),
     [
-        (Limits(), Judgement()),
-        (Limits(warn_repeats=2), Judgement()),
-        (Limits(max_repeats=50), Judgement()),
-        (Limits(max_repeats=3), Judgement(loop=("search",))),
-        (Limits(max_repeats=1), Judgement(loop=("search",))),
+        (TurnLimits(), Judgement()),
+        (TurnLimits(warn_repeats=2), Judgement()),
+        (TurnLimits(max_repeats=50), Judgement()),
+        (TurnLimits(max_repeats=3), Judgement(loop=("search",))),
+        (TurnLimits(max_repeats=1), Judgement(loop=("search",))),
     ],
 )
-def test_the_bounds_are_the_configurations(bounds: Limits, expected: Judgement) -> None:
+def test_the_bounds_are_the_configurations(bounds: TurnLimits, expected: Judgement) -> None:
     """0 is never (K22)."""
     assert judgement(each([search("a")] * 9), bounds) == expected
 
@@ -309,13 +309,13 @@ def round_of(word: str = "", loop: tuple[str, ...] = ()) -> tuple[entries.Entry,
     )
 
 
-def folded(*written: entries.Entry, limits: Limits = LIMITS) -> tuple[History, OpenTurn]:
+def folded(*written: entries.Entry, limits: TurnLimits = LIMITS) -> tuple[History, OpenTurn]:
     history = reduce(extend, (opened(limits=limits), *written), History())
     assert history.turn is not None
     return history, history.turn
 
 
-MANY = Limits(max_rounds=50)
+MANY = TurnLimits(max_rounds=50)
 
 
 def test_the_log_is_what_the_journal_says() -> None:

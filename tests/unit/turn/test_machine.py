@@ -43,11 +43,11 @@ from zeroclaw.turn.states import (
     Done,
     DoneReason,
     Executing,
-    Limits,
     Progress,
     State,
     Streaming,
     Thinking,
+    TurnLimits,
     stages,
 )
 
@@ -299,7 +299,7 @@ def test_a_state_that_nobody_handles_is_refused() -> None:
 
 def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
     """Tokens are counted after every step; the calls asked for do not run (S4-17, S4-20)."""
-    limits = Limits(max_tokens=12)
+    limits = TurnLimits(max_tokens=12)
     stepped = step(streaming(limits), answer("Let me look.", call()))
     ended = done(stepped[0])
     assert stepped[1] == ()
@@ -312,7 +312,7 @@ def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
 
 def test_a_whole_answer_is_never_over_the_budget() -> None:
     """What is paid for and whole is given to the person."""
-    ended = done(step(streaming(Limits(max_tokens=1)), answer("done"))[0])
+    ended = done(step(streaming(TurnLimits(max_tokens=1)), answer("done"))[0])
     assert (ended.reason, ended.text) == ("model_stop", "done")
 
 

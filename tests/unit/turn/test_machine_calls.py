@@ -45,10 +45,10 @@ from zeroclaw.turn.states import (
     Confirming,
     Done,
     Executing,
-    Limits,
     State,
     Streaming,
     Thinking,
+    TurnLimits,
 )
 from zeroclaw.value import replace
 
@@ -227,7 +227,7 @@ def test_many_calls_of_one_answer_are_one_round() -> None:
 
 def test_the_bound_refuses_the_next_model_call() -> None:
     """N batches run, N model calls are made, call N+1 is refused with a sentence (K1, S0-43)."""
-    limits = Limits(max_rounds=2)
+    limits = TurnLimits(max_rounds=2)
     once = run(gated(denied("a"), limits=limits), entries.BatchAppended(at=AT))
     assert once[1] == (SendRequest(request=2),)
     sent = signals.RequestSent(request=2)
@@ -258,7 +258,7 @@ def test_the_tokens_of_a_call_are_the_turns() -> None:
 
 def test_a_call_that_uses_up_the_budget_ends_the_turn() -> None:
     """The budget is asked between every two steps, and its result is kept (S4-20)."""
-    one = gated(allowed("a"), denied("b"), limits=Limits(max_tokens=20))
+    one = gated(allowed("a"), denied("b"), limits=TurnLimits(max_tokens=20))
     state, effects = run(one, cleared("a"), ended("a", usage=USED))
     assert isinstance(state, Done)
     assert effects == ()

@@ -14,7 +14,7 @@ from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step
 from zeroclaw.turn.signals import Effect, Event
-from zeroclaw.turn.states import Asking, Done, Limits, State
+from zeroclaw.turn.states import Asking, Done, State, TurnLimits
 from zeroclaw.value import replace
 
 
@@ -26,8 +26,8 @@ class BrokenPromise(AssertionError):
 class Turn:
     """The services under test, so that a mutant can take the place of one."""
 
-    begin: Callable[[Limits], Step] = machine.begin
-    begin_tool: Callable[[ToolCall, Limits], Step] = machine.begin_tool
+    begin: Callable[[TurnLimits], Step] = machine.begin
+    begin_tool: Callable[[ToolCall, TurnLimits], Step] = machine.begin_tool
     step: Callable[[State, Event], Step] = machine.step
     resume: Callable[[State, frozenset[ActionId]], Step] = lambda state, rerun: machine.resume(
         state, rerun=rerun
@@ -77,7 +77,7 @@ class Watch(RuleBasedStateMachine):
         self.state: State | None = None
         self.entries: list[Entry] = []
         self.history = journal.History()
-        self.limits = Limits()
+        self.limits = TurnLimits()
         self.names = 0
         self.late: list[Event] = []
         self.end: Done | None = None

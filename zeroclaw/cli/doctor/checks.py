@@ -36,7 +36,7 @@ _SHOWN = 3
 _RESTART = "restart `zeroclaw run`"
 
 
-class Line(Value):
+class CheckResult(Value):
     """The result of one check.
 
     Attributes:
@@ -51,19 +51,19 @@ class Line(Value):
     remedy: str = ""
 
 
-def ok(check: str, text: str) -> Line:
+def ok(check: str, text: str) -> CheckResult:
     """Return a line about something that is well."""
-    return Line(check=check, verdict="ok", text=text)
+    return CheckResult(check=check, verdict="ok", text=text)
 
 
-def warn(check: str, text: str, remedy: str = "") -> Line:
+def warn(check: str, text: str, remedy: str = "") -> CheckResult:
     """Return a line about something that may soon be wrong, or that a person has to know."""
-    return Line(check=check, verdict="warn", text=text, remedy=remedy)
+    return CheckResult(check=check, verdict="warn", text=text, remedy=remedy)
 
 
-def fail(check: str, text: str, remedy: str = "") -> Line:
+def fail(check: str, text: str, remedy: str = "") -> CheckResult:
     """Return a line about something that keeps the bot silent or unsafe."""
-    return Line(check=check, verdict="fail", text=text, remedy=remedy)
+    return CheckResult(check=check, verdict="fail", text=text, remedy=remedy)
 
 
 class Failing(Value):
@@ -159,10 +159,10 @@ class Facts(Struct, kw_only=True):
     enabled: tuple[str, ...] | None = None
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: str | None = None
-    found: tuple[Line, ...] = ()
+    found: tuple[CheckResult, ...] = ()
 
 
-def run_checks(facts: Facts) -> tuple[Line, ...]:
+def run_checks(facts: Facts) -> tuple[CheckResult, ...]:
     """Return the lines, in the order in which one would look for trouble."""
     lines = (
         *facts.found,
@@ -181,12 +181,12 @@ def run_checks(facts: Facts) -> tuple[Line, ...]:
     return tuple(sorted(lines, key=lambda line: _ORDER.index(line.check)))
 
 
-def exit_code(lines: tuple[Line, ...]) -> int:
+def exit_code(lines: tuple[CheckResult, ...]) -> int:
     """Return 1 if a check failed, else 0."""
     return 1 if any(line.verdict == "fail" for line in lines) else 0
 
 
-def in_words(line: Line) -> str:
+def in_words(line: CheckResult) -> str:
     """Return a line as text for a person."""
     text = f"{line.text}; {line.remedy}" if line.remedy else line.text
     return " ".join(f"{line.verdict:<5} {line.check:<14} {text}".split("\n"))
@@ -195,7 +195,7 @@ def in_words(line: Line) -> str:
 # --- one check each ------------------------------------------------------------------------------
 
 
-def _daemon(facts: Facts) -> Iterator[Line]:
+def _daemon(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.status, str):
         yield warn("daemon", facts.status)
     elif (running := facts.status.version) != (installed := facts.version):
@@ -204,7 +204,7 @@ def _daemon(facts: Facts) -> Iterator[Line]:
         yield ok("daemon", "running")
 
 
-def _secrets(facts: Facts) -> Iterator[Line]:
+def _secrets(facts: Facts) -> Iterator[CheckResult]:
     """Yield secrets that this shell does not have; a fault only if no daemon has them either."""
     for key, fault in facts.missing.items():
         if key in facts.errors.secrets:
@@ -213,7 +213,7 @@ def _secrets(facts: Facts) -> Iterator[Line]:
             yield fail("secrets", fault, "if a service starts zeroclaw, check that it is set there")
 
 
-def _halt(facts: Facts) -> Iterator[Line]:
+def _halt(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.store, Health) and not (halt := facts.store.halt).over:
         text = f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}"
         yield warn("halt", text, "`zeroclaw resume` goes on")
@@ -221,7 +221,7 @@ def _halt(facts: Facts) -> Iterator[Line]:
         yield ok("halt", "none in force")
 
 
-def _model(facts: Facts) -> Iterator[Line]:
+def _model(facts: Facts) -> Iterator[CheckResult]:
     """Yield what the running daemon last met when it called the model."""
     seen = facts.errors.model
     if seen.at is not None:
@@ -230,7 +230,7 @@ def _model(facts: Facts) -> Iterator[Line]:
         yield (fail if seen.failures >= MIN_FAILURES else warn)("provider", text)
 
 
-def _channels(facts: Facts) -> Iterator[Line]:
+def _channels(facts: Facts) -> Iterator[CheckResult]:
     enabled = facts.enabled or ()
     if not isinstance(facts.status, str):
         served = facts.status.channels
@@ -250,7 +250,7 @@ def _channels(facts: Facts) -> Iterator[Line]:
         yield fail("channels", text, "set `enabled = true` for one")
 
 
-def _channel(name: str, channel: ChannelSeen, now: datetime) -> Line:
+def _channel(name: str, channel: ChannelSeen, now: datetime) -> CheckResult:
     since = "" if channel.since is None else f" for {_span(now - channel.since)}"
     why = f": {channel.why}" if channel.why else ""
     text = f"`{name}` {channel.condition}{since}{why}"
@@ -266,7 +266,7 @@ def _channel(name: str, channel: ChannelSeen, now: datetime) -> Line:
             return fail("channels", text, f"mend it in the configuration, then {_RESTART}")
 
 
-def _sandbox(facts: Facts) -> Iterator[Line]:
+def _sandbox(facts: Facts) -> Iterator[CheckResult]:
     if facts.enabled is None:  # the configuration has faults, so the need is unknown
         return
     if facts.sandbox is None:
@@ -291,13 +291,13 @@ def _bounds(watched: str | None) -> str:
             return f"; limits of each process and a watch bound a command, because {why}"
 
 
-def _user(facts: Facts) -> Iterator[Line]:
+def _user(facts: Facts) -> Iterator[CheckResult]:
     if facts.is_root:
         text = "zeroclaw runs as root, so a fault in it endangers the whole machine"
         yield warn("user", text, "run it as a user of its own, as `deploy/zeroclaw.service` does")
 
 
-def _store(facts: Facts) -> Iterator[Line]:
+def _store(facts: Facts) -> Iterator[CheckResult]:
     match facts.store:
         case None:
             yield ok("store", "nothing yet, before the first start")
@@ -311,7 +311,7 @@ def _store(facts: Facts) -> Iterator[Line]:
             yield from _audit(store)
 
 
-def _approvals(store: Health, now: datetime) -> Line:
+def _approvals(store: Health, now: datetime) -> CheckResult:
     if not store.pending:
         return ok("approvals", "none waits for an answer")
     oldest = f", the oldest asked {_ago(now, store.oldest_at)}" if store.oldest_at else ""
@@ -330,7 +330,7 @@ def _approvals(store: Health, now: datetime) -> Line:
     return warn("approvals", text, f"`/pending` in an approver's chat lists {others}")
 
 
-def _conversations(store: Health, now: datetime) -> Iterator[Line]:
+def _conversations(store: Health, now: datetime) -> Iterator[CheckResult]:
     if not store.failing:
         yield ok("conversations", "none fails again and again")
     for one in store.failing[:_SHOWN]:
@@ -345,7 +345,7 @@ def _conversations(store: Health, now: datetime) -> Iterator[Line]:
         yield warn("conversations", text, "look at the provider first")
 
 
-def _delivery(store: Health) -> Line:
+def _delivery(store: Health) -> CheckResult:
     if store.stuck:
         text = f"{store.stuck} messages are still not sent after five minutes"
         return warn("delivery", text, "they are sent as soon as their channel is up")
@@ -357,7 +357,7 @@ def _delivery(store: Health) -> Line:
     return ok("delivery", "nothing is stuck")
 
 
-def _audit(store: Health) -> Iterator[Line]:
+def _audit(store: Health) -> Iterator[CheckResult]:
     if not store.broken:
         yield ok("audit", f"none of the newest {store.chains} chains was changed")
     for one in store.broken[:_SHOWN]:
@@ -365,7 +365,7 @@ def _audit(store: Health) -> Iterator[Line]:
         yield fail("audit", one, f"{why}: find out who, or which disk, changed it")
 
 
-def _disk(disk: Disk | None) -> Line:
+def _disk(disk: Disk | None) -> CheckResult:
     if disk is None:
         text = "the free space is unknown"
         return warn("disk", text, "check that the data directory can be read")
@@ -384,7 +384,7 @@ def _disk(disk: Disk | None) -> Line:
     return ok("disk", f"{free}, {_mb(used)} stored{limit}")
 
 
-def _clock(facts: Facts) -> Line:
+def _clock(facts: Facts) -> CheckResult:
     newest = facts.store.newest_at if isinstance(facts.store, Health) else None
     if newest is not None and newest - facts.now > CLOCK_SLACK:
         text = f"it is {_span(newest - facts.now)} behind the newest stored message"
@@ -393,7 +393,7 @@ def _clock(facts: Facts) -> Line:
     return ok("clock", f"{facts.now:%Y-%m-%d %H:%M} UTC")
 
 
-def _errors(facts: Facts) -> Iterator[Line]:
+def _errors(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.status, str):
         return
     if not facts.errors.errors:

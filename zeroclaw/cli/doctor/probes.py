@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 
 from zeroclaw.cli.client import DaemonRefused, ask, is_running
 from zeroclaw.cli.configuration import ask_platform, load, start_of
-from zeroclaw.cli.doctor.checks import Disk, Facts, Health, Line, fail, ok, warn
+from zeroclaw.cli.doctor.checks import CheckResult, Disk, Facts, Health, fail, ok, warn
 from zeroclaw.cli.doctor.health import health
 from zeroclaw.cli.models.provider import take_model
 from zeroclaw.config import table_of
@@ -97,7 +97,7 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     return facts
 
 
-def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
+def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> CheckResult:
     """Return a line with the versions that run here."""
     text = f"zeroclaw {zeroclaw}, Python {platform.python_version()}, SQLite {'.'.join(map(str, sqlite))}"
     if has_wal_reset_bug(sqlite):
@@ -111,7 +111,7 @@ def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> Line:
 
 def _configuration(
     config: Path | None, data_dir: Path | None
-) -> tuple[tuple[Line, ...], Start | None]:
+) -> tuple[tuple[CheckResult, ...], Start | None]:
     """Return the configuration's faults; if it has none, what a daemon would start with."""
     try:
         loaded = take_model(load(config, data_dir), os.environ, ask=None)
@@ -147,7 +147,7 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
     return why, Errors()
 
 
-def _taken_ports(start: Start) -> Iterator[Line]:
+def _taken_ports(start: Start) -> Iterator[CheckResult]:
     """Yield a line for each port that another program has, so that no daemon starts."""
     listener, public, channels = start.config.listener, start.config.public, start.checked.channels
     wanted: list[tuple[str, int, str]] = []
@@ -165,7 +165,7 @@ def _taken_ports(start: Start) -> Iterator[Line]:
 # --- the provider, the platforms and the sandbox ------------------------------------------------
 
 
-async def _network() -> Line:
+async def _network() -> CheckResult:
     """Return a line about the proxies and certificates that this shell's environment sets."""
     network = Network(os.environ, asyncio.to_thread)
     try:
@@ -181,7 +181,7 @@ async def _network() -> Line:
     )
 
 
-async def _provider(start: Start) -> Line:
+async def _provider(start: Start) -> CheckResult:
     """Request the list of models, or check the file; never request an answer, which may cost."""
     settings = start.config.provider
     if any(key.startswith(f"{ANSWERS}.") for key in start.checked.missing):
@@ -203,7 +203,7 @@ async def _provider(start: Start) -> Line:
     return ok("provider", f"{name}: opened, not asked")
 
 
-async def _server(start: Start) -> Line:
+async def _server(start: Start) -> CheckResult:
     settings = start.config.provider
     at = without_credentials(settings.base_url)
     name = start.checked.redactor.redact(f"`{settings.model}` of {at}")
@@ -224,10 +224,10 @@ async def _server(start: Start) -> Line:
     return ok("provider", f"{name}: it answers")
 
 
-async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
+async def _accounts(checked: CheckedConfig) -> tuple[CheckResult, ...]:
     """Ask the platforms of channels that offer a check, all at once."""
 
-    async def ask(part: ChannelPart) -> Line:
+    async def ask(part: ChannelPart) -> CheckResult:
         if any(key.startswith(f"channels.{part.name}.") for key in checked.missing):
             return ok("channels", f"`{part.name}`: {_NOT_ASKED}")
         try:
@@ -245,7 +245,7 @@ async def _accounts(checked: CheckedConfig) -> tuple[Line, ...]:
     return tuple(task.result() for task in asked)
 
 
-def _closed(start: Start, store: Health | str | None) -> Iterator[Line]:
+def _closed(start: Start, store: Health | str | None) -> Iterator[CheckResult]:
     """Yield a line for each channel on which everybody is a stranger, and so gets silence."""
     joined = store.joined if isinstance(store, Health) else ()
     for part in start.checked.channels:
@@ -293,7 +293,7 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 
 def _permissions(
     config: Path | None, data: Path | None, start: Start | None, *, is_anothers: bool
-) -> tuple[Line, ...]:
+) -> tuple[CheckResult, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
     loose, text = [*_secrets_faults(config)], "no data yet"
     needed = {} if start is None else {nearest(start.places.workspaces): "workspace_dir"}

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 from zeroclaw.errors import Refused
 from zeroclaw.host.http import HttpAnswer, HttpClient, HttpFailed, HttpRequest
-from zeroclaw.host.models.files import CHUNK_BYTES, Part, Show
+from zeroclaw.host.models.files import CHUNK_BYTES, PartialFile, Show
 from zeroclaw.redact import without_credentials
 
 MOST_REDIRECTS = 5
@@ -28,12 +28,12 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
         Refused: The download failed. The part that arrived is kept for the next try, unless
             it was wrong.
     """
-    with await asyncio.to_thread(Part, target, sha256) as part:
+    with await asyncio.to_thread(PartialFile, target, sha256) as part:
         await _fill(http, url, part, sha256, show)
         await asyncio.to_thread(part.finish, sha256)
 
 
-async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show) -> None:
+async def _fill(http: HttpClient, url: str, part: PartialFile, sha256: str, show: Show) -> None:
     """Download, following redirects, until the file is complete."""
     for _ in range(MOST_REDIRECTS + 1):
         if part.size_bytes and part.sha256 == sha256:  # only the last step is missing
@@ -46,7 +46,7 @@ async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show)
     raise Refused(message)
 
 
-async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
+async def _once(http: HttpClient, url: str, part: PartialFile, show: Show) -> str:
     """Send one request; return the redirect's target, or an empty string when the file is complete."""
     headers = {"Accept-Encoding": "identity"}
     if part.size_bytes:
@@ -67,7 +67,7 @@ async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
     return ""
 
 
-async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None:
+async def _receive(answer: HttpAnswer, url: str, part: PartialFile, show: Show) -> None:
     """Append an answer's body to the part."""
     begins = f"bytes {part.size_bytes}-"
     is_rest = answer.status == _PARTIAL and answer.headers.get("content-range", "").startswith(

@@ -95,7 +95,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
                 raise _another_hash(str(source))
             target.symlink_to(source.absolute())
             return
-        with Part(target, sha256 or "copy") as part, source.open("rb") as file:
+        with PartialFile(target, sha256 or "copy") as part, source.open("rb") as file:
             part.restart()
             total = source.stat().st_size
             part.needs(total)
@@ -105,7 +105,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
             part.finish(sha256 or part.sha256)
 
 
-class Part:
+class PartialFile:
     """A model that is still arriving; locked by one process at a time. Everything blocks."""
 
     def __init__(self, target: Path, tag: str) -> None:

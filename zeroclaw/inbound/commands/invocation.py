@@ -6,7 +6,7 @@ from datetime import datetime
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.anchors import on_record
-from zeroclaw.inbound.context import Found, InboundContext, Plan
+from zeroclaw.inbound.context import InboundContext, Plan, Resolution
 from zeroclaw.inbound.live_config import Halt, halt_put, last_halt, switched
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.json_fields import text_at
@@ -29,7 +29,7 @@ class Invocation(Value):
     command: Command
     address: Address
     principal: Principal
-    found: Found
+    found: Resolution
 
     @property
     def here(self) -> ConversationId:
@@ -58,7 +58,7 @@ class Reply(Value):
     text: str = ""
     writes: tuple[Write, ...] = ()
     scope: ConversationId | None = None
-    found: Found | None = None
+    found: Resolution | None = None
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
     remaining_command: Command | None = None
@@ -92,7 +92,7 @@ async def at_console(
                 command=command,
                 address=AT_CONSOLE,
                 principal=CONSOLE,
-                found=Found(conversation=ConversationId("")),
+                found=Resolution(conversation=ConversationId("")),
             )
             reply = await handler(given)
             by, channel, now = CONSOLE.id, CONSOLE.channel, context.clock.now()
