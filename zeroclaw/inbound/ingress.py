@@ -7,7 +7,9 @@ planned again. A stranger's event takes the same way with another plan: it leave
 a code (P4).
 """
 
+import asyncio
 from collections import Counter
+from contextlib import nullcontext
 from datetime import timedelta
 
 from zeroclaw.envelope import (
@@ -62,6 +64,8 @@ class Ingress(Struct, eq=False):
     revocation: Revocation
     dropped: Counter[str] = field(default_factory=Counter[str])
     open: bool = True
+    # Grants are numbered in one row, so that many at once would keep changing what the others read.
+    _granting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def admit(self, envelope: Envelope) -> Admission:
         """Store an event, once.
@@ -85,17 +89,20 @@ class Ingress(Struct, eq=False):
         ):
             if passage is not None and passage.known:
                 return Duplicate()
-            plan = await self._committed(envelope, passage)
+            body = envelope.body
+            is_grant = isinstance(body, Pressed) and body.choice == "for_a_time"
+            async with self._granting if is_grant else nullcontext():
+                plan = await self._committed(envelope, passage)
         if not isinstance(plan, Plan):
             is_refused = principal is None and isinstance(plan, Ignored)
             return self._shown_to_a_stranger(envelope) if is_refused else plan
         self.context.announce(plan)
-        if principal is not None and people.version != version:
-            # Perhaps revoked between identification and commit; end what the event began.
-            self.revocation.end_what_is_left_of(principal)
         rest = plan.remaining_command
         while principal is not None and rest is not None:
             rest = await self._do(rest, envelope.address, principal)
+        if people.version != version:
+            # Perhaps somebody was revoked between plan and commit; end what the event began.
+            self.revocation.begin()
         if not plan.toast:
             return Accepted()
         return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)

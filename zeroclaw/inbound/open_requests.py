@@ -7,8 +7,8 @@ while a call waits, because a policy may depend on the hour. So no change can be
 in between only delays what it was about to do.
 
 A call's request is shown to everyone who may answer it now, once in each chat. If nobody who may can
-be reached, the chat that asked is told so, once; the request stays, because somebody may come. It is
-ended by the turn that waits for it; its approvers get one reminder before that. A reminder is
+be reached, the chat that asked is told so, once; the request stays, because somebody may come. The turn
+that waits for it ends it, or a later look; its approvers get one reminder before that. A reminder is
 committed together with a claim, and only while the request is unanswered. So a restart does not repeat
 it, and a kill can't leave only one of the two. A request about a stranger is shown to every operator,
 ends at its deadline, and is deleted a day after its end.
@@ -16,6 +16,7 @@ ends at its deadline, and is deleted a day after its end.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -64,12 +65,16 @@ class OpenRequests(Struct, eq=False):
     _reminded: set[str] = field(default_factory=set[str])
 
     async def resume(self) -> None:
-        """End the calls' requests that expired while no daemon ran; once, at a start."""
+        """End the calls' requests that expired unnoticed.
+
+        No daemon ran, or the clock that their turns wait by stood still, or was wrong.
+        """
         store, now = self.context.store, self.context.clock.now()
         async for one in APPROVALS.readable(store, state="pending", due_before=now):
-            await self.context.transact(
-                partial(self.requests.expired, one.id), DurablePoint.ANSWERED
-            )
+            with suppress(Conflict):  # others were first each time: the next look ends it
+                await self.context.transact(
+                    partial(self.requests.expired, one.id), DurablePoint.ANSWERED
+                )
 
     async def keep(self) -> None:
         """Do what is due, now and whenever that has changed."""
@@ -88,6 +93,7 @@ class OpenRequests(Struct, eq=False):
 
     async def look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
+        await self.resume()
         store, cards = self.context.store, dict[str, list[Approval]]()
         async for call in APPROVALS.readable(store, state="pending"):
             cards.setdefault(call.card, []).append(call)

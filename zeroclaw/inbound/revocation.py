@@ -12,7 +12,6 @@ from functools import partial
 
 from zeroclaw.conversation.inbox import INBOX, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
-from zeroclaw.envelope import Principal
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
@@ -40,11 +39,6 @@ class Revocation(Struct, eq=False):
         """Start to end what revoked people have under way; never waits."""
         self.news.set()
         self.group.create_task(self.sweep(), name="revoked")
-
-    def end_what_is_left_of(self, principal: Principal) -> None:
-        """Begin if the sender was revoked between their identification and their commit."""
-        if self.context.people.excluded_by(principal):
-            self.begin()
 
     async def sweep(self) -> None:
         """End what revoked people have under way."""

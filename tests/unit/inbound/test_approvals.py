@@ -259,6 +259,21 @@ async def test_a_press_before_the_timer_fires_can_be_late_too(world: World) -> N
         assert house.endings() == [("expired", "")]
 
 
+async def test_a_deadline_is_not_waited_for_by_a_clock_that_was_wrong(world: World) -> None:
+    """A machine without a battery starts in 1970, and a time server sets it right a minute later."""
+    world.model.will(POKE, says("I see"))
+    async with world.running() as house:
+        await house.say("poke it")
+    world.clock.leap(-timedelta(days=20_000))
+    async with world.running() as house:
+        await house.advance(60)
+        assert house.endings() == []
+        world.clock.leap(timedelta(days=20_000))
+        await house.advance(world.config.approvals.timeout_s)
+        assert house.endings() == [("expired", "")]
+        assert house.texts()[-1] == "I see"
+
+
 async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
     """The row has just changed; it is read anew, and ended as it stands now (P5)."""
     world.model.will(POKE)

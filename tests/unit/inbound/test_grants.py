@@ -9,15 +9,27 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Obeyed
-from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.envelope import ConversationId, Pressed, Principal
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import GRANTS, to_put
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.inbound.identity import Known, known_put
-from zeroclaw.store import PAGE, Commit, Delete, DurablePoint, LogKind, Put, Row, RowKind, Write
+from zeroclaw.store import (
+    PAGE,
+    TRIES,
+    Commit,
+    Delete,
+    DurablePoint,
+    LogKind,
+    Put,
+    Row,
+    RowKind,
+    Write,
+)
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -463,6 +475,53 @@ async def test_a_revoked_person_is_granted_nothing_while_their_turn_ends(world: 
         assert world.store.meanwhile is None
         assert await house.rows(RowKind.GRANT) == ()
         assert world.poke.runs == []
+
+
+async def test_a_grant_that_is_committed_behind_a_revocations_look_ends_too(world: World) -> None:
+    """It was planned before its holder was revoked, and their turn has not ended yet."""
+    world.model.will(POKE)
+    looked, committed = asyncio.Event(), asyncio.Event()
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        press = house.envelope(house.pressed("for_a_time"))
+
+        async def stop_later(_writes: tuple[Write, ...]) -> None:
+            world.store.meanwhile = None
+            looked.set()
+            await committed.wait()
+
+        async def look_first(_writes: tuple[Write, ...]) -> None:
+            world.store.meanwhile = stop_later
+            house.services.learn_people((known_put(out_by_ada(world)),))
+            await looked.wait()
+
+        world.store.meanwhile = look_first
+        await house.services.ingress.admit(press)
+        (held,) = await house.rows(RowKind.GRANT)
+        committed.set()
+        await house.settle()
+        assert await house.rows(RowKind.GRANT) == ()
+        assert await ended_by(house, held) == ["revocation"]
+        assert world.poke.runs == []
+
+
+async def test_any_number_of_grants_at_once_get_a_number_each(world: World) -> None:
+    """Their writers are not told to try again, however many press in one instant."""
+    rooms = [f"room{number}" for number in range(TRIES + 2)]
+    async with world.running() as house:
+        for room in rooms:
+            world.model.will(POKE)
+            await house.say("poke it", "ben", room=room)
+        waiting = [APPROVALS.of(row) for row in await house.rows(RowKind.APPROVAL, "pending")]
+        world.model.will(*(says("done") for _ in rooms))
+        async with asyncio.TaskGroup() as group:
+            for one in waiting:
+                press = house.envelope(Pressed(approval=one.id, choice="for_a_time"))
+                group.create_task(house.services.ingress.admit(press))
+        await house.settle()
+        held = [GRANTS.of(row) for row in await house.rows(RowKind.GRANT)]
+        assert sorted(one.number for one in held) == list(range(1, len(rooms) + 1))
+        assert len(world.poke.runs) == len(rooms)
 
 
 async def test_others_go_on(world: World) -> None:
