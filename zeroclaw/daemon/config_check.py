@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
@@ -13,6 +12,8 @@ from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
+from zeroclaw.context_provider import ContextProvider
+from zeroclaw.daemon.context_providers import open_context_providers
 from zeroclaw.daemon.tools import other_packages, tools_of
 from zeroclaw.errors import ConfigError, Refused, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
@@ -27,6 +28,7 @@ from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.limits.budget import price_of
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
+from zeroclaw.tool import Tool
 from zeroclaw.tools.loading import read_skills
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Hidden, Value, field, replace
@@ -277,11 +279,18 @@ ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OUR_TOOLS}
 """The arguments of each of them; a test compares this with their declarations."""
 
 
-def vocabulary_of(config: Config) -> Vocabulary:
-    """Return all names that a statement may use; blocks on imports of other packages."""
+def vocabulary_of(config: Config, faults: list[str]) -> Vocabulary:
+    """Return all names that a statement may use; blocks on imports of other packages.
+
+    What keeps the daemon from opening one of these packages joins `faults`.
+    """
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
-    for name in other_packages():
-        tools |= dict.fromkeys(_tool_names(name))
+    for package in other_packages():
+        for name in _opened(lambda package=package: tools_of(package), faults):
+            if name in tools:
+                taken = f"`{name}` is a tool already; uninstall one of the two"
+                faults.append(f"tools.{package}: {taken}")
+            tools[name] = None
     return Vocabulary(
         tools=tools,
         commands=tuple(COMMANDS),
@@ -292,26 +301,31 @@ def vocabulary_of(config: Config) -> Vocabulary:
     )
 
 
-def _tool_names(package: str) -> tuple[str, ...]:
-    """Return the names of another package's tools; none if they can't be opened."""
-    with suppress(ZeroclawError):  # the daemon's start reports why
-        return tuple(tool.spec.name for tool in tools_of(package))
-    return ()
+def _opened(
+    opener: Callable[[], tuple[Tool | ContextProvider, ...]], faults: list[str]
+) -> list[str]:
+    """Return the names of what a package brings; none, and a fault, if it can't be opened."""
+    try:
+        return [one.spec.name for one in opener()]
+    except ZeroclawError as error:
+        faults += error.faults if isinstance(error, ConfigError) else (str(error),)
+        return []
 
 
 def _name_faults(
     config: Config, statements: Mapping[str, Statement], broken: Collection[str]
 ) -> Findings:
     """Return the faults and warnings about names in statements and approvers."""
-    known = vocabulary_of(config)
+    faults: list[str] = []
+    _opened(open_context_providers, faults)
+    known = vocabulary_of(config, faults)
     known = replace(known, channels=(*known.channels, *broken))
     found = [check_approvers(config.approvals.approvers, "approvals.approvers", known)]
-    linked: list[str] = []
     for path, statement in statements.items():
         found.append(check_names(statement, path, known))
-        linked += (fault for one in statement.resources for fault in _links_in(one, path))
+        faults += (fault for one in statement.resources for fault in _links_in(one, path))
     return Findings(
-        faults=(*(fault for one in found for fault in one.faults), *linked),
+        faults=(*(fault for one in found for fault in one.faults), *faults),
         warnings=tuple(line for one in found for line in one.warnings),
     )
 

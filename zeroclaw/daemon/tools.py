@@ -86,8 +86,8 @@ def tools_of(package: str) -> tuple[Tool, ...]:
         ConfigError: They can't be opened.
     """
     key = f"tools.{package}"
-    opener = plugins.load(plugins.TOOLS, package, key=key)
-    return plugins.opened(cast("Callable[[], tuple[Tool, ...]]", opener), package, key=key)
+    opener = cast("Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, package, key=key))
+    return plugins.opened(lambda: tuple(opener()), package, key=key)
 
 
 def stored_tools(

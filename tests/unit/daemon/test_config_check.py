@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
@@ -294,6 +295,34 @@ def test_without_its_extra_a_channel_says_what_to_install(
     assert check(parse("[channels.egret]\nenabled = false\n"), {}).warnings == ()
 
 
+BROKEN_PACKAGES = {
+    "tools.heron: `heron` is installed but can't be loaded": ("tools", "raise RuntimeError\n"),
+    "tools.heron: `heron` can't be opened (it raised TypeError)": (
+        "tools",
+        "def tools(): return own\n",
+    ),
+    "tools.heron: `shell` is a tool already": ("tools", "def tools(): return (own, own)\n"),
+    "context.heron: `notes` is a context provider already": (
+        "context_providers",
+        "def tools(): return (notes,)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_PACKAGES)
+def test_a_package_that_keeps_the_daemon_from_starting_is_a_fault(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And none brings a tool in the place of another, such as our shell."""
+    group, code = BROKEN_PACKAGES[fault]
+    about = "from types import SimpleNamespace as Made\n"
+    about += "own = Made(spec=Made(name='shell'))\nnotes = Made(spec=Made(name='notes'))\n"
+    (tmp_path / "heron.py").write_text(about + code)
+    monkeypatch.delitem(sys.modules, "heron", raising=False)
+    install(tmp_path, monkeypatch, f"[zeroclaw.{group}]\nheron = heron:tools\n")
+    assert [one for one in faults_of("") if one.startswith(fault)]
+
+
 STORK = (
     MANIFEST
     + "MANIFEST = ChannelManifest(\n"
@@ -546,14 +575,13 @@ def _properties(tool: Tool) -> Mapping[str, object]:
 def test_the_tools_of_another_package_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that can't be opened has no names; the start tells why."""
+    """A statement may name them."""
     (tmp_path / "rocket.py").write_text(
         "from zeroclaw import ToolSpec\n\nclass Launch:\n"
         "    spec = ToolSpec(name='launch', description='', parameters={}, effects=frozenset())\n"
         "def tools():\n    return (Launch(),)\n"
     )
-    found = "[zeroclaw.tools]\nrocket = rocket:tools\nbroken = rocket:nowhere\n"
-    install(tmp_path, monkeypatch, found)
+    install(tmp_path, monkeypatch, "[zeroclaw.tools]\nrocket = rocket:tools\n")
     assert check(parse(f'{STATEMENT}actions = ["tool:launch"]\n'), {}).statements
     (fault,) = faults_of(f'{STATEMENT}actions = ["tool:lunch"]\n')
     assert "did you mean `launch`?" in fault

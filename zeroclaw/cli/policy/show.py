@@ -146,7 +146,7 @@ async def today_of(config: Config) -> Today:
     async with AsyncExitStack() as stack:
         offered, _ = await offered_here(config, stack)
         facts = {name: facts_of(tool.spec) for name, tool in offered.items()}
-    return Today(known=await asyncio.to_thread(vocabulary_of, config), facts=facts)
+    return Today(known=await asyncio.to_thread(vocabulary_of, config, []), facts=facts)
 
 
 def sets_of(config: Config) -> tuple[Shown, ...]:
