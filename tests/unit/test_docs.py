@@ -1,5 +1,6 @@
 """What the README and the docs show works: their examples are taken out of them and run."""
 
+import asyncio
 import re
 import sys
 import tomllib
@@ -16,15 +17,32 @@ import pytest
 from channels._local import LocalSettings
 from channels.web import WebSettings
 from tests.contract import test_provider
+from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.contract.provider_implementations import Opener, Stage, ask
 from tests.fakes.context_requests import context_request
 from tests.fakes.manual_clock import ManualClock
+from tests.fakes.tcp_server import serving
 from zeroclaw import (
+    Accepted,
     Address,
+    Admission,
+    ApprovalId,
+    Card,
+    CardCall,
+    Channel,
+    ChannelContext,
     ChannelManifest,
+    ChannelUnavailable,
+    Command,
     ConversationId,
+    Ending,
+    Envelope,
+    MessageRef,
+    Outcome,
+    Outgoing,
     Principal,
     Provider,
+    Sender,
     Tool,
     ToolArgumentsInvalid,
     ToolContext,
@@ -35,6 +53,7 @@ from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.daemon.context_providers import open_context_providers
+from zeroclaw.gate import conditions
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble
@@ -59,10 +78,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=frozenset())
 
 
-def section(title: str) -> dict[str, str]:
-    """Return the examples below a heading, by language."""
-    text = EXTENDING.split(f"\n## {title}\n", 1)[1].split("\n##", 1)[0]
-    return {match[1]: match[2] for match in BLOCKS.finditer(text)}
+def section(title: str) -> tuple[list[str], str]:
+    """Return the modules below a heading, each of which begins with its name, and the TOML."""
+    text = EXTENDING.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    blocks = BLOCKS.findall(text)
+    (toml,) = (block for kind, block in blocks if kind == "toml")
+    return [block for kind, block in blocks if kind == "python"], toml
 
 
 @pytest.fixture
@@ -77,12 +98,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
             del sys.modules[name]
 
 
-def install(place: Path, file: str, examples: Mapping[str, str]) -> None:
-    """Install an example as its reader would: the module, and the entry point of its package."""
-    module = place / file
-    module.parent.mkdir(exist_ok=True)
-    module.write_text(examples["python"], encoding="utf-8")
-    tables = tomllib.loads(examples["toml"])["project"]["entry-points"]
+def install(place: Path, title: str) -> None:
+    """Install an example as its reader would: the modules, and the entry point of their package."""
+    modules, toml = section(title)
+    for text in modules:
+        module = place / text.removeprefix('"""').partition(":")[0]
+        module.parent.mkdir(exist_ok=True)
+        module.write_text(text, encoding="utf-8")
+    tables = tomllib.loads(toml)["project"]["entry-points"]
     lines = [
         line
         for group, points in cast("Mapping[str, Mapping[str, str]]", tables).items()
@@ -97,7 +120,7 @@ def install(place: Path, file: str, examples: Mapping[str, str]) -> None:
 @pytest.fixture
 def tool(installed: Path) -> Tool:
     """The example, found by its entry point."""
-    install(installed, "counting.py", section("A tool"))
+    install(installed, "A tool")
     found = plugins.load(plugins.TOOLS, "counting", key="tools.counting")
     assert callable(found)
     (only,) = cast("tuple[Tool, ...]", found())
@@ -132,7 +155,7 @@ async def nothing_spawned(_: object) -> None:
 @pytest.fixture
 def context_providers(installed: Path) -> ContextProviders:
     """The example, found by its entry point."""
-    install(installed, "office_hours.py", section("A Context Provider"))
+    install(installed, "A context provider")
     return ContextProviders(open_context_providers(), lambda _: False)
 
 
@@ -149,7 +172,7 @@ async def test_the_context_provider_tells_the_hours(context_providers: ContextPr
 @pytest.fixture
 def provider(installed: Path) -> Provider:
     """The example, found by its entry point."""
-    install(installed, "echo.py", section("A provider"))
+    install(installed, "A provider")
     found = plugins.load(plugins.PROVIDERS, "echo", key="provider.kind")
     assert callable(found)
     return cast("Provider", found(parse("").provider, None))
@@ -183,30 +206,30 @@ async def test_the_provider_keeps_the_contract(
     await promise(opened, tmp_path)
 
 
-def test_the_condition_denies_large_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_condition_denies_long_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Named in the registry, it is checked and obeyed; without the argument it holds as well."""
-    examples = section("A policy condition")
-    names: dict[str, object] = {}
-    exec(examples["python"], names)
+    (code,), toml = section("A policy condition")
+    names = dict(vars(conditions))
+    exec(code, names)
     condition = cast("Condition", names["argument_above"])
     known = {**CONDITIONS, "argument_above": condition}
     monkeypatch.setattr("zeroclaw.gate.policy.CONDITIONS", known)
-    entries = parse(examples["toml"]).policy.statement
+    entries = parse(toml).policy.statement
     with pytest.raises(ValueError, match="must be a table"):
         condition(50)
     policy = PolicySet((*configured(entries), ALLOWED), conditions=known)
     effects = [
-        policy.decide(order(amount)).effect for amount in ({"amount": 50}, {"amount": 51}, {})
+        policy.decide(command(one)).effect for one in ({"timeout_s": 300}, {"timeout_s": 301}, {})
     ]
     assert effects == ["allow", "deny", "deny"]
 
 
-ALLOWED = Statement(id="orders", effect="allow", principals=("anyone",), actions=("tool:order",))
+ALLOWED = Statement(id="shell", effect="allow", principals=("anyone",), actions=("tool:shell",))
 
 
-def order(arguments: Mapping[str, object]) -> Query:
-    facts = ToolFacts(effects=frozenset({"network"}), risk="medium", declared=True)
-    return Query(principal=ANN, action="tool:order", now=NOW, facts=facts, arguments=arguments)
+def command(arguments: Mapping[str, object]) -> Query:
+    facts = ToolFacts(effects=frozenset({"exec"}), risk="high", declared=True)
+    return Query(principal=ANN, action="tool:shell", now=NOW, facts=facts, arguments=arguments)
 
 
 BY_DEFAULT = {"web": WebSettings, "terminal": LocalSettings}
@@ -215,16 +238,112 @@ BY_DEFAULT = {"web": WebSettings, "terminal": LocalSettings}
 
 def test_the_channel_can_be_configured(installed: Path) -> None:
     """Its manifest is found, and its settings are checked with everything else."""
-    install(installed, "zeroclaw_irc/__init__.py", section("A channel"))
+    install(installed, "A channel")
     manifest = plugins.load(plugins.CHANNELS, "irc", key="channels.irc")
     assert isinstance(manifest, ChannelManifest)
     model = plugins.resolve(manifest.settings, key="channels.irc")
-    config = parse('[channels.irc]\nserver = "irc.example.org"\nport = 1')
+    config = parse('[channels.irc]\nserver = "irc.example.org"\ntls = 1')
     settings, faults = channel_settings(config, {**BY_DEFAULT, "irc": model})  # pyright: ignore[reportArgumentType]  resolved by name
     assert list(settings) == list(BY_DEFAULT)
     assert faults == (
-        "channels.irc.port: unknown key; `zeroclaw config schema` lists what is allowed",
+        "channels.irc.tls: unknown key; `zeroclaw config schema` lists what is allowed",
     )
+
+
+@pytest.fixture
+def irc(installed: Path) -> Callable[[int], Channel]:
+    """The example's adapter, made as the daemon makes it, for a server on one port."""
+    install(installed, "A channel")
+    manifest = plugins.load(plugins.CHANNELS, "irc", key="channels.irc")
+    assert isinstance(manifest, ChannelManifest)
+    settings = plugins.resolve(manifest.settings, key="channels.irc")
+    make = plugins.resolve(manifest.adapter, key="channels.irc")
+    assert callable(settings)
+    assert callable(make)
+
+    def made(port: int) -> Channel:
+        context = ChannelContext(
+            name="irc",
+            settings=settings(server="127.0.0.1", port=port),
+            secrets={},
+            clock=ManualClock(),
+            mount=NoMount(),
+            log=no_log,
+            positions={},
+            transcript=no_transcript,
+        )
+        return cast("Channel", make(context))
+
+    return made
+
+
+async def test_the_channel_takes_messages_and_sends_answers_and_cards(
+    irc: Callable[[int], Channel],
+) -> None:
+    """Over a socket: a person whom the server knows, one whom it does not, and what both read."""
+    read: list[str] = []
+
+    async def server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b":irc 001 zeroclaw :hello\r\nPING :1\r\n")
+        for who, number in (("account=Ann;", 1), ("", 2)):
+            writer.write(f"@{who}msgid={number} :ann!u@h PRIVMSG zeroclaw :/help me\r\n".encode())
+        while line := await reader.readline():
+            read.append(line.decode().rstrip())
+
+    admitted: asyncio.Queue[Envelope] = asyncio.Queue(2)
+
+    async def admit(envelope: Envelope) -> Admission:
+        await admitted.put(envelope)
+        return Accepted()
+
+    ready = asyncio.Event()
+    async with serving(server) as port:
+        channel = irc(port)
+        async with asyncio.TaskGroup() as group:
+            receiving = group.create_task(channel.receive(admit, ready.set))
+            first, second = await admitted.get(), await admitted.get()
+            outgoing = Outgoing(rendered=channel.render("one\n\ntwo"), key="k")
+            sent = await channel.send(first.address, outgoing)
+            await channel.ask(first.address, A_CARD)
+            await channel.settle(sent, Outcome(card=A_CARD, endings=(ENDED,)))
+            receiving.cancel()
+        await channel.aclose()
+    assert ready.is_set()
+    ann = Sender(id="ann", verified=True, display="ann")
+    assert (first.sender, first.body) == (ann, Command(name="help", rest="me"))
+    assert (second.sender.verified, second.keys) == (False, ("irc/zeroclaw/2",))
+    assert sent == MessageRef(address=first.address, message="k")
+    assert read[3:] == ["PONG :1", *(f"PRIVMSG ann :{line}" for line in SHOWN.splitlines())]
+    with pytest.raises(ChannelUnavailable):
+        await channel.send(first.address, outgoing)
+
+
+A_CARD = Card(
+    key="c",
+    asked_by="ann",
+    calls=(
+        CardCall(
+            approval=ApprovalId("a"),
+            number=7,
+            tool="shell",
+            summary="run `date\u202e`",
+            arguments='{"command": "date"}',
+            why="it does more than read",
+            hash8="01234567",
+        ),
+    ),
+    deadline_at=NOW,
+)
+ENDED = Ending(approval=ApprovalId("a"), how="approved", by="olga", at=NOW)
+SHOWN = """one
+two
+ann asks; answer until 00:00 UTC
+7. shell: run `date⟨U+202E⟩` #01234567
+{"command": "date"}
+it does more than read
+/approve 7 or /deny 7
+7. approved by olga
+"""
 
 
 def configurations(page: str) -> list[Config]:
