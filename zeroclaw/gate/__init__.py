@@ -1,1 +1,4 @@
-"""The gate: every tool call is decided and recorded here before it may run."""
+"""The gate: decides for every tool call whether it may run, and records that before it does.
+
+Policy, approval requests, grants, receipts and the audit chain; `decide.py` has their order.
+"""

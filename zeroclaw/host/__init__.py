@@ -1,1 +1,1 @@
-"""Everything that touches this machine: clocks, ids, sockets, files, processes."""
+"""Everything that touches this machine: clocks, ids, sockets, files, processes, the sandbox."""

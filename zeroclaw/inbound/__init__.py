@@ -1,1 +1,4 @@
-"""Incoming messages: ingress, identity, commands, and one mailbox per conversation."""
+"""The way in: identifies senders, admits and stores events, and runs commands.
+
+Each conversation has one mailbox, which starts its turns in order.
+"""

@@ -1,1 +1,1 @@
-"""Limits on what turns use: token and money budgets, prices, repeated calls."""
+"""Limits on what turns use: budgets in tokens and money, prices, and the usage that was recorded."""

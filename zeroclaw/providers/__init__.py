@@ -1,1 +1,1 @@
-"""The model providers; each is opened through its entry point."""
+"""The model providers, one package each; the daemon opens the configured one by its entry point."""

@@ -1,1 +1,1 @@
-"""The stores: each folder is one implementation of the contract in `store.py`."""
+"""The stores, each an implementation of the contract in `store.py`; `sqlite` is the only engine yet."""

@@ -1,1 +1,4 @@
-"""The daemon's words: every sentence in each language, and the escaping of invisible characters."""
+"""The bot's own sentences in each language, and the text of pages and mails that it reads.
+
+Also the escaping of invisible characters, for everything that people read.
+"""

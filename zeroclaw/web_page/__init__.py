@@ -1,4 +1,4 @@
-"""The files of our web pages: those of one page, and the scripts in this folder, which all pages have."""
+"""Reads the files of a web page: its own, and those in this folder, which all pages share."""
 
 from collections.abc import Mapping
 
