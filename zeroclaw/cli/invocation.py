@@ -19,7 +19,7 @@ OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
 _TAKES = {
     **dict.fromkeys(("demo", "config schema"), ()),
-    **dict.fromkeys(("config", "init", "models", "policy", "try"), OPTIONS[:1]),
+    **dict.fromkeys(("config get", "init", "models", "policy show", "try"), OPTIONS[:1]),
 }
 """Commands that select a daemon by fewer of them, or by none."""
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
@@ -43,8 +43,8 @@ def command(words: str) -> str:
     Args:
         words: The command with its own arguments, such as `config set KEY VALUE`.
     """
-    first, *_ = words.split()
-    names = _TAKES.get(words, _TAKES.get(first, OPTIONS))
+    first, *more = words.split()
+    names = _TAKES.get(" ".join((first, *more[:1])), _TAKES.get(first, OPTIONS))
     return " ".join((program(), words, *map(shlex.quote, handed_on(names))))
 
 

@@ -196,6 +196,12 @@ def check(
         skills=skills,
         warnings=(
             *filter(None, (part.lacks() for part in enabled)),
+            *(
+                f"{_key_path(part.name)}.{key}: it is empty; few people, if any, are answered without it"
+                for part in enabled
+                for key in part.manifest.asks
+                if not getattr(part.settings, key)
+            ),
             *named.warnings,
             *_self_approvals(config, manifests),
             *_price_warnings(config),

@@ -193,6 +193,25 @@ def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.M
     assert "warning: policy.statement[0].principals: nobody has the role `guests`" in done.stdout
 
 
+def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:
+    """Else it is found when nobody is answered; a channel that is off answers nobody anyway."""
+    config, key = tmp_path / "c.toml", tmp_path / "key"
+    key.write_text("secret", encoding="utf-8")
+    key.chmod(0o600)
+    hosts = 'address = "b@x.org"\nimap_host = "x.org"\nsmtp_host = "x.org"\n'
+    password = f'password = {{ file = "{key}" }}\n'
+
+    def told(more: str) -> bool:
+        config.write_text(f"[channels.email]\n{hosts}{password}{more}", encoding="utf-8")
+        done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+        assert done.exit_code == 0, done.output
+        return "warning: channels.email.authserv_id: it is empty; few people, if any" in done.stdout
+
+    assert [told(""), told("enabled = false\n"), told('authserv_id = "mx.x.org"\n')] == [
+        *(True, False, False)
+    ]
+
+
 def test_a_channel_that_has_a_fault_is_still_there_for_the_policy() -> None:
     """One mistake is one line (P10)."""
     text = (
