@@ -170,6 +170,17 @@ anvil unix - - n - 1 anvil
 scache unix - - n - 1 scache
 postlog unix-dgram n - n - 1 postlogd
 """
+# Reads the servers' process ids until the pipe is closed, also by a `kill -9` of whoever holds it.
+# Postfix's main process leads its own session, and outlives its parent.
+GUARD = """
+while read -r pid; do pids="$pids $pid"; done
+postfix -c "$0/etc" stop >/dev/null 2>&1
+for pid in $pids; do
+    kill "$pid" 2>/dev/null
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+done
+rm -rf "$0"
+"""
 
 
 @dataclass(kw_only=True)
@@ -194,6 +205,7 @@ class Servers:
     tokens: int
     password: str = PASSWORD
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    guard: subprocess.Popen[bytes] | None = None
     numbers: "count[int]" = field(default_factory=count)
 
     @property
@@ -357,6 +369,10 @@ class Servers:
         (etc / "master.cf").write_text(MASTER.format(**names))
         (self.home / "gone").write_text("/^gone/ 550 5.1.1 there is no such mailbox\n")
         atexit.register(self.stop)
+        guarding = ("sh", "-c", GUARD, str(self.home))
+        self.guard = subprocess.Popen(
+            guarding, stdin=subprocess.PIPE, bufsize=0, start_new_session=True
+        )
         # One after the other: `stop` does not reach a postfix that is still starting.
         for command, says in (
             (("dovecot", "-F", "-c", str(self.home / "dovecot.conf")), "starting up"),
@@ -368,6 +384,8 @@ class Servers:
                     command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, umask=0o022
                 )
             self.processes.append(process)
+            if self.guard.stdin is not None:
+                self.guard.stdin.write(b"%d\n" % process.pid)
             # Their ports would not tell: at one that was taken, somebody else answers.
             _until(lambda: process.poll() is not None or (log.exists() and says in log.read_text()))  # noqa: B023
             if process.poll() is not None:
@@ -376,15 +394,13 @@ class Servers:
 
     def stop(self) -> None:
         """Stop both servers and remove their files; may be called twice."""
-        # Postfix's main process leads its own session, and outlives its parent.
-        subprocess.run(
-            ["postfix", "-c", str(self.home / "etc"), "stop"], check=False, capture_output=True
-        )
-        for process in self.processes:
-            process.terminate()
-        for process in self.processes:
+        if self.guard is None:
+            shutil.rmtree(self.home, ignore_errors=True)
+            return
+        if self.guard.stdin is not None:
+            self.guard.stdin.close()
+        for process in (*self.processes, self.guard):
             process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
 
 
 @cache

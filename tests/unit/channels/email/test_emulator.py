@@ -1,7 +1,10 @@
 """What stands in for mail says why it does not start."""
 
 import re
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 from itertools import chain
 from pathlib import Path
@@ -30,6 +33,27 @@ def test_a_server_that_ends_at_its_start_is_told_in_one_line(
             servers.started("secret")
         assert list(place.iterdir()) == []
     assert re.fullmatch(r"try: dovecot does not start: [^\n]*already in use[^\n]*", str(told.value))
+
+
+KILLED = """
+import os, signal
+from channels.email.emulator.servers import started
+found = started("secret")
+print(found.home, found.imaps, found.submission, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("dovecot", "postfix")
+def test_a_kill_leaves_no_server_and_no_file() -> None:
+    """The guard holds the pipe until it is done."""
+    told = subprocess.run((sys.executable, "-c", KILLED), stdout=subprocess.PIPE, check=False)
+    home, *ports = told.stdout.decode().split()
+    assert (told.returncode, len(ports), Path(home).exists()) == (-signal.SIGKILL, 2, False)
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(port)))
 
 
 def test_a_kept_port_is_given_to_nobody_else() -> None:
