@@ -39,7 +39,7 @@ async def test_a_flood_is_told_once_and_everybody_else_goes_on(tmp_path: Path) -
         await here.until(lambda: here.chat("ann").answers.count("All right.") == 2)
         told = [text for text in here.chat("ann").texts if "That was a lot" in text]
         assert len(told) == 1
-        assert "I take 1 messages a minute" in told[0]
+        assert "I take 1 a minute" in told[0]
         said = [str(request.messages[-1]["content"]) for request in here.model.requests]
         assert [text for text in said if "flood" in text] == []
 

@@ -12,23 +12,23 @@ from zeroclaw.text.language import Sentence
 # --- how much people may write -------------------------------------------------------------------
 
 WRITES_TOO_FAST = Sentence(
-    en="That was a lot at once: I take {rate} messages a minute from one person. I did not take "
-    "this one, and I take no others for {wait}. After that, write again.",
-    de="Das war viel auf einmal; ich nehme {rate} Nachrichten pro Minute von einer Person an. Diese "
-    "habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
+    en="That was a lot at once: I take {rate} a minute from one person. I did not take "
+    "this message, and I take no others for {wait}. After that, write again.",
+    de="Das war viel auf einmal; ich nehme höchstens {rate} pro Minute von einer Person an. Diese "
+    "Nachricht habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
 )
 CHAT_TOO_FAST = Sentence(
-    en="This chat writes faster than I can answer: I take {rate} messages a minute here. I did not "
-    "take this one, and I take no others for {wait}.",
-    de="In diesem Chat wird schneller geschrieben, als ich antworten kann: ich nehme hier {rate} "
-    "Nachrichten pro Minute an. Diese habe ich nicht angenommen, und in den nächsten {wait} nehme ich "
-    "keine an.",
+    en="This chat writes faster than I can answer: I take {rate} a minute here. I did not "
+    "take this message, and I take no others for {wait}.",
+    de="In diesem Chat wird schneller geschrieben, als ich antworten kann: ich nehme hier "
+    "höchstens {rate} pro Minute an. Diese Nachricht habe ich nicht angenommen, und in den nächsten "
+    "{wait} nehme ich keine an.",
 )
 DAY_IS_FULL = Sentence(
-    en="For today that is all that I can take from one person: {most} messages. I did not take "
-    "this one. The day ends at 00:00 UTC, in {wait}; after that, write again.",
-    de="Für heute ist das alles, was ich von einer Person annehmen kann: {most} Nachrichten. Diese "
-    "habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; schreib danach noch einmal.",
+    en="For today that is all that I can take from one person, {most} a day. I did not take "
+    "this message. The day ends at 00:00 UTC, in {wait}; after that, write again.",
+    de="Für heute ist das alles, was ich von einer Person annehmen kann, höchstens {most} am Tag. Diese "
+    "Nachricht habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; schreib danach noch einmal.",
 )
 
 TOO_OLD = Sentence(

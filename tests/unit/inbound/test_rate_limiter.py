@@ -16,15 +16,15 @@ from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
 FAST = (
-    "That was a lot at once: I take 6 messages a minute from one person. I did not take this one, "
+    "That was a lot at once: I take 6 a minute from one person. I did not take this message, "
     "and I take no others for 20 s. After that, write again."
 )
 CROWDED = (
-    "This chat writes faster than I can answer: I take 6 messages a minute here. I did not take "
-    "this one, and I take no others for 20 s."
+    "This chat writes faster than I can answer: I take 6 a minute here. I did not take "
+    "this message, and I take no others for 20 s."
 )
 FULL = (
-    "For today that is all that I can take from one person: 2 messages. I did not take this one. "
+    "For today that is all that I can take from one person, 2 a day. I did not take this message. "
     "The day ends at 00:00 UTC, in 12 h; after that, write again."
 )
 TWO = LimitsSettings(person_per_minute=6, person_burst=2)
@@ -156,7 +156,7 @@ async def test_a_channels_rate_stands_in_place_of_the_limits(world: World) -> No
         for _ in range(4):
             await house.say("hello", "ben", channel="mail")
         assert house.texts("ben", channel="mail")[:3] == ["ok"] * 3
-        assert "60 messages a minute" in house.texts("ben", channel="mail")[3]
+        assert "60 a minute" in house.texts("ben", channel="mail")[3]
         await house.say("hello", "ben")
         assert house.texts("ben") == ["ok"]
 
@@ -184,7 +184,9 @@ async def test_it_is_said_in_the_writers_language(world: World) -> None:
         await house.say("/language de", "ben")
         for _ in range(3):
             await house.say("hallo", "ben")
-        assert house.texts("ben")[-1].startswith("Das war viel auf einmal; ich nehme 6 Nachrichten")
+        assert house.texts("ben")[-1].startswith(
+            "Das war viel auf einmal; ich nehme höchstens 6 pro"
+        )
 
 
 # --- what is never closed ------------------------------------------------------------------------
