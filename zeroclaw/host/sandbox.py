@@ -442,7 +442,10 @@ def breach(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) 
     if ended.ending != "exited" or lines[-1:] != ["E"]:
         said = " ".join(line for line in lines if line[:2] not in _FACTS).strip()
         why = said[:200].replace("`", "'") or f"it ended with {ended.status} and said nothing"
-        return f"the sandbox does not start, user namespaces may be switched off here: `{why}`"
+        guess = "user namespaces may be switched off here"
+        if why.startswith("prlimit:"):
+            guess = "a hard limit of the daemon (`ulimit -Ha`) is lower than what a command gets"
+        return f"the sandbox does not start, {guess}: `{why}`"
     faults = [line[2:] for line in lines if line.startswith("F ")]
     facts = dict(line[2:].split(":", 1) for line in lines if line.startswith("S ") and ":" in line)
     interfaces = {

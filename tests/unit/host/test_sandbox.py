@@ -277,16 +277,27 @@ async def test_a_missing_program_is_named_with_its_package(
     assert f"install the package {missing}" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("said", "guess"),
+    [
+        (
+            "bwrap: setting up uid map: Permission denied",
+            "user namespaces may be switched off here",
+        ),
+        (
+            "prlimit: failed to set the NPROC resource limit: Operation not permitted",
+            "a hard limit of the daemon (`ulimit -Ha`) is lower than what a command gets",
+        ),
+    ],
+)
 async def test_a_bubblewrap_that_may_not_work_here_is_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, guess: str
 ) -> None:
-    """Its own words reach the operator, who learns which switch of the machine is off."""
-    refusal = "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1"
-    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), refusal)
+    """Its own words reach the operator, who learns which switch or limit of the machine it is."""
+    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), f"echo '{said}' >&2; exit 1")
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
     assert await sandbox.self_test() == Broken(
-        reason="the sandbox does not start, user namespaces may be switched off here:"
-        " `bwrap: setting up uid map: Permission denied`"
+        reason=f"the sandbox does not start, {guess}: `{said}`"
     )
 
 
