@@ -1,7 +1,9 @@
 """Writes events to stderr, one redacted line each, without ever blocking the daemon.
 
 The caller's thread formats a line, and another thread writes it, from a bounded queue. If stderr is
-not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9).
+not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9). So is
+what a library repeats within a second: without a free descriptor, asyncio logs a traceback for each
+connection that it might accept.
 """
 
 import logging
@@ -30,6 +32,7 @@ _WAITING_LINES = 10_000
 _MOST_TROUBLES = 50
 _LONGEST_TROUBLE_CHARS = 500
 _TRACES = logging.Formatter()
+_REPEATED_S = 1.0
 _CLOSING_S = 1.0  # a stalled reader must not hang the exit
 
 
@@ -98,6 +101,7 @@ class _Handler(logging.Handler):
         self._stream = stream
         self._lines: SimpleQueue[str | None] = SimpleQueue()  # bounded in `emit`
         self._dropped = 0
+        self._foreign, self._foreign_at = ("", ""), 0.0
         self._thread = Thread(target=self._write_all, name="zeroclaw-log", daemon=True)
         self._thread.start()
 
@@ -106,6 +110,12 @@ class _Handler(logging.Handler):
         return tuple(self._troubles.copy())
 
     def emit(self, record: logging.LogRecord) -> None:
+        if not record.name.startswith("zeroclaw"):
+            before, self._foreign = self._foreign, (record.name, str(record.msg))
+            if before == self._foreign and 0 <= record.created - self._foreign_at < _REPEATED_S:
+                self._dropped += 1
+                return
+            self._foreign_at = record.created
         try:
             head, fields = self._fact(record)
             line = _json(head, fields) if self._form == "json" else _words(head, fields)

@@ -129,6 +129,28 @@ def test_libraries_are_heard_from_warning_on_and_we_from_the_level_that_was_set(
     assert [line.split(" ")[3] for line in chatty] == ["body_seen", "turn_started", "slow"]
 
 
+def test_a_library_that_repeats_itself_is_heard_once_a_second() -> None:
+    """Asyncio wrote 4,000 tracebacks a minute while no descriptor was left."""
+
+    def tell() -> None:
+        library = logging.getLogger("some.library")
+        for number in range(300):
+            said = "no room" if number < 250 else "no air"
+            record = library.makeRecord(library.name, logging.ERROR, "", 0, said, (), None)
+            record.created = 1_000.0 + number / 100
+            library.handle(record)
+        EventLog("turn")("turn_finished")
+        EventLog("turn")("turn_finished")
+
+    lines = written("lines", tell)
+    dropped = [int(one.partition("=")[2]) for one in lines if one.startswith("log_lines_dropped")]
+    assert [one.split()[-2:] for one in lines if one.startswith("1970")] == [
+        *[["no", "room"]] * 3,
+        ["no", "air"],
+    ]
+    assert (sum(dropped), "\n".join(lines).count("turn_finished")) == (296, 2)
+
+
 def test_a_record_that_can_not_be_made_is_named_by_its_logger_alone() -> None:
     """Its text was never redacted, so it stays out."""
 
