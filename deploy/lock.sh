@@ -24,4 +24,4 @@ compile() { # the file, then what goes into it
 
 compile deploy/requirements.lock "$@"
 compile deploy/requirements-dev.lock --group dev --extra telegram --extra discord --extra slack \
-    --extra email --constraints deploy/requirements.lock "$@"
+    --extra email --extra tokenizer --constraints deploy/requirements.lock "$@"

@@ -134,6 +134,7 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
         "apt-get install postfix, and run as root on a machine made for tests",
     ),
     "root": (lambda: os.geteuid() == 0, "run the tests as root, on a machine made for tests"),
+    "tokenizers": (lambda: find_spec("tokenizers") is not None, "install the extra `tokenizer`"),
     "unshare": (lambda: shutil.which("unshare") is not None, "apt-get install util-linux"),
     "platform": (
         lambda: find_spec("zeroclaw_test_platform") is not None,

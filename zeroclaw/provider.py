@@ -194,7 +194,7 @@ class Measuring(Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """A provider that has its model's tokenizer."""
+    """Something with a model's tokenizer: a provider, or a tokenizer file of the operator."""
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Return each text's length in tokens, in order.
@@ -239,6 +239,7 @@ class ProviderContext(Value):
             `repr`.
         models: The directory of model files, for a provider that runs one itself.
         open_endpoint: Opens the provider to which a wrapping provider passes its requests.
+        tokenizer: The operator's tokenizer file, None for none.
     """
 
     clock: Clock
@@ -249,3 +250,4 @@ class ProviderContext(Value):
     secrets: Hidden[Mapping[str, str]]
     models: Path
     open_endpoint: Callable[[Endpoint], Provider]
+    tokenizer: Counting | None = None

@@ -6,6 +6,7 @@ is told to; what was said in turn 3 stays in its summaries.
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Holds, Returns
 from tests.journeys.world import World, world
+from tests.unit.host.test_tokenizer import words
 from zeroclaw.context.tokens import of_message, of_text
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.message import UserMessage
@@ -35,11 +37,11 @@ OFF = {"enabled": False}
 
 @asynccontextmanager
 async def small(
-    directory: Path, window: int = WINDOW, busy: str = "queue"
+    directory: Path, window: int = WINDOW, tokenizer: str = "", busy: str = "queue"
 ) -> AsyncGenerator[World]:
     """Open a world whose model takes little."""
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
-    provider = {"context_tokens": window}
+    provider = {"context_tokens": window, "tokenizer": tokenizer}
     channels = {"loopback": {"while_busy": busy}}
     async with world(directory, provider=provider, tools=tools, channels=channels) as here:
         yield here
@@ -118,6 +120,28 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
         assert "You talk to `ann`" in rules
         assert summary.startswith(f"State: {FACT}.")
         await is_whole(here, 14)
+
+
+@pytest.mark.needs("tokenizers")
+@pytest.mark.parametrize("is_counted", [True, False])
+async def test_a_tokenizer_of_the_operator_fills_the_window(
+    tmp_path: Path, is_counted: bool
+) -> None:
+    """It counts what the estimate makes too much of, so that no summary comes too early. S0-16, S3-09.
+
+    Each word is a token to this one, however long.
+    """
+    async with small(tmp_path, tokenizer=str(words(tmp_path)) if is_counted else "") as here:
+        here.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
+        for number in range(1, 9):
+            await here.say("ann", f"{number} {'x' * 600}")
+            await here.until(lambda n=number: len(answers(here)) == n)
+        assert (summed_up(here) == 0) is is_counted
+        await here.say("ann", "/context")
+        await here.until(lambda: len(answers(here)) == 9)
+        share = int(re.findall(r"(\d+) % of 4,096 tokens", answers(here)[-1])[0])
+        texts = [str(message.get("content") or "") for message in here.model.requests[-1].messages]
+        assert (share * WINDOW / 100 < sum(map(of_text, texts))) is is_counted
 
 
 async def test_old_results_become_lines_before_a_summary_is_considered(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def modules_after(statement: str) -> set[str]:
 
 HEAVY = {
     "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aioimaplib", "aiosmtplib",
-    "redis", "mcp", "xllamacpp", "starlette", "httpx",
+    "redis", "mcp", "xllamacpp", "tokenizers", "starlette", "httpx",
 }  # fmt: skip
 
 

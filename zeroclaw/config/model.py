@@ -132,6 +132,7 @@ class ProviderSettings(Settings):
     attempts: int = Field(default=4, ge=1, le=20)
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     takes: tuple[Literal["images", "audio", "files"], ...] | None = None
+    tokenizer: str = ""
 
     @model_validator(mode="after")
     def _what_the_kind_needs(self) -> "ProviderSettings":

@@ -15,13 +15,14 @@ from zeroclaw.config.validate import channel_settings
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.daemon.context_providers import open_context_providers
 from zeroclaw.daemon.tools import other_packages, tools_of
-from zeroclaw.errors import ConfigError, ZeroclawError, system_words
+from zeroclaw.errors import ConfigError, Refused, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand, real
 from zeroclaw.host.references import resolve, values_to_redact
+from zeroclaw.host.tokenizer import FileTokenizer
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.limits.budget import price_of
@@ -91,6 +92,7 @@ class CheckedConfig(Value):
     Attributes:
         statements: The policy statements of the configuration.
         channels: Every enabled channel.
+        tokenizers: The tokenizer files of providers, by key path.
         redactor: Knows every secret that could be resolved.
         secrets: The needed secrets that could be resolved, by key path.
         held: Key paths of all resolved secrets, those of disabled channels included.
@@ -109,6 +111,7 @@ class CheckedConfig(Value):
     unread: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
+    tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
 
     def secrets_of(self, path: str) -> dict[str, str]:
         """Return the secrets of one table, by their key below it."""
@@ -175,10 +178,16 @@ def check(
     if route and route not in config.channels:
         faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
     providers = ("auto", *plugins.names(plugins.PROVIDERS))
+    tokenizers: dict[str, FileTokenizer] = {}
     for path, provider in providers_of(config):
         if provider.kind not in providers:
             known = ", ".join(f"`{name}`" for name in providers)
             faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
+        try:
+            if provider.tokenizer:
+                tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
+        except Refused as error:
+            faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(resolved.values, references, environment))
     skills, odd = _skills(config.skills_dir, redactor, faults)
     enabled = tuple(part for part in parts if config.channels[part.name].enabled)
@@ -188,6 +197,7 @@ def check(
     return CheckedConfig(
         statements=tuple(statements.values()),
         channels=enabled,
+        tokenizers=tokenizers,
         redactor=redactor,
         secrets=secrets,
         held=tuple(resolved.values),

@@ -277,6 +277,7 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
         secrets=checked.secrets_of(path),
         models=start.places.models,
         open_endpoint=open_endpoint,
+        tokenizer=checked.tokenizers.get(path),
     )
     return plugins.opened(lambda: opener(settings, context), settings.kind, key=key)
 

@@ -1,14 +1,20 @@
 """How much a model reads at once, and who counts its tokens."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
+from tests.unit.providers.contexts import context
 from tests.unit.providers.fake_http import FakeHttp, Played
 from tests.unit.providers.test_openai import provider
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http import HttpConnectFailed
+from zeroclaw.provider import Endpoint
+from zeroclaw.providers.openai.provider import OpenAIProvider
 from zeroclaw.providers.openai.tokenize import sizes_in, tokenize_body
 from zeroclaw.providers.openai.windows import AS_OF, is_llama_cpp, known_window, window_in
+from zeroclaw.value import replace
 
 LISTED = json.dumps({"data": [{"id": "m", "owned_by": "llamacpp"}]}).encode()
 TOKENS = b'{"tokens": [1, 2, -1, 3, -1]}'
@@ -73,6 +79,27 @@ async def test_a_server_that_fails_counts_nothing() -> None:
     asked = provider(http)
     await asked.measure()
     assert [await asked.count(("a", "b")) for _ in range(3)] == [None, None, None]
+
+
+class Words:
+    """A `Counting` that counts words."""
+
+    async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
+        """One for each."""
+        return tuple(len(text.split()) for text in texts)
+
+
+async def test_the_file_of_an_operator_comes_first() -> None:
+    """Whatever the endpoint could say."""
+    asked = OpenAIProvider(
+        endpoint=Endpoint(
+            base_url="http://host/v1", model="m", tokenize_url="http://host/tokenize"
+        ),
+        http=FakeHttp(),
+        context=replace(context(), tokenizer=Words()),
+        settings=ProviderSettings(tokenizer="words.json"),
+    )
+    assert (asked.facts.counted_by, await asked.count(("a b", "c"))) == ("words.json", (2, 1))
 
 
 # --- windows: who says how much a model reads, in which words -------------------------------------

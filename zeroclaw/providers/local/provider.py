@@ -266,7 +266,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
         context_from=said_by,
         calls_tools=calls_tools,
         note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
-        counted_by="llama.cpp",
+        counted_by=settings.tokenizer or "llama.cpp",
     )
     rules = LocalRules(
         model_file=chosen,

@@ -137,13 +137,14 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         if known is None:
             known, said_by = known_window(endpoint.model), f"the table of {AS_OF}"
         window, said_by = bounded_window(known, said_by, endpoint.context_tokens)
+        counted_by = BY_LLAMA_CPP if self._tokenize_url else ""
         return ProviderFacts(
             model=endpoint.model,
             context_tokens=window,
             context_from=said_by,
             calls_tools=self._dialect.takes_tools,
             takes=_known_to_take(endpoint) if told is None else frozenset(told),
-            counted_by=BY_LLAMA_CPP if self._tokenize_url else "",
+            counted_by=self.settings.tokenizer or counted_by,
         )
 
     async def measure(self) -> None:
@@ -162,7 +163,9 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         self.facts = self._known_facts()
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
-        """Count with llama.cpp; see `Counting.count`."""
+        """Count with the operator's tokenizer file, else with llama.cpp; see `Counting.count`."""
+        if (tokenizer := self.context.tokenizer) is not None:
+            return await tokenizer.count(texts)
         if not self._tokenize_url:
             return None
         headers = {"Content-Type": "application/json", **self._headers("application/json")}
