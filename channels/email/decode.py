@@ -373,9 +373,8 @@ def _html(source: str) -> tuple[str, str]:
 
 def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
     named = {attributes.get("id", ""), *attributes.get("class", "").split()}
-    return (
-        tag == "blockquote" or not _QUOTED.isdisjoint(named) or is_hidden_in_mail(tag, attributes)
-    )
+    is_marked = tag == "blockquote" or not _QUOTED.isdisjoint(named)
+    return is_marked or is_hidden_in_mail(tag, attributes)
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -231,12 +231,8 @@ class Mailbox:
         if raw is None:
             return None
         date = _DATE.search(b" ".join(one for one in lines[:-1] if isinstance(one, bytes)))
-        return Fetched(
-            validity=self.validity,
-            uid=uid,
-            raw=raw,
-            at=instant(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None,
-        )
+        at = instant(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None
+        return Fetched(validity=self.validity, uid=uid, raw=raw, at=at)
 
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen."""

@@ -51,6 +51,12 @@ _ENCODING = "quoted-printable"  # a server need not take more than ASCII
 class _Policy(Compat32):
     content_manager = raw_data_manager
 
+    def fold_binary(self, name: str, value: str) -> bytes:
+        line = f"{name}: {value}{self.linesep}"
+        # The library takes each header apart, to fold it; hardly any of ours is too long for its line.
+        fits = value.isascii() and value.isprintable() and len(line) < (self.max_line_length or 0)
+        return line.encode() if fits else super().fold_binary(name, value)
+
 
 _WRITTEN = _Policy(mangle_from_=False)
 _AS_SENT = _WRITTEN.clone(linesep="\r\n", max_line_length=990)  # folding would break a long id
@@ -228,8 +234,7 @@ def mail(
     if parent.id:
         message["In-Reply-To"] = f"<{parent.id}>"
         first, *rest = (*parent.references, parent.id)
-        kept = (first, *rest[-MOST_REFERENCES:])
-        message["References"] = " ".join(f"<{one}>" for one in kept)
+        message["References"] = " ".join(f"<{one}>" for one in (first, *rest[-MOST_REFERENCES:]))
     message["Auto-Submitted"] = "auto-replied" if parent.id else "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     return message.as_bytes(policy=_AS_SENT)

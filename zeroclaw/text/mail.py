@@ -121,7 +121,12 @@ def parse_mail(raw: bytes) -> Mail:
     for name, value in items:
         headers.setdefault(name, []).append(value)
     found = {name: tuple(values) for name, values in headers.items()}
-    parts, kind = tuple(_leaves(raw, message, start)), message.get_content_type()
+    # Each look at a header passes over all of them, and most mails have dozens.
+    about = Message(policy=message.policy)
+    for name, value in message.raw_items():
+        if name.lower().startswith("content-"):
+            about.set_raw(name, value)
+    parts, kind = tuple(_leaves(raw, about, start)), about.get_content_type()
     return Mail(headers=found, kind=kind, parts=parts, raw=raw, items=items)
 
 

@@ -328,6 +328,13 @@ def test_long_ids_travel_as_they_are() -> None:
     assert f"<{long}> <{long}>".encode() in raw
 
 
+def test_ids_too_many_for_one_line_are_folded_between_them() -> None:
+    ids = tuple(f"{'r' * 100}{number}@a.example" for number in range(20))
+    raw = written(parent=Parent(id=ids[-1], references=ids[:-1]))
+    assert max(map(len, raw.split(b"\r\n"))) <= 990
+    assert read(raw)["References"].split() == [f"<{one}>" for one in ids]
+
+
 def test_the_same_mail_again_is_the_same_bytes() -> None:
     file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
     words = Words(text="ü", html="<p>ü</p>")
