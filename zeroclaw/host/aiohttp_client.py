@@ -10,8 +10,10 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from zeroclaw.errors import NoWayOut
@@ -35,6 +37,25 @@ from zeroclaw.network import Network
 _LINE_BYTES = 64 * 1024
 
 
+class _Protocol(ResponseHandler):
+    """The library's, without a fifth of what it does for each piece of an answer.
+
+    It resumes the connection and its parser whenever a piece was taken, mostly without need
+    (aiohttp 3.14.5).
+    """
+
+    def resume_reading(self, *args: bool, **named: bool) -> None:
+        if self._reading_paused:
+            super().resume_reading(*args, **named)
+
+
+class _Connector(aiohttp.TCPConnector):
+    def __init__(self, keep_alive_s: float) -> None:
+        kept_s = keep_alive_s or None
+        super().__init__(limit=0, force_close=not keep_alive_s, keepalive_timeout=kept_s)  # pyright: ignore[reportUnknownMemberType]  of the library
+        self._factory = partial[ResponseHandler](_Protocol, loop=self._loop)
+
+
 class AiohttpClient:
     """An `HttpClient`; create it on the event loop."""
 
@@ -45,11 +66,7 @@ class AiohttpClient:
         # We count connections: the library reports neither that the pool was full, nor how long.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                force_close=not limits.keep_alive_s,
-                keepalive_timeout=limits.keep_alive_s or None,
-            ),
+            connector=_Connector(limits.keep_alive_s),
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=limits.connect_s, sock_read=limits.read_s
             ),

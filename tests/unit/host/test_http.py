@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.emulators.model_server import ModelServer
+from tests.fakes.loop_steps import calls_made
 from tests.fakes.tcp_server import heard, saying, serving
 from tests.fakes.two_addresses import two_addresses
 from zeroclaw.host.http import (
@@ -158,6 +159,52 @@ async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a
             await anext(answer.chunks)
         with answer.unread():  # nothing is left to read, and no connection
             pass
+
+
+async def test_pieces_that_came_together_are_taken_without_resuming_anything() -> None:
+    """A fast model's answer is many pieces in one read."""
+    pieces = 40
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(b"1\r\na\r\n" * pieces + b"0\r\n\r\n")
+        await writer.drain()
+
+    async with (
+        serving(serve) as port,
+        aclosing(http_client()) as client,
+        client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
+    ):
+        await passes_of_the_loop()
+
+        def take() -> None:
+            with suppress(StopIteration):
+                anext(answer.chunks).__await__().send(None)
+
+        assert calls_made(take) < 8 * pieces
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+async def test_an_answer_comes_whole_that_is_taken_more_slowly_than_it_comes(
+    *, is_compressed: bool
+) -> None:
+    body = bytes(4 * 2**20)
+    sent = gzip.compress(body) if is_compressed else body
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n" % len(sent)
+        writer.write(head + b"content-encoding: gzip\r\n" * is_compressed + b"\r\n" + sent)
+        await writer.drain()
+
+    async with (
+        serving(serve) as port,
+        aclosing(http_client()) as client,
+        client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
+    ):
+        await passes_of_the_loop()
+        assert b"".join([chunk async for chunk in answer.chunks]) == body
 
 
 async def test_silence_times_out() -> None:
