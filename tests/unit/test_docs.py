@@ -51,7 +51,7 @@ from zeroclaw.cli import COMMANDS, load_command
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
-from zeroclaw.daemon.config_check import kinds_of
+from zeroclaw.daemon.config_check import check, kinds_of
 from zeroclaw.daemon.context_providers import open_context_providers
 from zeroclaw.gate import conditions
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
@@ -71,7 +71,7 @@ DOCS = {
     for page, text in PAGES.items()
     if page.parent != ROOT
 }
-GUIDE, EXTENDING = DOCS["using.md"], DOCS["extending.md"]
+GUIDE, POLICY, EXTENDING = DOCS["using.md"], DOCS["policy.md"], DOCS["extending.md"]
 CHANNELS = {name: text for name, text in DOCS.items() if name.startswith("channels/")}
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -351,10 +351,18 @@ def configurations(page: str) -> list[Config]:
     return [parse(text) for kind, text in BLOCKS.findall(page) if kind == "toml"]
 
 
-def test_the_lines_of_the_guide_are_a_configuration() -> None:
-    """They can be pasted as they stand."""
-    (model,) = configurations(GUIDE)
+def test_the_lines_of_the_guides_are_configurations() -> None:
+    """They can be pasted as they stand, and name nothing that is not there."""
+    model, *others = configurations(GUIDE + POLICY)
     assert model.provider.kind == "openai"
+    ids = [one.id for config in others for one in check(config, {}).statements]
+    assert ids == ["no-tides-for-ann", "our-wiki", "no-commands-at-night"]
+
+
+def test_every_condition_and_every_command_of_a_chat_is_told() -> None:
+    """Each in a table of its own."""
+    assert set(CONDITIONS) - set(re.findall(r"`([a-z_]+)`", POLICY)) == set()
+    assert set(chat_commands.COMMANDS) - set(re.findall(r"`/([a-z]+)[ `]", GUIDE)) == set()
 
 
 @pytest.mark.parametrize("name", CHANNELS)
