@@ -232,7 +232,7 @@ def test_explain_takes_a_resource_by_name(config: str) -> None:
         ),
     ],
 )
-def test_explain_denies_what_the_door_and_the_gate_would(
+def test_explain_denies_what_ingress_and_gate_would(
     config: str, asked: tuple[str, ...], by: str, why: str
 ) -> None:
     """Admission, protection and the tool itself come before the policy (P3, P4)."""

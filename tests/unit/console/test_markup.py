@@ -41,7 +41,7 @@ def test_hostile_markup_is_shown_as_it_was_written() -> None:
     assert parsed(tag("td", HOSTILE).text).text == HOSTILE
 
 
-def test_what_cannot_be_seen_is_escape_invisible() -> None:
+def test_what_cannot_be_seen_is_escaped() -> None:
     """A command reads in the order in which it would run."""
     assert tag("p", "rm \u202egpj\x1b", title="\u2066").text == (
         '<p title="⟨U+2066⟩">rm ⟨U+202E⟩gpj⟨U+001B⟩</p>'

@@ -109,7 +109,7 @@ async def test_a_conversation_whose_messages_are_forgotten_tells_a_model_nothing
         assert "Nobody has written here." in page.words
 
 
-async def test_a_question_is_answered_from_the_page_by_the_one_door(world: World) -> None:
+async def test_an_approval_is_answered_from_the_page_through_ingress(world: World) -> None:
     """The chat's card is settled, the call runs, and the audit has who answered (P5)."""
     async with visiting(world) as visitor:
         house = visitor.house

@@ -148,7 +148,7 @@ def test_an_entry_is_spelled_as_ever(one: Written) -> None:
     assert link(GENESIS, one) == (canonical_json(linked).encode(), head)
 
 
-def test_a_tool_that_has_no_utf_8_is_escape_invisible() -> None:
+def test_a_tools_name_that_is_no_utf_8_is_escaped() -> None:
     """A malformed call is audited too, whatever the model called it."""
     body, _ = link(GENESIS, entry(Kind.PROPOSED, tool="\ud800x"))
     written = read(body)

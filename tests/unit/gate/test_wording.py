@@ -311,7 +311,7 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
         ("দাম ১০০ টাকা", "দাম ১০০ টাকা"),
     ],
 )
-def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, shows: str) -> None:
+def test_a_letter_that_passes_for_a_latin_one_is_escaped(said: str, shows: str) -> None:
     """Within a word that has Latin letters, or where no letter of its own script tells it apart."""
     text = shown({"command": said}).text
     assert text == f'{{\n  "command": "{shows}"\n}}'

@@ -985,7 +985,7 @@ DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
-async def test_no_mixture_of_doings_and_kills_runs_what_nobody_approved(
+async def test_no_order_of_events_and_kills_runs_an_unapproved_call(
     world: World, seed: int
 ) -> None:
     """Whatever happens between a question, its answer and the start of the call (P3, P5).

@@ -182,7 +182,7 @@ async def agree(workspaces: Path, policy: PolicySet, who: str, call: tuple[str, 
 
 
 @pytest.mark.parametrize(("who", "call"), list(itertools.product(WHO, CALLS)))
-async def test_an_explanation_is_what_door_and_gate_decide(
+async def test_an_explanation_is_what_ingress_and_gate_decide(
     tmp_path: Path, who: str, call: tuple[str, str]
 ) -> None:
     """For everybody and every kind of call, effect, reason and statements are the same."""
@@ -191,7 +191,7 @@ async def test_an_explanation_is_what_door_and_gate_decide(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=statements, who=st.sampled_from(WHO), call=st.sampled_from(CALLS))
-def test_an_explanation_is_what_door_and_gate_decide_by_any_statements(
+def test_an_explanation_is_what_ingress_and_gate_decide_by_any_statements(
     tmp_path: Path, found: list[Statement], who: str, call: tuple[str, str]
 ) -> None:
     asyncio.run(agree(tmp_path, assemble("readonly", found), who, call))

@@ -401,7 +401,7 @@ DOES: tuple[Callable[[House], Awaitable[object]], ...] = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_mixture_of_doings_and_kills_leaves_a_word(world: World, seed: int) -> None:
+async def test_no_order_of_events_and_kills_leaves_a_word(world: World, seed: int) -> None:
     """Three lives of a daemon, some doings in each, in any order."""
     chance = random.Random(seed)
     mode = chance.choice(get_args(WhileBusy))

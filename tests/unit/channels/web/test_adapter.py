@@ -173,7 +173,7 @@ async def test_what_could_not_be_stored_is_not_confirmed_and_shown_nowhere(tmp_p
         (Ignored(), {"error": "it was ignored"}),
     ],
 )
-async def test_the_doors_answer_goes_back_to_the_page(
+async def test_the_answer_of_ingress_goes_back_to_the_page(
     admission: Admission, answer: dict[str, str], tmp_path: Path
 ) -> None:
     async def admit(envelope: Envelope) -> Admission:
