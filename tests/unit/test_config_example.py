@@ -128,7 +128,7 @@ def test_every_key_is_there_and_no_other() -> None:
 def test_the_commented_examples_are_valid() -> None:
     """Taking `#:` away gives a configuration without a fault."""
     config = parse(UNCOMMENTED)
-    assert [one.id for one in configured(config.policy.statement)] == ["notes-are-mine"]
+    assert [one.id for one in configured(config.policy.statement)] == ["our-wiki"]
     assert [one.name for one in config.people] == ["ann"]
     settings, faults = channel_settings(config, KINDS | COMMENTED)
     assert faults == ()
