@@ -17,11 +17,11 @@ help:
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
 	@echo 'make check-long   the long searches (SHARE=3/24 for one share): hours, not minutes'
 	@echo 'make check-system   the fast tests on the Python of the system, which may be an older one'
-	@echo 'make behaviours   print what the house is to do, and which tests prove it'
+	@echo 'make behaviours   print every required behaviour, and the tests that prove it'
 	@echo 'make promises   print which tests prove which promise on which channel'
 	@echo 'make fmt     format the code and mend what the linter can'
 	@echo 'make bench   measure start, memory, turns, each channel, the local model (ARGS="six slack" for some)'
-	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1 --channels all")'
+	@echo 'make soak    let people write for ten minutes while everything fails (ARGS="--minutes 1 --channels all")'
 	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
 
 run: run-setup
