@@ -61,6 +61,7 @@ class MemoryStore:
         before: Called before a commit is written; when it raises, nothing was.
         after: Called after a commit was written; when it raises, it stays written.
         meanwhile: Called before a commit is written, and may commit itself: somebody who was first.
+        afterwards: Called after a commit was written, before its caller learns so.
 
     With `tables` it holds every row and every query against what they declare.
     """
@@ -76,6 +77,7 @@ class MemoryStore:
         self.before: Callable[[Commit], None] | None = None
         self.after: Callable[[Commit], None] | None = None
         self.meanwhile: Callable[[tuple[Write, ...]], Awaitable[None]] | None = None
+        self.afterwards: Callable[[], Awaitable[object]] | None = None
         self._is_dead = False
 
     @property
@@ -146,6 +148,8 @@ class MemoryStore:
         self.commits.append(commit)
         if self.after is not None:
             self.after(commit)
+        if self.afterwards is not None:
+            await self.afterwards()
         await self._die()
 
     async def _die(self) -> None:

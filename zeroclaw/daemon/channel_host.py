@@ -11,8 +11,10 @@ from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
-from zeroclaw.errors import ConfigError, PortInUse, RecordUnreadable
+from zeroclaw.errors import ConfigError, PortInUse, RecordUnreadable, ShuttingDown
+from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
+from zeroclaw.host.clock import begin_in
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.operators import Notices
@@ -106,7 +108,11 @@ class ChannelHost:
         return read
 
     def noting(self, admit: Admit) -> Admit:
-        """Wrap ingress to record the positions read, since an adapter may be recreated."""
+        """Wrap ingress to record the positions read, since an adapter may be recreated.
+
+        A cancelled adapter leaves its admissions to finish: what one has committed, such as a halt,
+        comes into force only once it is announced.
+        """
 
         async def noted(envelope: Envelope) -> Admission:
             admission = await admit(envelope)
@@ -115,7 +121,17 @@ class ChannelHost:
                 mine[envelope.position.scope] = envelope.position.cursor
             return admission
 
-        return noted
+        async def finished(envelope: Envelope) -> Admission:
+            admitting = begin_in(self._group, call(lambda: noted(envelope)), name="admission")
+            if admitting is None:
+                message = "zeroclaw is shutting down"
+                raise ShuttingDown(message)
+            admission = await asyncio.shield(admitting)
+            if isinstance(admission, Raised):
+                raise admission.error
+            return admission
+
+        return finished
 
     # --- mounts --------------------------------------------------------------------------------
 

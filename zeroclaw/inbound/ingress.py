@@ -124,11 +124,10 @@ class Ingress(Struct, eq=False):
     ) -> Plan | Ignored | Duplicate:
         """Plan an event and commit it; a known event does nothing."""
         claim = Claim(keys=envelope.keys, until=self.context.clock.now() + CLAIMS_KEPT)
-        position, plan = _position(envelope), None
+        position = _position(envelope)
         committed: Plan | None = None
 
         async def plan_it(reads: Reads) -> tuple[Commit | None, Plan | None]:
-            nonlocal plan
             plan = await self._planned(reads, envelope, passage)
             if plan is None:
                 return None, None
@@ -149,9 +148,6 @@ class Ingress(Struct, eq=False):
         try:
             committed = await transact(self.context.store, plan_it)
         except AlreadyClaimed:
-            # A channel that was cut off at the commit has not announced what it stored.
-            wake = () if plan is None else plan.wake
-            self.context.announce(Plan(conversation=None, wake=wake))
             return Duplicate()
         finally:
             self.planner.reassembly.settled(envelope, committed)

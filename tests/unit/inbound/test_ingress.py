@@ -386,23 +386,45 @@ async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> 
 # --- cut off after the commit, while the daemon goes on -------------------------------------------
 
 
-async def test_what_was_stored_but_not_announced_is_answered_when_it_comes_again(
-    world: World,
-) -> None:
-    """A channel that is restarted is cut off anywhere, and its platform delivers again (P1)."""
-    async with world.running() as house, asyncio.TaskGroup() as group:
-        world.store.cut_after(DurablePoint.ADMITTED)
-        envelope = house.envelope(Said(text="hello"))
-        admitting = group.create_task(house.services.ingress.admit(envelope))
-        await house.settle()
+async def cut_off_at_the_commit(world: World, house: House, text: str) -> Envelope:
+    """Write something; the channel is cancelled when it is stored, before anybody was told."""
+    stored, answered = asyncio.Event(), asyncio.Event()
+
+    async def answer_late() -> None:
+        world.store.afterwards = None
+        stored.set()
+        await answered.wait()
+
+    world.store.afterwards = answer_late
+    envelope = house.envelope(house.said(text))
+    async with asyncio.TaskGroup() as group:
+        admitting = group.create_task(house.services.supervisor.admit(envelope))
+        await stored.wait()
         admitting.cancel()
-        await house.settle()
-        world.store.heal()
-        assert world.model.requests == []
+    answered.set()
+    await house.settle()
+    return envelope
+
+
+async def test_what_was_stored_is_announced_though_its_channel_was_cut_off(world: World) -> None:
+    """A channel that is restarted is cut off anywhere, and its platform delivers again (P1)."""
+    async with world.running() as house:
+        envelope = await cut_off_at_the_commit(world, house, "hello")
+        assert world.model.asked() == ["user: hello"]
         assert isinstance(await world.platforms["chat"].say(envelope), Duplicate)
         await house.settle()
-        assert world.model.asked() == ["user: hello"]
         assert house.texts() == ["ok"]
+
+
+async def test_a_command_is_in_force_though_its_channel_was_cut_off(world: World) -> None:
+    """Whoever closes a window behind what stops the bot has stopped it (P3, P4)."""
+    async with world.running() as house:
+        await cut_off_at_the_commit(world, house, "/pair revoke person:ben")
+        assert await house.say("hello", "ben") == Ignored()
+        await cut_off_at_the_commit(world, house, "/halt")
+        await house.say("hello")
+        assert world.model.requests == []
+        assert house.texts()[0].startswith("revoked: `person:ben`")
 
 
 # --- what was not said to the bot counts only as the rest of what was -----------------------------
