@@ -14,6 +14,8 @@ that plus what was added since.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import mul
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
@@ -31,13 +33,13 @@ from zeroclaw.message import (
 )
 from zeroclaw.value import Hidden, Value, field, replace
 
-_KINDS: tuple[tuple[bytes, float], ...] = (
-    (ascii_lowercase.encode(), 0.42),
-    (ascii_uppercase.encode(), 1.15),
-    (digits.encode(), 1.3),
-    (b" \t\r\n", 0.2),
-    (bytes(range(0x80, 0x100)), 0.78),
-)
+_KINDS: Mapping[bytes, float] = {
+    ascii_lowercase.encode(): 0.42,
+    ascii_uppercase.encode(): 1.15,
+    digits.encode(): 1.3,
+    b" \t\r\n": 0.2,
+    bytes(range(0x80, 0x100)): 0.78,
+}
 _SIGN = 1.0
 """The weight of any other byte."""
 _RUN_BYTES, _IN_A_RUN = 16, 0.25
@@ -128,14 +130,16 @@ def of_text(text: str) -> int:
     if not text:
         return 0
     body = text.encode(errors="replace")
-    counts = [len(body) - len(body.translate(None, kind)) for kind, _ in _KINDS]
+    counts = [len(body) - len(body.translate(None, kind)) for kind in _KINDS]
     signs = len(body) - sum(counts)
-    weight = signs * _SIGN + sum(
-        count * each for count, (_, each) in zip(counts, _KINDS, strict=True)
-    )
+    weight = signs * _SIGN + sum(map(mul, counts, _KINDS.values()))
     runs = counts[0] - _RUN_BYTES * (signs + counts[3] + 1)
     # A byte-level tokenizer never makes more tokens than bytes.
     return math.ceil(min(weight + max(runs, 0) * _IN_A_RUN, len(body))) + _TEXT
+
+
+_of_tool = lru_cache(maxsize=128)(of_text)
+"""The same tools are offered in every conversation."""
 
 
 def of_message(message: Message, size: Size = of_text) -> int:
@@ -168,7 +172,7 @@ def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
     for tool in tools:
         schema = encode(tool.parameters)
         shown = schema if size is None else laid_out(schema, indent=4)
-        whole += _TOOL + (size or of_text)(tool.name + tool.description + shown.decode())
+        whole += _TOOL + (size or _of_tool)(tool.name + tool.description + shown.decode())
     return whole
 
 
