@@ -88,6 +88,7 @@ class AiohttpClient:
                     headers=headers_of(response.raw_headers),
                     chunks=self._chunks(response.content),
                     unread=lambda: _unread(response.connection),
+                    is_received=response.content.is_eof,
                 )
             finally:
                 response.close()  # closes the connection, unless the answer was read whole

@@ -88,12 +88,14 @@ class HttpAnswer(Value):
             complete; raises `HttpCut` or `HttpTimedOut` if it does not complete.
         unread: While this block runs, the system keeps what arrives, so that one read takes all of
             it; wait for no chunk in it. A cut is noticed only after what came before it.
+        is_received: Whether the body has come to its end; some of it may still be in `chunks`.
     """
 
     status: int
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
     unread: Callable[[], AbstractContextManager[None]] = nullcontext
+    is_received: Callable[[], bool] = lambda: False
 
 
 class HttpLimits(Value):

@@ -151,6 +151,7 @@ async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a
         client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
     ):
         assert await anext(answer.chunks) == b"a"
+        assert not answer.is_received()
         with answer.unread():
             go.set()
             await written.wait()
@@ -182,6 +183,7 @@ async def test_pieces_that_came_together_are_taken_without_resuming_anything() -
             with suppress(StopIteration):
                 anext(answer.chunks).__await__().send(None)
 
+        assert answer.is_received()
         assert calls_made(take) < 8 * pieces
 
 

@@ -311,7 +311,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             for event in await self._read(body, None):
                 yield event
             (self._thinking.add if thoughts.is_opened else self._thinking.discard)(model)
-            if body.is_done:
+            if body.is_done and not answer.is_received():
                 await self._drain(answer.chunks)
 
     async def _read(self, body: Body, chunk: bytes | None) -> Iterable[StreamEvent]:
