@@ -7,6 +7,7 @@ back. Nothing here depends on a platform, and none of it is sent to a model.
 import re
 import unicodedata
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal, NewType
 
 from zeroclaw.text.escape import in_a_mark, is_hidden, shortened
@@ -50,12 +51,10 @@ class Address(Value):
     thread: str | None = None
     direct: bool = False
 
+    @lru_cache(maxsize=1024)  # noqa: B019  bounded; a turn calls this some fourteen times
     def key(self) -> str:
         """Return a string that is equal exactly when the place is equal; `direct` doesn't count."""
         thread = self.thread or ""
-        plain = f"{self.channel}/{self.account}/{self.chat}/{thread}"
-        if "%" not in plain and plain.count("/") == 3:  # noqa: PLR2004
-            return plain  # nearly always; a turn calls this some fourteen times
         parts = (self.channel, self.account, self.chat, thread)
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 

@@ -181,8 +181,7 @@ class OffTheRecord:
         # Before the commit, because a reader may see the rows before this task continues.
         self._held |= kept
         try:
-            writes = tuple(one for one in written if one is not None)
-            await self._store.commit(replace(commit, writes=writes))
+            await self._store.commit(replace(commit, writes=tuple(filter(None, written))))
         except (StoreRefused, StoreUnusable):
             for reference in kept:
                 del self._held[reference]

@@ -33,6 +33,7 @@ from zeroclaw.store import (
     Put,
     PutBlob,
     Trim,
+    Write,
 )
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
 from zeroclaw.stores.sqlite.statements import apply, purge_claims, release_pages
@@ -226,7 +227,7 @@ class Writer:
             else:
                 waiting.append(job)
         answers.extend(self._write_group(connection, fences, waiting))
-        if any(_holds(job, _REMOVALS) for job in waiting):
+        if not _REMOVALS.isdisjoint(_kinds(waiting)):
             # The group is committed; pages that can't be released now are released next time.
             with suppress(sqlite3.Error):
                 release_pages(connection)
@@ -247,7 +248,7 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             answers = [(job, serve(connection, fences, job)) for job in jobs]
             is_undone = is_alone and isinstance(answers[0][1], StoreRefused)
-            if not is_undone and any(_holds(job, (Claim,)) for job in jobs):
+            if not is_undone and Claim in _kinds(jobs):
                 # Only commits that add claims pay for purging them.
                 now_us = max(job.now_us for job in jobs if isinstance(job, CommitJob))
                 purge_claims(connection, now_us=now_us)
@@ -296,15 +297,13 @@ class Writer:
         return None
 
 
-# Tuples, because a union would be rebuilt at each check, on every commit.
-_REMOVALS = (Delete, Trim, DropBlob)
-_WITH_BODY = (Put, Append, PutBlob)
+_REMOVALS = frozenset({Delete, Trim, DropBlob})
+_WITH_BODY = (Put, Append, PutBlob)  # a union would be rebuilt at each check, on every commit
 
 
-def _holds(job: Job, kinds: tuple[type[object], ...]) -> bool:
-    return isinstance(job, CommitJob) and any(
-        isinstance(write, kinds) for write in job.commit.writes
-    )
+def _kinds(jobs: list[Job]) -> set[type[Write]]:
+    commits = [job.commit for job in jobs if isinstance(job, CommitJob)]
+    return {type(write) for commit in commits for write in commit.writes}
 
 
 def _size_bytes(job: Job) -> int:
