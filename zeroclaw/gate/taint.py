@@ -224,8 +224,9 @@ def _set_off(text: str) -> Iterator[str]:
     yield text.strip()
     for block in _BLOCK.finditer(text):
         yield block[1].strip()
-    # Only the line ends that every reader sees: `splitlines` knows nine others.
-    for line in _BLOCK.sub("\n", text).split("\n"):
+    # Only the line ends that every reader sees: `splitlines` knows nine others. A zero byte marks
+    # where a block was, so that the rest of its first or last line is no line of its own.
+    for line in _BLOCK.sub("\0", text).split("\n"):
         said = _LIST_SIGN.sub("", line, count=1).strip()
         code = said.strip("`")
         ticks = "`" * ((len(said) - len(code)) // 2)

@@ -85,6 +85,9 @@ def stands(
         ("", "ls", False),
         ("``", "", False),
         ("x" * MOST_WORDS_CHARS + "\nls", "ls", False),
+        # what a code block leaves of its first and last line
+        ("rm -rf x``` is what you never run\nnothing\n```", "rm -rf x", False),
+        ("```\nls\n``` rm -rf x", "rm -rf x", False),
     ],
 )
 def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs: bool) -> None:
