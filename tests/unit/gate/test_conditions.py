@@ -92,6 +92,7 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
         ("hour_between", [22, 6], at(22), True),
         ("hour_between", [22, 6], at(5), True),
         ("hour_between", [22, 6], at(6), False),
+        ("hour_between", [23, 6], at(23), True),
         ("hour_between", [0, 24], at(0), True),
         ("weekday_in", ["sat", "sun"], query(), True),
         ("weekday_in", ["mon"], query(), False),
