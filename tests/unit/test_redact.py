@@ -127,6 +127,20 @@ SHAPES = {
     "long header": (f"-----BEGIN {'A ' * 60}",) * 2,
 }
 
+# The shortest tokens of every other issuer and kind.
+TOKENS = (
+    *(f"{kind}QWERTYUIOPASDFGH" for kind in ("ASIA", "ABIA", "ACCA")),
+    *(f"gh{kind}_{WORD[:30]}" for kind in "ousr"),
+    *(f"gl{kind}-{WORD[:20]}" for kind in ("ptt", "dt", "rt", "oas", "soat", "agent")),
+    *(f"{kind}{WORD[:30]}" for kind in ("xai-", "hf_", "npm_", "r8_")),
+    *(f"xox{kind}-{WORD[:10]}" for kind in "aceoprs"),
+    *(f"{kind}_{WORD[:16]}" for kind in ("sk_test", "rk_live", "rk_test")),
+    *(f"{kind}{WORD[:23]}.Gabc12.{WORD[:27]}" for kind in "NO"),
+    *(f"do{kind}_v1_{'0123456789abcdef' * 4}" for kind in "opr"),
+    *(f"shp{kind}_{'0123456789aBcDeF' * 2}" for kind in ("at", "ss", "ca", "pa")),
+    f"GOCSPX-{WORD[:20]}",
+)
+
 
 def streamed(redactor: Redactor, pieces: list[str]) -> str:
     state, out = Redaction(), ""
@@ -139,6 +153,11 @@ def streamed(redactor: Redactor, pieces: list[str]) -> str:
 def cut(text: str, points: list[int]) -> list[str]:
     ends = sorted(point % (len(text) + 1) for point in points)
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_of_any_kind_is_redacted(token: str) -> None:
+    assert REDACTOR.redact(f"a {token} b") == f"a {MARKER} b"
 
 
 @pytest.mark.parametrize("name", SHAPES)
