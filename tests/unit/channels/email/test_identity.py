@@ -136,6 +136,7 @@ def vouches(address: str, values: Iterable[str], own: str) -> bool:
 @pytest.mark.parametrize("value", TRUE)
 def test_our_own_server_vouches_for_a_sender(value: str) -> None:
     assert vouches(ANN, (value,), MX)
+    assert vouches(ANN, (value,), MX.upper())
 
 
 @pytest.mark.parametrize("value", FALSE)

@@ -5,17 +5,23 @@ import pytest
 from channels.email.robots import HOUR_S, SENDER_CAPPED, Caps, why_none
 from zeroclaw import Language, Mail
 
-ROBOTS = {
-    "auto-submitted": "auto-replied",
-    "Auto-Submitted": "auto-generated; owner-email=x",
-    "precedence": "Bulk",
-    "list-id": "<everybody.a.example>",
-    "list-unsubscribe": "<mailto:x@a.example>",
-    "return-path": "<>",
-    "x-auto-response-suppress": "DR, AutoReply",
-    "x-loop": "ann@a.example",
-    "x-autoreply": "yes",
-}
+ROBOTS = (
+    ("auto-submitted", "auto-replied"),
+    ("Auto-Submitted", "auto-generated; owner-email=x"),
+    *(("precedence", one) for one in ("Bulk", "junk", " list", "auto_reply")),
+    ("list-id", "<everybody.a.example>"),
+    ("list-unsubscribe", "<mailto:x@a.example>"),
+    ("return-path", "<>"),
+    *(("x-auto-response-suppress", one) for one in ("DR, AutoReply", "All")),
+    ("x-loop", "ann@a.example"),
+    *((f"x-{one}", "yes") for one in ("autoreply", "autorespond", "auto-reply-from")),
+    *((f"x-{one}", "yes") for one in ("mail-autoreply", "mailer-daemon")),
+)
+MACHINES = (
+    *("mailer-daemon", "postmaster", "bounce", "bounces", "noreply", "no-reply", "no_reply"),
+    *("donotreply", "do-not-reply", "do_not_reply", "autoreply", "auto-reply"),
+    *("listserv", "majordomo"),
+)
 
 
 def why(headers: dict[str, str], *, kind: str = "text/plain", sender: str = "ann@a.example") -> str:
@@ -24,7 +30,7 @@ def why(headers: dict[str, str], *, kind: str = "text/plain", sender: str = "ann
     return why_none(mail, sender=sender, own="bot@zero.test")
 
 
-@pytest.mark.parametrize(("name", "value"), ROBOTS.items())
+@pytest.mark.parametrize(("name", "value"), ROBOTS)
 def test_what_a_machine_wrote_is_not_answered(name: str, value: str) -> None:
     """RFC 3834, section 2, and what machines say beyond it."""
     assert why({name: value})
@@ -47,8 +53,13 @@ def test_what_a_person_wrote_is(headers: dict[str, str]) -> None:
 
 def test_a_bounce_is_not_answered() -> None:
     assert why({}, kind="multipart/report") == "a report"
-    assert why({}, sender="mailer-daemon@a.example") == "from a robot"
     assert why({"return-path": "<MAILER-DAEMON@a.example>"}) == "from a robot"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_comes_from_a_machines_address_is_not_answered(machine: str) -> None:
+    assert why({}, sender=f"{machine}@a.example") == "from a robot"
+    assert why({}, sender=f"{machine}x@a.example") == ""
 
 
 def test_our_own_mail_is_not_answered() -> None:
