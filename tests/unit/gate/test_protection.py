@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.gate.conditions import EFFECTS, ToolFacts
-from zeroclaw.gate.protection import Protected, is_normal, objection
+from zeroclaw.gate.protection import Protected, guard, is_normal, objection
 from zeroclaw.value import replace
 
 READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
 HERE = Protected(
-    closed=("/srv/ann/.local/share/zc", "/etc/zc.toml"),
-    open=("/srv/ann/.local/share/zc/workspaces",),
+    closed=("/srv/ann/.local/share/zc", "/etc/zc.toml", "/srv/ann/.local/share/zc/Work/01C/zc"),
+    open=("/srv/ann/.local/share/zc/Work",),
 )
 
 
@@ -27,11 +27,17 @@ def reason(*resources: str) -> str:
         "file:/srv/ann/.LOCAL/share/ZC/store.sqlite",
         "file:/etc/zc.toml",
         "file:/etc/ZC.toml",
+        "file:/srv/ann/.local/share/zc/Work/01C/zc/store",
     ],
 )
 def test_the_daemons_own_files_are_never_touched(resource: str) -> None:
     """The data directory and the configuration are out of reach, in any case (S3-23)."""
     assert reason(resource) == f"`{resource}` belongs to the daemon itself"
+    assert not guard(HERE)(resource)
+
+
+def test_a_place_that_is_closed_and_open_is_closed() -> None:
+    assert objection(READS, ("file:/a/b",), Protected(closed=("/a",), open=("/a",)))
 
 
 def test_a_protected_place_is_found_in_whichever_form_its_name_is_composed() -> None:
@@ -50,7 +56,7 @@ def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) 
 @pytest.mark.parametrize(
     "resource",
     [
-        "file:/srv/ann/.local/share/zc/workspaces/01C/notes.md",
+        "file:/srv/ann/.local/share/zc/Work/01C/notes.md",
         "file:/srv/ann/.local/share/zcx/a",
         "file:/srv/work/keys.txt",
         "file:/srv/work/.env.example",
@@ -61,7 +67,7 @@ def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) 
         "file:/process",
         "host:example.com:443",
         "sandbox:workspace",
-        "notes:in:chat/bot/room/",
+        "notes:in:chat/bot/.env/",
         "results:01CONVERSATION",
     ],
 )
@@ -129,7 +135,7 @@ def test_what_cannot_be_looked_at_is_blocked_where_files_are_at_stake(
 @pytest.mark.parametrize(
     "resource",
     [
-        "file:", "file:relative", "file:/a/", "file:/a//b", "file:/a/./b", "file:/a/..", "file://a",
+        "file:", "file:relative", "file:a/b", "file:/a/", "file:/a//b", "file:/a/./b", "file:/a/..", "file://a",
         "file:/a\0b", "/a", "", "host:", "host:a b", "ftp:x",
     ],
 )  # fmt: skip
