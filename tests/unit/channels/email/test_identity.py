@@ -22,6 +22,7 @@ FROM = {
     "ann@a.example (of (the) A)": ANN,
     r'"a \" quote" <ann@a.example> (\) odd)': ANN,
     "Ann <ann@bücher.example>": "ann@xn--bcher-kva.example",
+    "Ann <ann@BÜCHER.example>": "ann@xn--bcher-kva.example",
     "ann@a.example, bob@b.example": None,
     "Doe, Ann <ann@a.example>": None,
     "Ann <ann@a.example>, Bob <bob@b.example>": None,
@@ -31,6 +32,8 @@ FROM = {
     "Ann <ann@a.example": None,
     "ann@a.example (which does not end": None,
     '"ann@a.example"': None,
+    '"b" ann@a.example': None,
+    'ann"b"@a.example': None,
     "ann": None,
     "@a.example": None,
     "ann@a": None,
@@ -58,6 +61,8 @@ def test_two_from_headers_are_nobodys() -> None:
 
 
 def test_a_display_name_is_only_shown() -> None:
+    assert author((ANN,)) == Sender(id=ANN, verified=False)
+    assert author((f'"Ann" <{ANN}>',)) == Sender(id=ANN, verified=False, display="Ann")
     assert author(('"The Operator" Inc <ann@a.example>',)) == Sender(
         id=ANN, verified=False, display="The Operator Inc"
     )
@@ -106,6 +111,7 @@ FALSE = (
     f"{MX}; dkim=neutral header.d=a.example",
     f"{MX}; spf=pass smtp.helo=a.example",
     f"{MX}; iprev=pass policy.iprev=1.2.3.4",
+    f"{MX}; spf=none; iprev=pass smtp.mailfrom=ann@a.example",
     f"{MX}; x dmarc=pass header.from=a.example",
     f"{MX}; =pass",
     f"{MX} (; dmarc=pass header.from=a.example",
@@ -143,6 +149,13 @@ def test_our_own_server_vouches_for_a_sender(value: str) -> None:
 def test_nothing_else_does(value: str) -> None:
     """Forged, of somebody else, about somebody else, or not to be read: the sender is a stranger."""
     assert not vouches(ANN, (value,), MX)
+
+
+def test_no_other_header_vouches() -> None:
+    """Its writer chooses it (P4)."""
+    assert not is_vouched_for(
+        ANN, [("subject", TRUE[0]), ("x-authentication-results", TRUE[0])], MX
+    )
 
 
 def test_a_domain_vouches_for_those_below_it() -> None:
@@ -192,7 +205,8 @@ GOOD = f"{MX}; dmarc=pass header.from=a.example"
 
 
 @pytest.mark.parametrize(
-    "said", ["spf=none", "dkim=pass header.d=b.example", "none", "dmarc=none", ""]
+    "said",
+    ["spf=none", "dkim=pass header.d=b.example", "none", "dmarc=none", "iprev=pass; dkim=fail", ""],
 )
 def test_a_verdict_below_our_own_servers_is_its_writers(said: str) -> None:
     """Not every server removes what a sender wrote under its name (P4)."""
