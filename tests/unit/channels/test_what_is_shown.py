@@ -189,6 +189,7 @@ FORGED = {
     "bold": "zc-**re**ceipt-1700000000-abc",
     "escape": r"zc\-receipt\-1700000000\-abc",
     "link": "[zc-](https://a.example)[receipt](https://b.example)-1700000000-abc",
+    "link with brackets": "zc-[re](https://a.example/a_(b)c)ceipt-1700000000-abc",
     "cyrillic": "zc-r\u0435ceipt-1700000000-abc",
     "zero width": "zc-re\u200bceipt-1700000000-abc",
     "soft hyphen": "sk-Li\u00adve_4fGh8Kq2Zt7Lm0Pw",

@@ -52,6 +52,11 @@ def test_a_bare_link_keeps_the_brackets_that_it_opens(text: str, target: str, re
     assert written(text) == [f"<p>{before}<a href={target}>{target}</a>{rest}</p>"]
 
 
+@pytest.mark.parametrize("address", ["https://a.example/Foo_(bar)", "https://a.example/(a)/b(c)d"])
+def test_a_named_link_keeps_the_brackets_of_its_address(address: str) -> None:
+    assert written(f"(see [it]({address}))") == [f"<p>(see <a href={address}>it</a>)</p>"]
+
+
 @pytest.mark.parametrize(
     "link",
     [
