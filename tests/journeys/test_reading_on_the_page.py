@@ -105,3 +105,18 @@ async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -
             "cell => [cell.offsetWidth < 400, cell.offsetWidth > 0]"
         )
         assert widths == [True, True]
+
+
+async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
+    """As it was written, without the name of its language; the page says that it was done."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(390, 500))
+        await page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        code = "def f():\n    return '<b>'  # ä" + "a" * 99
+        here.model.say(f"Take it:\n\n```python\n{code}\n```\n")
+        await page.say("write f")
+        await expect(page.answers.locator("pre")).to_have_text(code)
+        await page.button("Copy").click()
+        await expect(page.page.get_by_role("status").last).to_have_text("copied")
+        await page.shot("copied")
+        assert await page.page.evaluate("navigator.clipboard.readText()") == code

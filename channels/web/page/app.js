@@ -172,6 +172,17 @@ function notice() {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
 });
+by("log").addEventListener("click", async (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+    toast("copied");
+  } catch {
+    toast("the browser does not let this page copy");
+  }
+});
+
 
 /* --- scrolling: follow the newest item, unless the person reads further up ----------------------- */
 

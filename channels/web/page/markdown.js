@@ -135,7 +135,8 @@ export function block(made, depth = 0) {
       const code = element("code", {}, made.text);
       const figure = element("pre", { tabIndex: 0 }, code);
       if (made.language) figure.dataset.language = made.language;
-      return figure;
+      const copy = element("button", { type: "button", className: "copy", ariaLabel: "Copy", title: "copy" });
+      return element("div", { className: "code" }, figure, copy);
     }
     case "heading":
       // The page already has an h1.
