@@ -120,3 +120,19 @@ async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
         await expect(page.page.get_by_role("status").last).to_have_text("copied")
         await page.shot("copied")
         assert await page.page.evaluate("navigator.clipboard.readText()") == code
+
+
+async def test_a_conversation_is_printed_whole(tmp_path: Path) -> None:
+    """On paper nothing scrolls, and nobody writes."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(700, 500))
+        here.model.say("Line.\n\n" * 40)
+        await page.say("hi")
+        await expect(page.answers.locator("p")).to_have_count(40)
+        await page.page.emulate_media(media="print")
+        await expect(page.page.locator("#composer, #connection")).to_have_count(2)
+        await expect(page.page.locator("#composer")).to_be_hidden()
+        tall = await page.page.evaluate(
+            "[document.documentElement, log].map(one => one.scrollHeight)"
+        )
+        assert tall[0] >= tall[1] > 500
