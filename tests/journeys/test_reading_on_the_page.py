@@ -16,6 +16,9 @@ ARABIC = "مرحبا بالعالم"
 DIRECTIONS = """
 nodes => nodes.map(one => [one.tagName, getComputedStyle(one).direction])
 """
+TELL_WHEN_SCROLLED = (
+    "one => one.addEventListener('scrollend', () => { one.dataset.scrolled = ''; })"
+)
 
 
 async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) -> None:
@@ -105,6 +108,34 @@ async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -
             "cell => [cell.offsetWidth < 400, cell.offsetWidth > 0]"
         )
         assert widths == [True, True]
+
+
+async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(tmp_path: Path) -> None:
+    """One notch of a wheel or one key is enough; at the end the page follows again."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(700, 500))
+        gates = [here.model.gate() for _ in range(3)]
+        here.model.say("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ", gates[2], "four.")
+        await page.say("hi")
+        await expect(page.draft.locator("p")).to_have_count(40)
+        scroller = page.page.locator("#scroller")
+        await scroller.hover()
+        await scroller.evaluate(TELL_WHEN_SCROLLED)
+        await page.page.mouse.wheel(0, -60)
+        await expect(scroller).to_have_attribute("data-scrolled", "")
+        there = await scroller.evaluate("one => one.scrollTop")
+        gates[0].open()
+        await expect(page.draft).to_contain_text("two")
+        assert await scroller.evaluate("one => one.scrollTop") == there
+        await page.button("newest ↓").click()
+        await expect(page.button("newest ↓")).to_be_hidden()
+        gates[1].open()
+        await expect(page.draft).to_contain_text("three")
+        assert await scroller.evaluate(
+            "one => one.scrollHeight - one.scrollTop - one.clientHeight < 2"
+        )
+        gates[2].open()
+        await expect(page.answers).to_contain_text("four")
 
 
 async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:

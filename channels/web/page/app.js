@@ -59,10 +59,9 @@ function echo(message) {
 const undrawn = new Map();
 
 function draw() {
-  const wasNear = isNear();
   for (const item of undrawn.values()) items.show(item);
   undrawn.clear();
-  changed(wasNear);
+  changed();
 }
 
 function heard(name, data) {
@@ -74,7 +73,6 @@ function heard(name, data) {
     if (data.kind === "card" || !data.draft) notice();
     return;
   }
-  const wasNear = isNear();
   if (name === "snapshot") {
     const newest = () => by("log").lastElementChild?.dataset.id;
     const before = newest();
@@ -86,14 +84,14 @@ function heard(name, data) {
     outbox.messages.filter((one) => !items.nodes.has(ownId(one))).forEach(echo);
     if (before !== newest() && by("connection").dataset.state === "reconnecting") notice();
     outbox.hurry();
-    changed(wasNear);
+    changed();
   } else if (name === "gone") {
     undrawn.delete(data.id);
     items.remove(data.id);
-    changed(wasNear);
+    changed();
   } else if (name === "typing") {
     typing(true);
-    changed(wasNear);
+    changed();
   } else if (name === "trouble") {
     toast(data.why);
   }
@@ -185,27 +183,28 @@ by("log").addEventListener("click", async (event) => {
 
 
 /* --- scrolling: follow the newest item, unless the person reads further up ----------------------- */
+let isFollowing = true;
+let top = 0;
 
-function isNear() {
-  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_PX;
-}
-
-function changed(wasNear) {
+function changed() {
   by("empty").hidden = !items.isEmpty;
   showWork();
-  if (wasNear) scroller.scrollTop = scroller.scrollHeight;
-  by("latest").hidden = isNear();
+  if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
+  by("latest").hidden = isFollowing;
   moved();
 }
 
-let isAtEnd = true;
-scroller.addEventListener("scroll", () => {
-  isAtEnd = isNear();
-  by("latest").hidden = isAtEnd;
-}, { passive: true });
+/* Scrolling up, however little, ends the following; coming near the end begins it again. */
+function scrolled() {
+  const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  isFollowing = left < (scroller.scrollTop < top ? 2 : NEAR_PX);
+  top = scroller.scrollTop;
+  by("latest").hidden = isFollowing;
+}
+scroller.addEventListener("scroll", scrolled, { passive: true });
 // For example when a phone is rotated, or its keyboard opens.
 new ResizeObserver(() => {
-  if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
+  if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
 }).observe(scroller);
 by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
 
@@ -232,7 +231,8 @@ function submit() {
   echo(outbox.add(text.value, chosen.take()));
   text.value = "";
   fit();
-  changed(true);
+  isFollowing = true;
+  changed();
 }
 
 by("composer").addEventListener("submit", (event) => {
@@ -243,7 +243,8 @@ by("composer").addEventListener("submit", (event) => {
 
 by("stop").addEventListener("click", () => {
   echo(outbox.add("/stop"));
-  changed(true);
+  isFollowing = true;
+  changed();
   text.focus();
 });
 
