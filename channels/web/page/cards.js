@@ -15,6 +15,7 @@ export function drawCard(node, item, answer) {
   const written = new Map([...node.querySelectorAll("section")].map((one) =>
     [one.dataset.approval, one.querySelector("input")]));
   node.dataset.open = String(open.length);
+  node.tabIndex = -1;
   const unfolded = new Set([...node.querySelectorAll("section:has(details[open])")].map((one) =>
     one.dataset.approval));
   const panel = element("article", {},
@@ -152,9 +153,11 @@ function all(open, card, id, answer) {
   return element("footer", {}, row, trouble);
 }
 
-/* Disable the controls until the answer is stored; the redrawn card then removes them. */
+/* Disable the controls until the answer is stored; the redrawn card then removes them, so the card itself
+   takes the focus. */
 async function pressed(holders, trouble, act) {
   const controls = holders.flatMap((one) => [...one.querySelectorAll("button, input")]);
+  trouble.closest("li").focus({ preventScroll: true });
   controls.forEach((one) => { one.disabled = true; });
   trouble.hidden = true;
   try {
