@@ -1,13 +1,56 @@
 """A person writes on the web page: with an input method, with keys alone, in two goes."""
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
 
 from tests.journeys.browsing import browsing
+from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+# Safari ends the composition first, and only then reports the key, with this code.
+ENDS_THE_WORD = """
+message => message.dispatchEvent(new KeyboardEvent(
+  "keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }))
+"""
+SHOWN_AGAIN = "window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+
+
+async def test_an_enter_that_ends_a_composed_word_sends_nothing(tmp_path: Path) -> None:
+    """Japanese is written so: one Enter takes the word, the next sends the message."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say("はい。")
+        message = page.page.get_by_label("Message", exact=True)
+        await message.fill("日本語")
+        await message.evaluate(ENDS_THE_WORD)
+        assert await message.input_value() == "日本語"
+        await message.press("Enter")
+        await expect(page.answers).to_have_text(["はい。"])
+        await expect(page.own).to_have_text(["日本語"])
+
+
+async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
+    """After a look at the console, and after a reload; but not once it is sent."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        message = page.page.get_by_label("Message", exact=True)
+        await message.fill("one\ntwo\nthree")
+        height = await message.evaluate("one => one.offsetHeight")
+        await page.page.locator("#console").click()
+        await expect(page.page).to_have_url(re.compile("/console/"))
+        await page.page.go_back()
+        await expect(message).to_have_value("one\ntwo\nthree")
+        assert await message.evaluate("one => one.offsetHeight") == height
+        here.model.say("four")
+        await message.press("Enter")
+        await expect(page.answers).to_have_text(["four"])
+        await page.page.reload()
+        await expect(page.answers).to_have_text(["four"])
+        await expect(message).to_have_value("")
 
 
 async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None:
@@ -23,3 +66,19 @@ async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None
         await expect(page.cards).to_be_focused()
         await page.page.keyboard.press("Tab")
         await expect(page.cards.locator("summary")).to_be_focused()
+
+
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: Path) -> None:
+    """Safari keeps whole pages to go back to, whatever the server says of storing them."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+        await here.opened(page.page)
+        await page.page.evaluate(SHOWN_AGAIN)
+        await expect(page.page.get_by_role("button", name="Log out")).to_be_visible()
+        await request(tmp_path / "data", {"call": "logout"})
+        await page.connected("logged out")
+        await page.page.evaluate(SHOWN_AGAIN)
+        await expect(page.page.locator("h1")).to_have_text("Please log in")
+        here.troubles.clear()  # the browser tells of each 401

@@ -4,13 +4,14 @@ import { countDown } from "./cards.js";
 import { Items } from "./items.js";
 import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
-import { Outbox, follow, postAnswer } from "./line.js";
+import { Outbox, follow, postAnswer, status } from "./line.js";
 import { guardSliding } from "./sliding.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
 const NEAR_PX = 120;
 const TALLEST_PX = 260;
+const WRITTEN = "zeroclaw-written";
 
 const by = (id) => document.getElementById(id);
 const scroller = by("scroller");
@@ -170,6 +171,7 @@ function notice() {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
 });
+
 by("log").addEventListener("click", async (event) => {
   const button = event.target.closest(".copy");
   if (!button) return;
@@ -181,8 +183,8 @@ by("log").addEventListener("click", async (event) => {
   }
 });
 
-
 /* --- scrolling: follow the newest item, unless the person reads further up ----------------------- */
+
 let isFollowing = true;
 let top = 0;
 
@@ -275,12 +277,29 @@ text.addEventListener("input", () => {
 });
 const touch = matchMedia("(pointer: coarse)");
 text.addEventListener("keydown", (event) => {
-  // While an input method composes a word (Japanese, for example), Enter ends the word.
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  // While an input method composes a word (Japanese, for example), Enter ends the word. Safari tells
+  // of the word's end before the key, whose code is then the one of a key that went to the method.
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   // The keyboard on a screen has no Shift with Enter.
   if (touch.matches && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   submit();
+});
+
+/* --- going away and coming back ------------------------------------------------------------------- */
+
+text.value = sessionStorage.getItem(WRITTEN) ?? "";
+fit();
+window.addEventListener("pagehide", () => {
+  try {
+    sessionStorage.setItem(WRITTEN, text.value);
+  } catch {
+    sessionStorage.removeItem(WRITTEN); // too large
+  }
+});
+// Safari keeps a page to go back to, as it was, also after logging out on the next one.
+window.addEventListener("pageshow", async (event) => {
+  if (event.persisted && await status() === 401) location.reload();
 });
 
 setInterval(() => countDown(), 1000);

@@ -186,7 +186,7 @@ function lookedAt() {
 }
 
 /* Resolve to the daemon's status for this page; 0 if it does not answer. */
-async function status() {
+export async function status() {
   try {
     return (await fetch("./", { method: "HEAD" })).status;
   } catch {

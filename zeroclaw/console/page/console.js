@@ -171,6 +171,10 @@ async function look() {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) void look();
 });
+// Safari keeps a page to go back to, as it was, also after logging out on the next one.
+window.addEventListener("pageshow", async (event) => {
+  if (event.persisted && await isLoggedOut()) location.reload();
+});
 
 /* --- forms -------------------------------------------------------------------------------------- */
 
