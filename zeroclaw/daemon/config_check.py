@@ -332,7 +332,17 @@ def _name_faults(
         faults += (fault for one in statement.resources for fault in _links_in(one, path))
     return Findings(
         faults=(*(fault for one in found for fault in one.faults), *faults),
-        warnings=tuple(line for one in found for line in one.warnings),
+        warnings=(
+            *(line for one in found for line in one.warnings),
+            # What their own sets ask about stays asked, and they allow everything else.
+            *(
+                f'{path}: it has no effect beside `autonomy = "{config.autonomy}"`; choose '
+                "`readonly` to allow tools by statements"
+                for path, one in statements.items()
+                if config.autonomy != "readonly" and one.effect == "allow"
+                if all(action.startswith("tool:") for action in one.actions)
+            ),
+        ),
     )
 
 

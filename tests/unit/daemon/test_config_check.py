@@ -544,6 +544,27 @@ def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
     assert check(parse(text), {}).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("autonomy", "actions", "is_told"),
+    [
+        ("supervised", '"tool:shell"', True),
+        ("full", '"tool:shell", "tool:read_*"', True),
+        ("readonly", '"tool:shell"', False),
+        ("supervised", '"command:halt", "tool:shell"', False),
+        ("full", '"approve:shell"', False),
+    ],
+)
+def test_an_allow_that_the_autonomy_leaves_without_effect_is_warned_of(
+    autonomy: str, actions: str, *, is_told: bool
+) -> None:
+    """Ask beats allow, and whatever they do not ask about they allow; deny and ask count."""
+    text = f'autonomy = "{autonomy}"\n{STATEMENT}actions = [{actions}]\n'
+    warnings = check(parse(text.replace('"deny"', '"allow"')), {}).warnings
+    told = f'policy.statement[0]: it has no effect beside `autonomy = "{autonomy}"`; choose'
+    assert [one.startswith(told) for one in warnings] == [True] * is_told
+    assert check(parse(text), {}).warnings == ()
+
+
 def test_a_broken_skill_is_warned_of_and_a_missing_folder_is_a_fault(tmp_path: Path) -> None:
     """The others are there; a secret that is known is in none of them."""
     for name in ("tides", "winds"):
