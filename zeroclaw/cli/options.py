@@ -64,13 +64,13 @@ def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
         say("\n".join(lines))
 
 
-def progress(name: str) -> Callable[[int, int | None], None]:
+def progress(name: str) -> Callable[[int, int], None]:
     """Return a function that shows how many bytes are done, on one line and on a terminal only."""
 
-    def show(done: int, total: int | None) -> None:
+    def show(done: int, total: int) -> None:
         if not sys.stderr.isatty():
             return
-        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %" if total else " MB"
+        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %"
         end = "\n" if done == total else ""
         click.echo(f"\r{name}  {done / 1e6:,.0f}{of}  {end}", nl=False, err=True)
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.host.models.files import ModelFile, model_files
+from zeroclaw.host.models.gguf import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
 from zeroclaw.host.places import expand
@@ -80,7 +80,7 @@ def in_words(found: Listing) -> Iterator[str]:
         ]
         yield f"  {file.path.name}  ({', '.join(marks)})"
     if not found.files:
-        yield "  none; `zeroclaw models get` adds one"
+        yield "  none; put a GGUF file there, or name one in `provider.model_file`"
     for server in found.servers:
         yield f"{server.name} offers on {without_credentials(server.base_url)}"
         for model in server.models[:_MOST_SHOWN]:

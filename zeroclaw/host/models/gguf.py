@@ -1,4 +1,4 @@
-"""Reads what a model file says about its model, without loading it; everything blocks.
+"""Lists model files, and reads what they say about their models, without loading them; blocks.
 
 The GGUF format: github.com/ggml-org/ggml, docs/gguf.md, version 3 (read 2026-11): magic, counts,
 key-value pairs, then the weights. Numbers are little-endian; a string is its length (u64) and
@@ -10,6 +10,8 @@ import re
 import struct
 from contextlib import suppress
 from pathlib import Path
+
+from zeroclaw.value import Value
 
 MAGIC = b"GGUF"
 _TEXT_TYPE = 8
@@ -23,6 +25,27 @@ _HEADER_BYTES = 64 * 1024 * 1024
 _WINDOW_KEY = b".context_length" + struct.pack("<I", 4)
 _HEAD_BYTES = 1024 * 1024
 _TOOLS = re.compile(r"\btools\b")
+
+
+class ModelFile(Value):
+    """A model on this machine.
+
+    Attributes:
+        calls_tools: Whether its chat template has a place for tools.
+    """
+
+    path: Path
+    size_bytes: int
+    calls_tools: bool
+
+
+def model_files(directory: Path) -> tuple[ModelFile, ...]:
+    """Return the models in a directory, by name."""
+    return tuple(
+        ModelFile(path=path, size_bytes=path.stat().st_size, calls_tools=known)
+        for path in sorted(directory.glob("*.gguf"))
+        if (known := knows_tools(path)) is not None
+    )
 
 
 def is_gguf(path: Path) -> bool:
