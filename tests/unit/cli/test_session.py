@@ -1,8 +1,11 @@
 """A session against the real terminal channel over a real socket: said, shown, pressed, resumed."""
 
 import asyncio
+import io
+import os
+import signal
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,14 +14,17 @@ import pytest
 from channels.terminal.adapter import TerminalChannel
 from tests.contract.terminal_harness import OPERATOR, control_socket, terminal_context
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.emulated_terminal import EmulatedTerminal, emulated_terminal
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import (
     Accepted,
+    Address,
     Admission,
     ApprovalId,
     Card,
     CardCall,
     ChannelUnavailable,
+    CheckedReceipt,
     Command,
     Ending,
     Envelope,
@@ -26,11 +32,13 @@ from zeroclaw import (
     Outgoing,
     Pressed,
     Said,
+    TranscriptItem,
 )
 from zeroclaw.cli.chat.connection import STREAM, Link
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Resized, Typed
+from zeroclaw.cli.chat.pipe import Pipe
 from zeroclaw.cli.chat.screen import Cards, Ink, View
 from zeroclaw.cli.chat.session import Session, Unanswered
+from zeroclaw.cli.chat.terminal import Terminal
 from zeroclaw.errors import NeedsOperator, ZeroclawError
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
@@ -38,8 +46,7 @@ from zeroclaw.host.control import Unreachable
 from zeroclaw.mount import LineStream
 from zeroclaw.value import replace
 
-SCREEN = Ink(moves=True, colours=False)
-PIPE = Ink(moves=False, colours=False)
+CTRL_C, CTRL_D, ENTER, UP = "\x03", "\x04", "\r", "\x1b[A"
 CARD = Card(
     key="c1",
     asked_by="operator",
@@ -65,24 +72,6 @@ class QuickClock(SystemClock):
         await asyncio.sleep(min(seconds, 0.001))
 
 
-class Keyboard:
-    """What a person types, when the test says so."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(100)
-
-    def press(self, *events: Event | str) -> None:
-        for event in events:
-            self._queue.put_nowait(Typed(text=event) if isinstance(event, str) else event)
-
-    async def events(self) -> AsyncGenerator[Event, None]:
-        while True:
-            event = await self._queue.get()
-            yield event
-            if event == Ended():
-                return
-
-
 class Bot:
     """The daemon's side: it records what comes and answers as the test says."""
 
@@ -94,6 +83,10 @@ class Bot:
         self.echoes = False
         self.busy = 0
         self.is_gone = False
+        self.earlier: tuple[TranscriptItem, ...] = ()
+
+    async def transcript(self, _address: Address, _after: str) -> tuple[TranscriptItem, ...]:
+        return self.earlier
 
     async def admit(self, envelope: Envelope) -> Admission:
         if self.refusals:
@@ -123,7 +116,7 @@ class Bot:
 async def bot_in(place: Path, bot: Bot) -> AsyncGenerator[Bot]:
     ready = asyncio.Event()
     async with control_socket(place) as control, asyncio.TaskGroup() as group:
-        channel = TerminalChannel(terminal_context(control))
+        channel = TerminalChannel(replace(terminal_context(control), transcript=bot.transcript))
         assert isinstance(channel, TerminalChannel)
         bot.channel = channel
         task = group.create_task(channel.receive(bot.admit, ready.set))
@@ -135,70 +128,175 @@ async def bot_in(place: Path, bot: Bot) -> AsyncGenerator[Bot]:
 
 
 class Sitting:
-    """A session and what it wrote."""
+    """A session at a terminal, or of a script."""
 
-    def __init__(self, place: Path, bot: Bot, ink: Ink, *, approves: bool = False) -> None:
-        self.written = ""
-        self._grew = asyncio.Event()
-        clock, ids = QuickClock(), CountingIds()
-        self.keyboard = Keyboard()
-        self.link = Link(place, clock=clock, token=ids.ulid)
+    def __init__(
+        self, place: Path, bot: Bot, at: EmulatedTerminal | None = None, *, approves: bool = False
+    ) -> None:
+        self._out, self._into = os.pipe()
+        self._output = io.StringIO()
+        view = View(cards=Cards(ink=Ink(has_styles=at is not None)), history=0)
+        clock = QuickClock()
         self.session = Session(
-            link=self.link,
-            view=View(cards=Cards(ink=ink), history=0),
-            write=self._write,
+            link=Link(place, clock=clock, token=CountingIds().ulid),
+            view=view,
+            screen=Pipe(self._out, self._output)
+            if at is None
+            else Terminal(view, source=at.keyboard, output=at.output()),
             status=bot.status,
             clock=clock,
             approves=approves,
         )
 
-    def _write(self, text: str) -> None:
-        self.written += text
-        self._grew.set()
+    @property
+    def written(self) -> str:
+        return self._output.getvalue()
+
+    def script(self, *lines: str | None) -> None:
+        """Write lines; None ends the script."""
+        for line in lines:
+            if line is None:
+                os.close(self._into)
+            else:
+                os.write(self._into, f"{line}\n".encode())
 
     async def run(self, *first: str) -> None:
-        await self.session.run(self.keyboard.events(), first)
+        await self.session.run(first)
 
-    async def sees(self, text: str) -> None:
-        while text not in self.written:
-            self._grew.clear()
-            await self._grew.wait()
+
+@asynccontextmanager
+async def chat(
+    place: Path, bot: Bot, *, columns: int = 80, rows: int = 24
+) -> AsyncGenerator[EmulatedTerminal]:
+    """A person at a terminal, who leaves at the end."""
+    with emulated_terminal(columns=columns, rows=rows) as terminal:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(Sitting(place, bot, terminal).run())
+            await terminal.sees("»")
+            yield terminal
+            terminal.press(CTRL_D)
+
+
+def ended(how: str, card: Card = CARD) -> Outcome:
+    approval, by = card.calls[0].approval, "" if how == "expired" else "operator"
+    return Outcome(
+        card=card,
+        endings=(Ending(approval=approval, how=how, by=by, at=EPOCH),),  # pyright: ignore[reportArgumentType]
+    )
 
 
 async def test_what_is_typed_arrives_and_what_comes_is_shown(tmp_path: Path) -> None:
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        sitting.keyboard.press("hello", "/stop now", "")
-        assert [await bot.came.get(), await bot.came.get()] == [
-            Said(text="hello"),
-            Command(name="stop", rest="now"),
-        ]
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(f"hello{ENTER}")
+        assert await bot.came.get() == Said(text="hello")
+        terminal.press(f"/stop now{ENTER}")
+        assert await bot.came.get() == Command(name="stop", rest="now")
         await bot.answer("hi", "k1", draft=True)
+        await terminal.sees("● hi")
         await bot.answer("hi there", "k1")
-        await sitting.sees("● hi there\n")
-        sitting.keyboard.press(Ended())
+        await terminal.sees("● hi there\n»")
+        assert terminal.text == "» hello\n» /stop now\n● hi there\n»"
+
+
+async def test_a_line_that_is_half_typed_survives_what_comes(tmp_path: Path) -> None:
+    """An answer that grows, one that ends, and a card."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press("hal")
+        await terminal.sees("» hal")
+        await bot.answer("one", "k1", draft=True)
+        await terminal.sees("● one\n» hal")
+        terminal.press("f")
+        await bot.answer("one two", "k1")
+        await terminal.sees("● one two\n» half")
+        await bot.channel.ask(OPERATOR, CARD)
+        await terminal.sees("Deny · /deny 1 because …\n» half")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text="half")
+
+
+async def test_a_line_is_edited_as_in_a_shell(tmp_path: Path) -> None:
+    """Ctrl-A, -E, -W, -U, the arrows, Ctrl-L."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press("lost\x15two thre\x1b[Dx\x17three\x01one \x05!\x0c")
+        await terminal.sees("» one two threee!")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text="one two threee!")
+
+
+async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> None:
+    """Ctrl-R searches it."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        for text in ("first", "second"):
+            terminal.press(f"{text}{ENTER}")
+            await bot.came.get()
+        terminal.press(UP)
+        await terminal.sees("» second\n» second")
+        terminal.press(f"{UP}!{ENTER}")
+        assert await bot.came.get() == Said(text="first!")
+        terminal.press("\x12sec")
+        await terminal.sees("» second\nI-search backward: sec")
+        terminal.press(ENTER)
+        await terminal.sees_no("I-search")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text="second")
+
+
+async def test_what_was_said_in_another_session_comes_back_from_the_daemon(tmp_path: Path) -> None:
+    """There is no file of it that `/forget` and retention would not know."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot):
+        bot.earlier = (
+            TranscriptItem(ref="1", kind="person", text="what I said", at=EPOCH),
+            TranscriptItem(key="k0", kind="bot", text="what it said", at=EPOCH),
+        )
+        async with chat(tmp_path, bot) as terminal:
+            terminal.press(UP)
+            await terminal.sees("» what I said")
+            terminal.press(ENTER)
+            assert await bot.came.get() == Said(text="what I said")
+
+
+async def test_a_message_may_have_several_lines(tmp_path: Path) -> None:
+    """By Alt-Enter, and by a backslash before Enter."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(f"one\x1b{ENTER}two\\")
+        await terminal.sees("» one\n  two\\")
+        terminal.press(ENTER)
+        await terminal.sees_no("\\")
+        terminal.press("three")
+        await terminal.sees("» one\n  two\n  three")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text="one\ntwo\nthree")
+
+
+async def test_a_command_is_completed(tmp_path: Path) -> None:
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press("/hel\t")
+        await terminal.sees("» /help")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Command(name="help")
 
 
 async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
     """And is a message like any other when none is open, or the choice is not offered (P5)."""
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         ref = await bot.channel.ask(OPERATOR, CARD)
-        await sitting.sees("a = Approve once")
-        sitting.keyboard.press("T")
+        await terminal.sees("a = Approve once")
+        terminal.press(f"T{ENTER}")
         assert await bot.came.get() == Pressed(
             approval=ApprovalId("a1"), choice="for_a_time", card=ref
         )
-        ending = Ending(approval=ApprovalId("a1"), how="approved", by="operator", at=EPOCH)
-        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
-        await sitting.sees(f"{SCREEN.badge('✅ 1')}  shell approved by operator")
-        sitting.keyboard.press("a", Ended())
+        await bot.channel.settle(ref, ended("approved"))
+        await terminal.sees("✅ 1  shell approved by operator")
+        assert terminal.inverse == ["┌", "└", "✅ 1"]
+        terminal.press(f"a{ENTER}")
         assert await bot.came.get() == Said(text="a")
 
 
@@ -209,123 +307,182 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
     bot = Bot()
     call = replace(CARD.calls[0], approval=ApprovalId("a2"), summary="run `rm`")
     other = replace(CARD, key="c2", calls=(call,))
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         first = await bot.channel.ask(OPERATOR, CARD)
-        await sitting.sees("a = Approve once")
-        ending = Ending(approval=ApprovalId("a1"), how="expired", by="", at=EPOCH)
-        await bot.channel.settle(first, Outcome(card=CARD, endings=(ending,)))
+        await terminal.sees("a = Approve once")
+        terminal.press("a")
+        await bot.channel.settle(first, ended("expired"))
         second = await bot.channel.ask(OPERATOR, other)
-        await sitting.sees("run `rm`")
-        sitting.keyboard.press("a")
-        await sitting.sees("another call came up; type it again")
-        sitting.keyboard.press("d", Ended())
+        await terminal.sees("run `rm`")
+        terminal.press(ENTER)
+        await terminal.sees("another call came up; type it again")
+        terminal.press(f"d{ENTER}")
         assert await bot.came.get() == Pressed(
             approval=ApprovalId("a2"), choice="deny", card=second
         )
 
 
-async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path) -> None:
-    """It is said, as the rest of the text is; who pasted it may not have read it (P5)."""
+async def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a style, which no text has (no-color.org asks for no colours, not for no styles). P7."""
+    proof = CheckedReceipt(token="zc", tool="ls", summary="it", outcome="ok", at=EPOCH)
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        ref = await bot.channel.ask(OPERATOR, CARD)
-        await sitting.sees("a = Approve once")
-        sitting.keyboard.press(Typed(text="a", is_pasted=True), "", "a", Ended())
-        assert await bot.came.get() == Said(text="a")
-        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        await bot.channel.ask(OPERATOR, CARD)
+        rendered = bot.channel.render("Done. ✅ receipt: shell")
+        await bot.channel.send(OPERATOR, Outgoing(rendered=rendered, key="k", receipts=(proof,)))
+        await terminal.sees("● Done. ✅ receipt: shell\n✅ receipt: ls · ok")
+        assert terminal.inverse == ["┌", "└", "✅ receipt:"]
+        assert terminal.colours == {"default"}
+
+
+PASTED = "\x1b[200~{}\x1b[201~"
 
 
 @pytest.mark.parametrize(
-    ("last", "text"),
-    [("three", "one\n\n  two\nthree"), ("", "one\n\n  two"), ("a", "one\n\n  two\na")],
+    "keys", [PASTED.format("a") + ENTER, PASTED.format("a\n") + ENTER, "a\r\r"]
 )
-async def test_a_pasted_text_is_one_message_that_enter_sends(
-    last: str, text: str, tmp_path: Path
-) -> None:
-    """The terminal keeps a last line without a line end to itself until Enter is pressed."""
+async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, keys: str) -> None:
+    """It is said, as the rest of the text is; who pasted it may not have read it (P5)."""
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        sitting.keyboard.press(*(Typed(text=one, is_pasted=True) for one in ("one", "", "  two")))
-        await sitting.sees("Enter sends what you pasted")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        await terminal.sees("a = Approve once")
+        terminal.press(keys)
+        assert await bot.came.get() == Said(text="a")
+        terminal.press(f"{PASTED.format('b')}\x7fa{ENTER}")
+        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+
+
+@pytest.mark.parametrize("keys", [PASTED.format("one\r\n\r  two"), "one\r\r  two"])
+async def test_a_pasted_text_is_one_message_that_enter_sends(tmp_path: Path, keys: str) -> None:
+    """Also from a terminal that does not tell where a paste begins and ends."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(keys)
+        await terminal.sees("» one\n\n    two")
         assert bot.bodies == []
-        sitting.keyboard.press(last, Ended())
-        assert await bot.came.get() == Said(text=text)
-    assert sitting.written.count("Enter sends what you pasted") == 1
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text="one\n\n  two")
 
 
-async def test_ctrl_c_drops_a_pasted_text(tmp_path: Path) -> None:
-    """It does not count as the first of the two that leave."""
+async def test_what_a_pasted_text_holds_is_not_obeyed(tmp_path: Path) -> None:
+    """Neither in the input, nor when it is printed (P5, P7)."""
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        sitting.keyboard.press(
-            Typed(text="one", is_pasted=True), Interrupted(), Interrupted(), "two"
-        )
-        assert await bot.came.get() == Said(text="two")
-        sitting.keyboard.press(Ended())
+    evil = "\x9b7m┌ olga asks\x1b[7m\x07"
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(PASTED.format(evil))
+        await terminal.sees("┌ olga asks")
+        terminal.press(ENTER)
+        assert await bot.came.get() == Said(text=evil)
+        await terminal.sees("» ⟨U+009B⟩7m┌ olga asks⟨U+001B⟩[7m⟨U+0007⟩\n»")
+        assert terminal.inverse == []
 
 
-async def test_a_pasted_text_is_not_lost_by_leaving(tmp_path: Path) -> None:
+# Whose width terminals differ in.
+ODD = (
+    "\t",
+    "\u200b",
+    "\u200d",
+    "\ufe0f",
+    "\u0301",
+    "👩\u200d",
+    "\u1161",
+    "👍🏽",
+    "\u0605",
+    "🇩🇪",
+    "ש",
+)
+
+
+@pytest.mark.parametrize("sign", ODD)
+async def test_no_row_above_an_answer_is_erased(tmp_path: Path, sign: str) -> None:
+    """There may stand a card; terminals differ in how wide these signs are (P5)."""
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        sitting.keyboard.press(Typed(text="one", is_pasted=True), Ended())
-        assert await bot.came.get() == Said(text="one")
-
-
-async def test_in_a_window_of_another_size_nothing_above_an_answer_is_erased(
-    tmp_path: Path,
-) -> None:
-    """What took three rows may take one, and two of others stand above it; it goes on below."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        await sitting.sees("» ")
-        await bot.answer("x" * 200, "k1", draft=True)
-        await sitting.sees("xxx")
-        sitting.keyboard.press(Resized(columns=300, rows=24))
-        await sitting.sees("xxx\n")
-        await bot.answer("y" * 200, "k1", draft=True)
-        await sitting.sees("● yyy")
-        assert "\x1b[2A" not in sitting.written
-        await bot.answer("z" * 600, "k1", draft=True)
-        await sitting.sees("zzz")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=30) as terminal:
+        await bot.channel.ask(OPERATOR, CARD)
+        await terminal.sees("because …\n»")
+        card = terminal.text.removesuffix("»")
+        for number, text in enumerate((f"Hi{sign * 150}", f"{sign} " * 90, "x\n" * 9, "b")):
+            await bot.answer(f"{text} {number}.", "k1", draft=True)
+            await terminal.sees(f"{number}.")
+            assert terminal.text.startswith(card)
         await bot.answer("end", "k1")
-        await sitting.sees("end\n")
-        assert "\x1b[2A\x1b[J● end" in sitting.written
-        sitting.keyboard.press(Ended())
+        await terminal.sees("● end\n»")
+        assert terminal.text.startswith(card)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(20, 24), (40, 30), (120, 24)])
+async def test_in_a_window_of_another_size_nothing_that_was_printed_is_lost(
+    tmp_path: Path, columns: int, rows: int
+) -> None:
+    """Whatever the answer's rows have become, it grows on below what stands above it."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=60, rows=24) as terminal:
+        await bot.answer("above", "k0")
+        await terminal.sees("● above")
+        await bot.answer("word " * 60, "k1", draft=True)
+        await terminal.sees("word")
+        terminal.resize(columns=columns, rows=rows)
+        os.kill(os.getpid(), signal.SIGWINCH)
+        await bot.answer("word " * 60 + "end.", "k1")
+        await terminal.sees("end.\n»")
+        assert "● above" in terminal.text
+        assert max(map(len, terminal.rows[-5:])) <= columns
+
+
+async def test_a_long_answer_can_be_read_while_it_grows(tmp_path: Path) -> None:
+    """Its rows scroll away as they do anywhere, each of them once."""
+    bot = Bot()
+    lines = [f"line {number}." for number in range(200)]
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=12) as terminal:
+        for at in range(10, 201, 10):
+            await bot.answer("\n".join(lines[:at]), "k1", draft=True)
+            await terminal.sees(f"line {at - 1}.\n»")
+        await bot.answer("\n".join(lines), "k1")
+        await bot.answer("ok", "k2")
+        await terminal.sees("● ok\n»")
+        assert terminal.text == "\n".join(("● line 0.", *lines[1:], "● ok", "»"))
+
+
+async def test_a_terminal_is_left_as_it_was_when_the_program_is_ended(tmp_path: Path) -> None:
+    """SIGTERM would leave it without echo."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot):
+        with emulated_terminal() as terminal:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(Sitting(tmp_path, bot, terminal).run())
+                await terminal.sees("»")
+                await bot.answer("I wri", "k1", draft=True)
+                await terminal.sees("I wri")
+                os.kill(os.getpid(), signal.SIGTERM)
+    assert terminal.text == "● I wri"
 
 
 async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> None:
+    """What is typed stays, until Ctrl-C has nothing to stop."""
     bot = Bot()
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        running = group.create_task(sitting.run())
-        await sitting.sees("» ")
-        sitting.keyboard.press(Interrupted())
-        await sitting.sees("Ctrl-C again leaves")
-        sitting.keyboard.press("go")
-        assert await bot.came.get() == Said(text="go")
-        await bot.answer("I wri", "k1", draft=True)
-        await sitting.sees("I wri")
-        sitting.keyboard.press(Interrupted())
-        assert await bot.came.get() == Command(name="stop")
-        sitting.keyboard.press(Interrupted())
-        await running
+    async with bot_in(tmp_path, bot):
+        with emulated_terminal() as terminal:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(Sitting(tmp_path, bot, terminal).run())
+                await terminal.sees("»")
+                terminal.press(CTRL_C)
+                await terminal.sees("Ctrl-C again leaves")
+                terminal.press(f"go{ENTER}")
+                assert await bot.came.get() == Said(text="go")
+                await bot.answer("I wri", "k1", draft=True)
+                await terminal.sees("I wri")
+                terminal.press(f"half{CTRL_C}")
+                assert await bot.came.get() == Command(name="stop")
+                await bot.answer("I wri\n\n_Stopped._", "k1")
+                await terminal.sees("_Stopped._\n» half")
+                terminal.press(CTRL_C)
+                await terminal.sees_no("half")
+                terminal.press(CTRL_C)
+    assert terminal.text.endswith("● … _Stopped._")
 
 
 async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(tmp_path: Path) -> None:
@@ -333,8 +490,8 @@ async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(tmp_p
     bot = Bot()
     bot.echoes = True
     async with bot_in(tmp_path, bot):
-        sitting = Sitting(tmp_path, bot, PIPE)
-        sitting.keyboard.press("one", "two", Ended())
+        sitting = Sitting(tmp_path, bot)
+        sitting.script("one", "two", None)
         await sitting.run()
     assert sitting.written == "● you said one\n● you said two\n"
 
@@ -344,9 +501,9 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, PIPE)
+        sitting = Sitting(tmp_path, bot)
         running = group.create_task(sitting.run())
-        sitting.keyboard.press("list", "d", Ended())
+        sitting.script("list", "d", None)
         assert await bot.came.get() == Said(text="list")
         ref = await bot.channel.ask(OPERATOR, CARD)
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="deny", card=ref)
@@ -362,8 +519,8 @@ async def test_a_command_without_an_answer_does_not_hold_up_a_pipe(tmp_path: Pat
     """A daemon with nothing to do has nothing more to say."""
     bot = Bot()
     async with bot_in(tmp_path, bot):
-        sitting = Sitting(tmp_path, bot, PIPE)
-        sitting.keyboard.press("/stop", Ended())
+        sitting = Sitting(tmp_path, bot)
+        sitting.script("/stop", None)
         await sitting.run()
     assert bot.bodies == [Command(name="stop")]
 
@@ -372,8 +529,8 @@ async def test_a_daemon_that_others_keep_busy_does_not_hold_up_a_pipe(tmp_path: 
     bot = Bot()
     bot.echoes, bot.busy = True, 3
     async with bot_in(tmp_path, bot):
-        sitting = Sitting(tmp_path, bot, PIPE)
-        sitting.keyboard.press("one", Ended())
+        sitting = Sitting(tmp_path, bot)
+        sitting.script("one", None)
         await sitting.run()
     assert sitting.written == "● you said one\n"
 
@@ -383,8 +540,8 @@ async def test_a_script_that_ends_with_a_card_open_ends(tmp_path: Path) -> None:
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, PIPE)
-        sitting.keyboard.press("list", Ended())
+        sitting = Sitting(tmp_path, bot)
+        sitting.script("list", None)
         running = group.create_task(ending_of(sitting))
         assert await bot.came.get() == Said(text="list")
         await bot.channel.ask(OPERATOR, CARD)
@@ -397,12 +554,12 @@ async def test_a_script_does_not_wait_for_a_daemon_that_stays_away(tmp_path: Pat
     bot.echoes = True
     async with asyncio.TaskGroup() as group:
         async with bot_in(tmp_path, bot):
-            sitting = Sitting(tmp_path, bot, PIPE)
+            sitting = Sitting(tmp_path, bot)
             running = group.create_task(ending_of(sitting))
-            sitting.keyboard.press("one")
-            await sitting.sees("you said one\n")
+            sitting.script("one")
+            await bot.came.get()
         bot.is_gone = True
-        sitting.keyboard.press("two", Ended())
+        sitting.script("two", None)
         assert isinstance(await running, Unreachable)
 
 
@@ -419,7 +576,7 @@ async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, PIPE, approves=True)
+        sitting = Sitting(tmp_path, bot, approves=True)
         running = group.create_task(sitting.run("a haiku"))
         assert await bot.came.get() == Said(text="a haiku")
         ref = await bot.channel.ask(OPERATOR, CARD)
@@ -435,19 +592,17 @@ async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
 async def test_after_a_restart_of_the_daemon_nothing_typed_is_lost(tmp_path: Path) -> None:
     """P1: what was not known to be stored is written again, under its own id."""
     bot, again = Bot(), Bot()
-    async with asyncio.TaskGroup() as group:
+    async with AsyncExitStack() as stack:
         async with bot_in(tmp_path, bot):
-            sitting = Sitting(tmp_path, bot, SCREEN)
-            running = group.create_task(sitting.run())
-            await sitting.sees("» ")
-        await sitting.sees("the daemon is gone")
-        sitting.keyboard.press("are you there?")
+            terminal = await stack.enter_async_context(chat(tmp_path, bot))
+            terminal.press("are you ")
+        await terminal.sees("the daemon is gone")
+        terminal.press(f"there?{ENTER}")
         async with bot_in(tmp_path, again):
             assert await again.came.get() == Said(text="are you there?")
             await again.answer("yes", "k1")
-            await sitting.sees("● yes\n")
-            sitting.keyboard.press(Ended())
-            await running
+            await terminal.sees("● yes\n»")
+            await stack.aclose()
 
 
 async def test_a_daemon_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None:
@@ -459,43 +614,37 @@ async def test_a_daemon_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None
         refused.set()
         await lines.send({"error": "the running daemon does not know this; is it older?"})
 
-    async with asyncio.TaskGroup() as group:
+    async with AsyncExitStack() as stack:
         async with bot_in(tmp_path, bot):
-            sitting = Sitting(tmp_path, bot, SCREEN)
-            running = group.create_task(sitting.run())
-            await sitting.sees("» ")
+            terminal = await stack.enter_async_context(chat(tmp_path, bot))
         async with control_socket(tmp_path) as control:
             control.stream(STREAM, not_yet)
-            sitting.keyboard.press("are you there?")
+            terminal.press(f"are you there?{ENTER}")
             await refused.wait()
         async with bot_in(tmp_path, again):
             assert await again.came.get() == Said(text="are you there?")
-            sitting.keyboard.press(Ended())
-            await running
+            await stack.aclose()
 
 
 async def test_what_could_not_be_stored_is_written_again(tmp_path: Path) -> None:
     """A full disk that is mended costs nobody a message."""
     bot = Bot()
     bot.refusals = 2
-    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
-        sitting = Sitting(tmp_path, bot, SCREEN)
-        group.create_task(sitting.run())
-        sitting.keyboard.press("hello")
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(f"hello{ENTER}")
         assert await bot.came.get() == Said(text="hello")
-        await sitting.sees("it is tried again")
-        sitting.keyboard.press(Ended())
-    assert sitting.written.count("it is tried again") == 2
+        await terminal.sees("it is tried again\n»")
+        assert terminal.text.count("it is tried again") == 2
 
 
 async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None:
     """P10."""
     bot = Bot()
     with pytest.raises(Unreachable):
-        await Sitting(tmp_path, bot, PIPE).run()
+        await Sitting(tmp_path, bot).run()
     async with control_socket(tmp_path):
         with pytest.raises(NeedsOperator, match=r"set `channels\.terminal\.enabled` to true"):
-            await Sitting(tmp_path, bot, PIPE).run()
+            await Sitting(tmp_path, bot).run()
 
 
 async def test_what_finds_no_connection_waits_for_the_next_one(tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ def command(place: Path) -> None:
     they are written. When a call waits for your approval, answer with a (approve once), t (approve
     for a time) or d (deny), or by its number: /approve 1, /deny 1 because …
 
-    /help lists the commands. A line that ends with a backslash continues on the next, and pasted
-    lines are one message, which Enter sends. Ctrl-C stops the answer that is being written; press
-    it twice, or Ctrl-D, to leave.
+    /help lists the commands, and Tab completes them. Alt-Enter, or a backslash before Enter, begins
+    a further line, and pasted lines are one message, which Enter sends. The up arrow and Ctrl-R find
+    what you said before. Ctrl-C stops the answer that is being written; press it twice, or Ctrl-D,
+    to leave.
 
     Input from a pipe is a script: each line is sent once the one before has been answered.
 

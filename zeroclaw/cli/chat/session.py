@@ -1,21 +1,20 @@
 """One session of the chat: sends what is typed, shows what arrives, and knows when to end.
 
-In a pipe the input is a script: each line is sent once the one before was answered, or a card
-waits. At the end of the input the session waits for the last answer. It does not wait for a person:
-it ends if a card is open when nothing more can be typed, or if the daemon stays away.
+A script's next line is sent once the one before was answered, or a card waits. At the end of the
+script the session waits for the last answer. It does not wait for a person: it ends if a card is
+open when nothing more can be typed, or if the daemon stays away.
 """
 
 import asyncio
 import os
 import secrets
-import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Protocol
 
 from zeroclaw.cli.chat.connection import Line, Link
-from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Resized, Typed, typed
-from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, View
+from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, Shown, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, ungrouped
@@ -40,13 +39,25 @@ class Unanswered(Refused):
     """Raised if a call waits for an approval and the input has ended."""
 
 
+class Screen(Protocol):
+    """A terminal, or the pipes of a script."""
+
+    def show(self, shown: Shown) -> None:
+        """Print, and draw what has changed."""
+        ...
+
+    async def run(self, session: "Session") -> None:
+        """Read until the person leaves, or to the end of the script."""
+        ...
+
+
 class Session(Struct, kw_only=True):
     """Connects a link, a view and the person who types.
 
     Attributes:
         link: The connection to the daemon.
         view: The state of the screen.
-        write: Writes text to the screen and flushes it.
+        screen: Where the person, or the script, is.
         status: Returns the daemon's answer to `status`.
         clock: For waits.
         approves: Every call is approved once, without asking; for the demo.
@@ -54,12 +65,11 @@ class Session(Struct, kw_only=True):
 
     link: Link
     view: View
-    write: Callable[[str], None]
+    screen: Screen
     status: Callable[[], Awaitable[Status]]
     clock: Clock
     approves: bool = False
     _pressed: set[str] = field(default_factory=set[str])
-    _pasted: list[str] = field(default_factory=list[str])  # lines that the next Enter sends
     _live: asyncio.Event = field(default_factory=asyncio.Event)
     _said: int = 0
     _awaited: int = 0
@@ -67,7 +77,7 @@ class Session(Struct, kw_only=True):
     _gone: int = 0
     _interrupts: int = 0
 
-    async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
+    async def run(self, first: tuple[str, ...] = ()) -> None:
         """Send the first messages, then what is typed, until the person leaves.
 
         Raises:
@@ -80,39 +90,10 @@ class Session(Struct, kw_only=True):
                 linked = group.create_task(self.link.run(self._heard, self._lost))
                 await self._live.wait()
                 for text in first:
-                    self._show(self.view.typed_for(text))
                     self._say(text)
-                self._prompt()
-                if self.approves:
-                    await self.quiet(or_card=False)
-                else:
-                    await self._listen(events)
+                await self.screen.run(self)
+                self.screen.show(self.view.settled())
                 linked.cancel()
-
-    async def _listen(self, events: AsyncIterator[Event]) -> None:
-        async for event in events:
-            match event:
-                case Typed(text=text, is_pasted=is_pasted):
-                    self._interrupts = 0
-                    self._enter(text, is_pasted=is_pasted)
-                    if not self.view.ink.moves:
-                        await self.quiet(or_card=True)
-                case Interrupted():
-                    self._interrupts += not self._pasted
-                    if self._interrupts > 1:
-                        self._show("\n")
-                        return
-                    self._interrupt()
-                case Resized(columns=columns, rows=rows):
-                    self._show(self.view.resized(columns, rows))
-                case Ended():
-                    if self._pasted:
-                        self._enter("", is_pasted=False)
-                    break
-        if self.view.ink.moves:
-            self._show("\n")
-        else:
-            await self.quiet(or_card=False)
 
     async def quiet(self, *, or_card: bool) -> None:
         """Wait until every message sent is answered, or a card waits for a person."""
@@ -152,18 +133,14 @@ class Session(Struct, kw_only=True):
 
     def _heard(self, line: Line) -> None:
         self._still = 0
-        added = self.view.take(line)
+        self.screen.show(self.view.take(line))
         if self.view.is_live:
             self._live.set()
-        self._show(added)
         if self.approves:
             self._approve()
-        if added:
-            self._prompt()
 
     def _lost(self) -> None:
-        self._show(self.view.note("the daemon is gone; I go on when it is back"))
-        self._prompt()
+        self.screen.show(self.view.note("the daemon is gone; I go on when it is back"))
 
     def _approve(self) -> None:
         for call in self.view.cards.open_calls:
@@ -173,57 +150,43 @@ class Session(Struct, kw_only=True):
 
     # --- what is typed ---------------------------------------------------------------------------
 
-    def _enter(self, text: str, *, is_pasted: bool) -> None:
-        is_sure = self.view.entered()
-        if is_pasted:
-            if not self._pasted:
-                # Its last line may be at the cursor: the terminal keeps it back until Enter.
-                note = self.view.note("Enter sends what you pasted, Ctrl-C drops it")
-                self._show(f"\n{note}{self.view.prompt()}")
-            self._pasted.append(text)
-            return
-        choice = None if self._pasted else KEYS.get(text.strip().lower())
-        text = "\n".join((*self._pasted, text)).rstrip("\n")
-        self._pasted.clear()
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return self.view.is_drafting or self.view.answered < self._awaited
+
+    def entered(self, text: str, *, is_pasted: bool = False) -> None:
+        """Take a message, a command or the answer to a card."""
+        self._interrupts = 0
+        is_sure = self.view.is_sure()
+        choice = None if is_pasted else KEYS.get(text.strip().lower())
+        text = text.rstrip("\n")
         calls = self.view.cards.open_calls
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
+            self.screen.show(self.view.entered(text))
             if is_sure:
                 self.link.press(calls[0].approval, choice, calls[0].card)
             else:
-                self._show(self.view.note("another call came up; type it again"))
-                self._prompt()
+                self.screen.show(self.view.note("another call came up; type it again"))
         elif text.strip():
             self._say(text)
-        else:
-            self._prompt()
+
+    def interrupted(self) -> bool:
+        """Take a Ctrl-C: it stops the answer, and the second leaves."""
+        self._interrupts += 1
+        if self._interrupts == 1 and self.is_busy:
+            self.screen.show(self.view.note("stopping it; Ctrl-C again leaves"))
+            self.view.said(self.link.say("/stop"))
+        elif self._interrupts == 1:
+            self.screen.show(self.view.note("Ctrl-C again leaves"))
+        return self._interrupts > 1
 
     def _say(self, text: str) -> None:
+        self.screen.show(self.view.entered(text))
         self._said += 1
         is_for_model = not text.lstrip().startswith("/")
         self._awaited = max(self._awaited, self.view.answered) + is_for_model
         self.view.said(self.link.say(text))
-
-    def _interrupt(self) -> None:
-        if self._pasted:
-            self._pasted.clear()
-            self._show(self.view.note("dropped it"))
-        elif self.view.is_drafting or self.view.answered < self._awaited:
-            self._show(self.view.note("stopping it; Ctrl-C again leaves"))
-            self.view.said(self.link.say("/stop"))
-        else:
-            self._show(self.view.note("Ctrl-C again leaves"))
-        self._prompt()
-
-    # --- the screen ------------------------------------------------------------------------------
-
-    def _show(self, text: str) -> None:
-        if text:
-            self.write(text)
-
-    def _prompt(self) -> None:
-        is_busy = self.view.is_drafting or self.view.answered < self._awaited
-        if (self.view.cards.open_calls or not is_busy) and not self.approves:
-            self._show(self.view.prompt())
 
 
 async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:
@@ -238,33 +201,29 @@ async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool =
         Unreachable: No daemon runs there.
         NeedsOperator: The daemon has no terminal channel.
     """
-    ink = ink_of_stdout()
+    has_styles = not approves and has_screen()
+    view = View(cards=Cards(ink=Ink(has_styles=has_styles)), history=HISTORY if has_styles else 0)
+    if has_styles:
+        from zeroclaw.cli.chat.terminal import Terminal
+
+        screen: Screen = Terminal(view)
+    else:
+        from zeroclaw.cli.chat.pipe import Pipe
+
+        screen = Pipe(sys.stdin.fileno(), sys.stdout)
     clock = SystemClock()
     session = Session(
         link=Link(place, clock=clock, token=lambda: secrets.token_hex(12)),
-        view=View(cards=Cards(ink=ink), history=HISTORY if ink.moves else 0),
-        write=_write,
+        view=view,
+        screen=screen,
         status=lambda: ask(place, "status", Status),
         clock=clock,
         approves=approves,
     )
-    await session.run(typed(sys.stdin.fileno()), first)
+    await session.run(first)
 
 
-def ink_of_stdout() -> Ink:
-    """Return the abilities of stdout; without a terminal as input, the session is a script."""
-    is_screen = (
-        sys.stdout.isatty() and sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    )
-    size = shutil.get_terminal_size()
-    return Ink(
-        moves=is_screen,
-        colours=is_screen and not os.environ.get("NO_COLOR"),
-        columns=size.columns,
-        rows=size.lines,
-    )
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+def has_screen() -> bool:
+    """Whether a person sits at a terminal; if not, the session is a script."""
+    is_dumb = os.environ.get("TERM", "dumb") == "dumb"
+    return sys.stdout.isatty() and sys.stdin.isatty() and not is_dumb

@@ -1,0 +1,103 @@
+"""A terminal that draws what is written to it, with a keyboard: `pyte`'s, for prompt_toolkit."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+from unicodedata import combining
+
+import pyte
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from wcwidth import wcwidth
+
+
+class EmulatedTerminal:
+    """A screen with the rows that have scrolled away, and a keyboard.
+
+    Attributes:
+        keyboard: What programs read keys from.
+    """
+
+    def __init__(self, keyboard: PipeInput, *, columns: int, rows: int) -> None:
+        self.keyboard = keyboard
+        self._screen: Any = pyte.HistoryScreen(columns, rows, history=10_000)
+        self._stream: Any = pyte.Stream(self._screen)
+        self._drawn = asyncio.Event()
+
+    def output(self) -> Output:
+        """What programs draw on; never a mouse, nor a question about the cursor."""
+        return Vt100_Output(
+            self,  # pyright: ignore[reportArgumentType] - of a text file it only writes and flushes
+            lambda: Size(rows=self._screen.lines, columns=self._screen.columns),
+            term="xterm",
+            default_color_depth=ColorDepth.from_env() or ColorDepth.DEPTH_4_BIT,
+            enable_cpr=False,
+        )
+
+    def write(self, data: str) -> None:
+        # It would drop what follows a sign without width; many terminals draw such a sign as nothing.
+        seen = (one for one in data if wcwidth(one) or combining(one))
+        self._stream.feed("".join(seen))
+        self._drawn.set()
+
+    def flush(self) -> None:
+        pass
+
+    def press(self, keys: str) -> None:
+        """Press keys, all at once."""
+        self.keyboard.send_text(keys)
+
+    def resize(self, *, columns: int, rows: int) -> None:
+        """Cut the rows that are too long, as xterm does; the program is not told."""
+        self._screen.resize(rows, columns)
+
+    @property
+    def rows(self) -> list[str]:
+        """Every row that was ever printed, and the screen's."""
+        above = [
+            "".join(row[at].data for at in range(self._screen.columns))
+            for row in self._screen.history.top
+        ]
+        return [row.rstrip() for row in (*above, *self._screen.display)]
+
+    @property
+    def text(self) -> str:
+        """The rows down to the last one that shows something."""
+        return "\n".join(self.rows).rstrip()
+
+    @property
+    def inverse(self) -> list[str]:
+        """What is in inverse in each row of the screen that has some."""
+        rows = [self._screen.buffer[number] for number in range(self._screen.lines)]
+        shown = [
+            "".join(row[at].data for at in range(self._screen.columns) if row[at].reverse)
+            for row in rows
+        ]
+        return [one for one in shown if one]
+
+    @property
+    def colours(self) -> set[str]:
+        """The colours of what the screen shows."""
+        rows = [self._screen.buffer[number] for number in range(self._screen.lines)]
+        return {row[at].fg for row in rows for at in range(self._screen.columns)}
+
+    async def sees(self, text: str) -> None:
+        """Wait until the screen shows a text."""
+        while text not in self.text:
+            self._drawn.clear()
+            await self._drawn.wait()
+
+    async def sees_no(self, text: str) -> None:
+        """Wait until it does not."""
+        while text in self.text:
+            self._drawn.clear()
+            await self._drawn.wait()
+
+
+@contextmanager
+def emulated_terminal(*, columns: int = 80, rows: int = 24) -> Generator[EmulatedTerminal]:
+    with create_pipe_input() as keyboard:
+        yield EmulatedTerminal(keyboard, columns=columns, rows=rows)

@@ -1,0 +1,145 @@
+"""A chat's terminal: a growing answer, below it the input, and above them what is printed for good.
+
+prompt_toolkit edits the input, knows how wide characters are and follows the window's size. It
+draws nothing above the growing answer, and rows that it draws don't wrap, so nothing that is printed
+can be erased. All text is handed to it with its style, as data.
+"""
+
+import asyncio
+import os
+import signal
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, DynamicCompleter, WordCompleter
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
+from prompt_toolkit.output import Output
+from prompt_toolkit.shortcuts import CompleteStyle
+
+from zeroclaw.cli.chat.screen import BOLD, PROMPT, Shown, View
+from zeroclaw.cli.chat.session import Session
+
+# Else a terminal that does not tell where its cursor is gets a warning; nothing here needs to know.
+os.environ["PROMPT_TOOLKIT_NO_CPR"] = "1"
+
+
+class Terminal:
+    """Prints, and reads what is typed until the person leaves.
+
+    What was said before is in the history, which is kept in memory only: the daemon keeps the
+    conversation for as long as it may, and nothing that is said off the record is stored.
+
+    Args:
+        view: What stands on the screen.
+        source: Where keys come from; this process's terminal if None.
+        output: Where to draw; this process's terminal if None.
+    """
+
+    def __init__(
+        self, view: View, *, source: Input | None = None, output: Output | None = None
+    ) -> None:
+        self._view = view
+        self._pasted = ""
+        self._history = InMemoryHistory()
+        self._prompts: PromptSession[str] = PromptSession(
+            [(BOLD, PROMPT)],
+            multiline=True,
+            prompt_continuation=" " * len(PROMPT),
+            history=self._history,
+            search_ignore_case=True,
+            completer=DynamicCompleter(_commands),
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
+            include_default_pygments_style=False,
+            enable_suspend=True,
+            erase_when_done=True,
+            input=source,
+            output=output,
+        )
+        # The cursor keeps the end in sight, should it have more rows than the view knows.
+        growing = FormattedTextControl(lambda: [("", view.growing()), ("[SetCursorPosition]", "")])
+        answer = ConditionalContainer(
+            Window(growing, wrap_lines=True, dont_extend_height=True),
+            Condition(lambda: view.growing() != ""),
+        )
+        layout = self._prompts.layout
+        layout.container = HSplit([answer, layout.container])
+        self._prompts.app.before_render += self._resize
+        self._resize()
+
+    def show(self, shown: Shown) -> None:
+        """Print above the input, and draw what has changed below it."""
+        app = self._prompts.app
+        if shown:
+            app.renderer.erase()
+            app.print_text(FormattedText(shown))
+        app.invalidate()
+
+    async def run(self, session: Session) -> None:
+        """Read until the person leaves."""
+        for text in self._view.earlier:
+            self._history.append_string(text)
+        loop, app = asyncio.get_running_loop(), self._prompts.app
+        # By itself it would leave the terminal without echo.
+        loop.add_signal_handler(signal.SIGTERM, app.exit)
+        keys = self._keys(session)
+        try:
+            await self._prompts.prompt_async(key_bindings=keys, set_exception_handler=False)
+        except EOFError:
+            return
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
+    def _resize(self, _app: object = None) -> None:
+        size = self._prompts.app.output.get_size()
+        self._view.columns, self._view.most_rows = size.columns, max(1, size.rows // 2)
+
+    def _keys(self, session: Session) -> KeyBindings:
+        keys, buffer = KeyBindings(), self._prompts.default_buffer
+
+        @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
+        def _enter(event: KeyPressEvent) -> None:
+            if event.key_processor.input_queue:
+                # More keys came with it: a paste, and the terminal does not mark its ends.
+                self._pasted = "\n"
+                buffer.insert_text("\n")
+            elif buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+                buffer.delete_before_cursor()
+                buffer.insert_text("\n")
+            else:
+                text = buffer.text
+                is_pasted = self._pasted != "" and self._pasted in text
+                self._pasted = ""
+                buffer.reset(append_to_history=True)
+                session.entered(text, is_pasted=is_pasted)
+
+        @keys.add("escape", "enter")
+        def _further_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add(Keys.BracketedPaste)
+        def _paste(event: KeyPressEvent) -> None:
+            self._pasted = "\n".join(event.data.splitlines())
+            event.current_buffer.insert_text(self._pasted)
+
+        @keys.add("c-c")
+        @keys.add("<sigint>")
+        def _interrupt(event: KeyPressEvent) -> None:
+            if event.current_buffer.text and not session.is_busy:
+                event.current_buffer.reset()
+            elif session.interrupted():
+                event.app.exit()
+
+        return keys
+
+
+def _commands() -> Completer:
+    from zeroclaw.inbound.commands.registry import COMMANDS
+
+    return WordCompleter([f"/{name}" for name in COMMANDS], sentence=True)
