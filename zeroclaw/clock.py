@@ -16,6 +16,9 @@ old is not deleted yet. Longer than a week, so that a machine used at weekends i
 SET_BACK = timedelta(days=1)
 """A wall clock that is set back by more was wrong before."""
 
+UNSET = datetime(2025, 1, 1, tzinfo=UTC)
+"""A wall clock before this was never set, as on a machine without a battery: it starts in 1970."""
+
 
 class Clock(Protocol):
     """Two clocks: wall time for people, monotonic time for waiting."""

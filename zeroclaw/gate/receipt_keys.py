@@ -7,7 +7,7 @@ write a few hundred bytes; call them before the event loop runs, or in a thread.
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from zeroclaw.clock import LEAP
+from zeroclaw.clock import LEAP, UNSET
 from zeroclaw.codec import decode, encode
 from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.gate.receipt import Key
@@ -85,7 +85,9 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     kept = tuple(key for key in stored.keys if key.made_at >= oldest)
     since = max(stored.since or now, oldest)
     keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
-    mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
+    # In order, or the newest of those that a clock in 1970 made would not be the last to go.
+    made_at = max((now, *(key.made_at for key in kept))) if now < UNSET else now
+    mine = StoredKey(id=name, secret=secret.hex(), made_at=made_at)
     with refused_as(StoreUnusable, f"`{path}` can't be written"):
         replace_private(path, encode(StoredKeys(keys=(*kept, mine), since=since)))
     return replace(keys, earlier=earlier)

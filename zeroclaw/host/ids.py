@@ -4,7 +4,7 @@ import secrets
 from datetime import timedelta
 from threading import Lock
 
-from zeroclaw.clock import ULID_ALPHABET, Clock, made_at, ulid_number
+from zeroclaw.clock import ULID_ALPHABET, UNSET, Clock, made_at, ulid_number
 
 _PAIRS = tuple(one + two for one in ULID_ALPHABET for two in ULID_ALPHABET)
 _PAIR_BITS = 10
@@ -43,10 +43,12 @@ class SystemIds:
     def follow(self, ulid: str) -> None:
         """Make new ids sort after this one of an earlier process, even if the clock was set back.
 
-        Ignores text that is not a ULID, and one that is more than `MOST_AHEAD` in the future.
+        Ignores text that is not a ULID, and one that is more than `MOST_AHEAD` in the future, unless
+        the clock was never set.
         """
+        now = self._clock.now()
         try:
-            is_near = made_at(ulid) <= self._clock.now() + MOST_AHEAD
+            is_near = now < UNSET or made_at(ulid) <= now + MOST_AHEAD
             number = ulid_number(ulid)
         except (ValueError, OverflowError):
             return

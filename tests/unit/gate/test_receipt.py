@@ -262,6 +262,15 @@ def test_a_clock_that_is_wrong_at_some_starts_loses_no_key(tmp_path: Path) -> No
     assert both <= {*opened(tmp_path, "fiv5", day=2).every}
 
 
+def test_starts_before_the_clock_was_set_lose_no_key(tmp_path: Path) -> None:
+    """On a machine without a battery; the later one may have signed until just now (P7)."""
+    in_1970 = -(EPOCH - EPOCH.fromtimestamp(0, tz=EPOCH.tzinfo)).days
+    opened(tmp_path, "one1", day=in_1970 + 1)
+    second = opened(tmp_path, "two2", day=in_1970)
+    assert second.current in opened(tmp_path, "thr3", day=100).every
+    assert second.current in opened(tmp_path, "fou4", day=102).every
+
+
 def test_what_an_earlier_release_left_verifies_and_disproves_nothing(tmp_path: Path) -> None:
     """Its file stayed while no key was kept, so keys of that time may be missing from it (P7)."""
     old = StoredKey(id="old0", secret="00" * 32, made_at=EPOCH)

@@ -94,6 +94,15 @@ def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
     assert ids.ulid() < wrong
 
 
+def test_a_clock_that_was_never_set_follows_whatever_there_is() -> None:
+    """A machine without a battery starts in 1970; what waits goes first, and stays young (P2)."""
+    before, clock = SystemIds(ManualClock()).ulid(), SetClock()
+    clock.at = EPOCH.fromtimestamp(20, tz=EPOCH.tzinfo)
+    ids = SystemIds(clock)
+    ids.follow(before)
+    assert before < ids.ulid()
+
+
 @pytest.mark.parametrize("odd", ["", "z", "ann/1", "é" * 26])
 def test_what_is_no_ulid_is_not_followed(odd: str) -> None:
     ids = SystemIds(ManualClock())
