@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
+from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
@@ -21,7 +22,7 @@ from zeroclaw.gate.receipt import fields_of
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
 from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
 from zeroclaw.host.executors import run_inline
-from zeroclaw.host.places import make_workspace
+from zeroclaw.host.places import make_workspace, real
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
@@ -131,6 +132,7 @@ class ToolCalls:
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._cleared: dict[ActionId, tuple[Frozen, Cleared, Setting | None]] = {}
         self._workspace: Path | None = None
+        self._unmade = ""
         self.gated_in: Setting | None = None
         self.as_gated: Cleared | None = None
 
@@ -164,7 +166,11 @@ class ToolCalls:
         if (workspace := self._workspace) is None:
             place = services.workspaces / self._session.conversation
             # The real path, for the whole turn; tools check again what they open below it.
-            self._workspace = workspace = run_inline(lambda: make_workspace(place))
+            try:
+                self._workspace = workspace = run_inline(lambda: make_workspace(place))
+                self._unmade = ""
+            except ConfigError as error:  # as on a full disk; the call is gated, and then fails
+                workspace, self._unmade = run_inline(lambda: real(place)), str(error)
         files = await state_of_files(services.store, self._session.conversation, workspace)
         account = services.outbox.accounts.get(self._turn.address.channel)
         context = ToolContext(
@@ -242,9 +248,15 @@ class ToolCalls:
         context = replace(context, permits=cleared.permits)
         tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
+
+        async def ran() -> ToolOutput:
+            if self._unmade:
+                raise ToolFailed(self._unmade)
+            return await tool.run(arguments, context)
+
         try:
             async with asyncio.timeout(tool.spec.timeout_s):
-                returned = await call(lambda: tool.run(arguments, context))
+                returned = await call(ran)
                 if isinstance(returned, ToolOutput) and returned.files:
                     files = partial(
                         checked_files,

@@ -1,6 +1,8 @@
 """The run phase: the last check, the run, what people see of it, and what it came to."""
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +89,23 @@ async def test_a_tool_that_fails_breaks_nothing(
         assert SECRET not in "".join(results(world))
         assert house.texts() == ["I see"]
         assert (await house.audited()).count(kind) == 2
+
+
+async def test_a_workspace_that_can_not_be_made_fails_the_call_and_says_why(
+    world: World, tmp_path: Path
+) -> None:
+    """As without an inode; the turn went around until it was given up as cut off again and again."""
+    taken = tmp_path / "workspaces"
+    taken.touch()
+    world.model.will(LOOK, says("No room."), LOOK, says("Now there is."))
+    async with world.running() as house:
+        await house.say("look")
+        [result] = results(world)
+        assert re.fullmatch(r"`look` failed: workspace_dir: `.*`: not a directory; .*", result)
+        assert (world.look.runs, house.texts()) == ([], ["No room."])
+        taken.unlink()
+        await house.say("look again")
+        assert (len(world.look.runs), house.texts()) == (1, ["No room.", "Now there is."])
 
 
 async def test_what_changed_since_the_approval_does_not_run(world: World) -> None:
