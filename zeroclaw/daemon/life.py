@@ -89,7 +89,9 @@ def run(
         # Not during the start, which loads modules in a thread: more switching would slow it down.
         sys.setswitchinterval(SWITCH_S)
         on_ready(facts)
-        _tell_service_manager(os.environ.get("NOTIFY_SOCKET", ""))
+        _tell_service_manager(b"READY=1")
+        if (every_us := os.environ.get("WATCHDOG_USEC", "")).isdecimal():
+            _beat(int(every_us) / 2_000_000)  # half of what it allows
         watch.start()
 
     async def main() -> None:
@@ -297,11 +299,18 @@ class Daemon:
         await services.anchors.anchor()
 
 
-def _tell_service_manager(address: str) -> None:
-    """Tell systemd that the daemon is up (sd_notify(3)); empty if it does not wait for that."""
+def _beat(every_s: float) -> None:
+    """Tell systemd again and again that the event loop turns; else it starts another daemon."""
+    _tell_service_manager(b"WATCHDOG=1")
+    asyncio.get_running_loop().call_later(every_s, _beat, every_s)
+
+
+def _tell_service_manager(state: bytes) -> None:
+    """Tell systemd, if it started this daemon, that it is up, or still runs (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
     kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
     with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as manager:
-        manager.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
+        manager.sendto(state, f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:

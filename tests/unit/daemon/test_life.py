@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -228,6 +229,27 @@ def test_a_service_manager_is_told_once_it_is_up(
         manager.setblocking(False)
         daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
         assert manager.recv(64) == b"READY=1"
+
+
+def test_a_service_manager_is_told_as_long_as_the_loop_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it ends and restarts a daemon that hangs (`WatchdogSec=`)."""
+    heard: list[bytes] = []
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "manager"))
+    monkeypatch.setenv("WATCHDOG_USEC", "20000")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "manager"))
+
+        def listen() -> None:
+            heard.extend(manager.recv(64) for _ in range(4))
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        listener = Thread(target=listen)
+        listener.start()
+        daemon.run(start_in(tmp_path), on_ready=lambda _facts: None)
+        listener.join()
+    assert heard == [b"READY=1", *[b"WATCHDOG=1"] * 3]
 
 
 def test_a_service_manager_that_is_gone_does_not_end_it(
