@@ -123,12 +123,7 @@ class Claim(Value):
 
 
 class Put(Value):
-    """Insert or replace a row.
-
-    Attributes:
-        expect: The version the row must have, 0 for "does not exist", None for any; otherwise the
-            whole commit fails with `Conflict`.
-    """
+    """Insert or replace a row; add an `Expect` to the commit if its version matters."""
 
     kind: RowKind
     key: str
@@ -137,7 +132,6 @@ class Put(Value):
     state: str = ""
     place: str = ""
     due_at: datetime | None = None
-    expect: int | None = None
 
 
 class Delete(Value):

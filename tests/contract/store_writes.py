@@ -13,6 +13,7 @@ from zeroclaw.store import (
     Claim,
     Commit,
     DurablePoint,
+    Expect,
     LogKind,
     Put,
     PutBlob,
@@ -35,8 +36,13 @@ def chore(*writes: Write) -> Commit:
     return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes)
 
 
-def counter(key: str, body: bytes = b"1", *, expect: int | None = None) -> Put:
-    return Put(kind=RowKind.COUNTER, key=key, body=body, expect=expect)
+def counter(key: str, body: bytes = b"1") -> Put:
+    return Put(kind=RowKind.COUNTER, key=key, body=body)
+
+
+def at(key: str, version: int) -> Expect:
+    """Expect a counter at a version."""
+    return Expect(kind=RowKind.COUNTER, key=key, version=version)
 
 
 def line(body: bytes, *, stream: str = "s", after: int | None = None) -> Append:

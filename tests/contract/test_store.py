@@ -8,7 +8,17 @@ from typing import TypedDict
 import pytest
 
 from tests.contract.store_implementations import Implementation
-from tests.contract.store_writes import HERE, LATER, THERE, chore, counter, every_store, keys, line
+from tests.contract.store_writes import (
+    HERE,
+    LATER,
+    THERE,
+    at,
+    chore,
+    counter,
+    every_store,
+    keys,
+    line,
+)
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict
@@ -105,7 +115,6 @@ async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_pat
 
 
 @every_store
-@pytest.mark.parametrize("expect", [None, 1])
 @pytest.mark.parametrize(
     ("changed", "before"),
     [
@@ -117,14 +126,14 @@ async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_pat
     ],
 )
 async def test_a_row_is_found_by_what_it_was_put_with_last(
-    kept: Implementation, tmp_path: Path, expect: int | None, changed: Columns, before: Filters
+    kept: Implementation, tmp_path: Path, changed: Columns, before: Filters
 ) -> None:
     """Whichever of its columns changes, or none."""
     first = Columns(conversation=HERE, place="p", due_at=EPOCH, state="old")
     last = Columns(**(first | changed))
     async with kept.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(Put(kind=RowKind.OUTBOX, key="a", body=b"1", **first)))
-        again = Put(kind=RowKind.OUTBOX, key="a", body=b"2", expect=expect, **last)
+        again = Put(kind=RowKind.OUTBOX, key="a", body=b"2", **last)
         await store.commit(chore(again))
 
         row = Row(kind=RowKind.OUTBOX, key="a", version=2, body=b"2", **last)
@@ -146,8 +155,8 @@ async def test_a_put_at_the_expected_version_is_written(
 ) -> None:
     """0 expects that there is no row; a number, that version."""
     async with kept.opened(tmp_path, ManualClock()) as store:
-        await store.commit(chore(counter("a", b"1", expect=0)))
-        await store.commit(chore(counter("a", b"2", expect=1)))
+        await store.commit(chore(at("a", 0), counter("a", b"1")))
+        await store.commit(chore(at("a", 1), counter("a", b"2")))
 
         row = await store.get(RowKind.COUNTER, "a")
 
@@ -164,7 +173,7 @@ async def test_a_put_at_another_version_is_a_conflict(
         await store.commit(chore(counter("a", b"1"), counter("a", b"2")))
 
         with pytest.raises(Conflict):
-            await store.commit(chore(counter("a", b"3", expect=expect)))
+            await store.commit(chore(at("a", expect), counter("a", b"3")))
         row = await store.get(RowKind.COUNTER, "a")
 
     assert row == Row(kind=RowKind.COUNTER, key="a", version=2, body=b"2")
@@ -196,7 +205,7 @@ async def test_one_of_two_racing_compare_and_sets_wins(
 
     async def answer(store: Store, body: bytes) -> None:
         try:
-            await store.commit(chore(counter("a", body, expect=1)))
+            await store.commit(chore(at("a", 1), counter("a", body)))
             outcomes.append("written")
         except Conflict:
             outcomes.append("refused")
@@ -221,7 +230,7 @@ async def test_a_deleted_row_is_gone_and_deleting_it_again_is_no_error(
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="a")))
         assert await store.get(RowKind.COUNTER, "a") is None
 
-        await store.commit(chore(counter("a", expect=0)))
+        await store.commit(chore(at("a", 0), counter("a")))
         row = await store.get(RowKind.COUNTER, "a")
 
     assert row == Row(kind=RowKind.COUNTER, key="a", version=1, body=b"1")

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.contract.store_implementations import Implementation
-from tests.contract.store_writes import LATER, blob, chore, claim, counter, every_store, keys, line
+from tests.contract.store_writes import (
+    LATER,
+    at,
+    blob,
+    chore,
+    claim,
+    counter,
+    every_store,
+    keys,
+    line,
+)
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
 from zeroclaw.inbound.approvals import COUNTERS, take_numbers
@@ -149,7 +159,6 @@ async def test_a_blob_under_a_name_that_is_not_its_hash_is_refused(
 
 REFUSED: dict[str, Write] = {
     "a claim": claim("taken"),
-    "a put": counter("there", expect=9),
     "an expectation": Expect(kind=RowKind.COUNTER, key="there", version=0),
     "an append": line(b"late", after=9),
     "a blob": blob(bytes(LARGEST_BLOB_BYTES + 1)),
@@ -199,7 +208,9 @@ async def test_a_refused_commit_leaves_the_others_of_its_instant_whole(
     async def write(store: Store, number: int) -> None:
         expect = 9 if number % 3 == 0 else 0
         try:
-            await store.commit(chore(line(b"%d" % number), counter(f"{number:03}", expect=expect)))
+            await store.commit(
+                chore(line(b"%d" % number), at(f"{number:03}", expect), counter(f"{number:03}"))
+            )
         except Conflict:
             refused.append(number)
 

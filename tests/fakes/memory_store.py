@@ -232,8 +232,6 @@ class MemoryStore:
 
     def _put(self, tables: _Tables, put: Put) -> None:
         self._check(put)
-        if put.expect is not None:
-            _expect(tables, put.kind, put.key, put.expect)
         old = tables.rows.get((put.kind, put.key))
         tables.rows[put.kind, put.key] = Row(
             kind=put.kind,
@@ -362,5 +360,5 @@ def _trim(tables: _Tables, write: Trim) -> None:
 
 async def put_a_page_before(store: Store, like: Put) -> None:
     """Store a full page of rows like this one, whose keys sort before those of any house."""
-    rows = tuple(replace(like, key=f"!{number:04}", expect=None) for number in range(PAGE))
+    rows = tuple(replace(like, key=f"!{number:04}") for number in range(PAGE))
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=rows))

@@ -35,6 +35,7 @@ from zeroclaw.store import (
     Write,
     readable_of,
     scan,
+    unchanged,
 )
 from zeroclaw.value import Struct, field, replace
 
@@ -371,9 +372,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             reads = Reads(self.store)
             more = await self._more(reads, row, item, point, why)
             fence = None if row.conversation is None else await self.fence_of(row.conversation)
-            commit = Commit(
-                point=point, writes=(put, *more), conversation=row.conversation, fence=fence
-            )
+            writes = (unchanged(row), put, *more)
+            commit = Commit(point=point, writes=writes, conversation=row.conversation, fence=fence)
             try:
                 await self.store.commit(reads.guarded(commit))
             except (Conflict, Fenced):

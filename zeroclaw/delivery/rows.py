@@ -352,7 +352,7 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
 
 
 def changed(row: Row, item: Item | None, state: State) -> Put:
-    """Return the write that changes a row, unless another writer changed it meanwhile.
+    """Return the write that changes a row.
 
     Without an item the row keeps its body, which may be damaged.
     """
@@ -363,7 +363,6 @@ def changed(row: Row, item: Item | None, state: State) -> Put:
         conversation=row.conversation,
         state=state,
         place=row.place,
-        expect=row.version,
     )
 
 

@@ -282,7 +282,7 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
         item = replace(_text(put), uncertainty=Uncertainty(mark="0"))
         await commit(store, rows.changed(row, item, "sending"))
         told = rows.changed(row, replace(item, refs=(known[1],)), "delivered")
-        await commit(store, replace(told, key=rig.ids.ulid(), expect=0))
+        await commit(store, replace(told, key=rig.ids.ulid()))
     async with running(channel, store=store, open_drafts=(known[0],)) as rig:
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)

@@ -72,12 +72,6 @@ def test_a_row_that_was_not_sent_is_carried_by_nothing() -> None:
     assert rows.messages(rows.Settle(ref=REF, outcome=outcome())) == ()
 
 
-def test_a_change_expects_the_version_that_was_read() -> None:
-    """Two writers can't both win."""
-    row = rows.stored(put(FINAL), 3)
-    assert rows.changed(row, FINAL, "delivered").expect == 3
-
-
 def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
     """Messages that are gone are counted, so that no key is used twice (P1)."""
     assert rows.part_key("k", FINAL) == f"{TURN}:1"

@@ -136,7 +136,7 @@ class Traffic:
 
 
 def _delivered(note: Put) -> Write:
-    return replace(note, state="delivered", expect=1)
+    return replace(note, state="delivered")
 
 
 @pytest.mark.slow

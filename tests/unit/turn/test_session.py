@@ -56,7 +56,7 @@ async def test_writes_without_a_commit_of_their_own_wait_for_the_next() -> None:
     """And are in it, though nothing else came with them."""
     store = MemoryStore()
     session = await open_session(store, Leases(store), HERE)
-    put = Put(kind=RowKind.SWITCH, key="x", body=b"", expect=0)
+    put = Put(kind=RowKind.SWITCH, key="x", body=b"")
     await session.commit(Transition(writes=(put,)))
     assert await store.get(RowKind.SWITCH, "x") is None
     await session.commit(Transition(point=DurablePoint.HOUSEKEEPING))

@@ -264,19 +264,12 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
     """Insert or replace a row.
 
     Raises:
-        Conflict: The row is not at the expected version.
         sqlite3.Error: Passed through.
     """
     due_us = None if put.due_at is None else to_microseconds(put.due_at)
     row, found_by = (put.kind, put.key), (put.conversation, put.place, due_us)
-    if put.expect != 0:
-        changed = (put.state, put.body, *row, *found_by, put.expect, put.expect)
-        if connection.execute(_CHANGE, changed).rowcount:
-            return
-    values = (*found_by, put.state, put.body, *row, put.expect)
-    done = connection.execute(_UPDATE if put.expect else _INSERT, values)
-    if not done.rowcount:
-        _expect(connection, put.kind, put.key, put.expect or 0)
+    if not connection.execute(_CHANGE, (put.state, put.body, *row, *found_by)).rowcount:
+        connection.execute(_INSERT, (*found_by, put.state, put.body, *row))
 
 
 # No numbered parameters: Python 3.12 before 3.12.4 warns about them as if they were named (CPython
@@ -285,17 +278,13 @@ def put(connection: sqlite3.Connection, put: Put) -> None:
 # three fifths of the time.
 _CHANGE = (
     "UPDATE stored_row SET version = version + 1, state = ?, body = ? WHERE kind = ? AND key = ?"
-    " AND conversation IS ? AND place = ? AND due_at IS ? AND (? IS NULL OR version = ?)"
-)
-_UPDATE = (
-    "UPDATE stored_row SET version = version + 1, conversation = ?, place = ?, due_at = ?,"
-    " state = ?, body = ? WHERE kind = ? AND key = ? AND version = ?"
+    " AND conversation IS ? AND place = ? AND due_at IS ?"
 )
 _INSERT = (
     "INSERT INTO stored_row (conversation, place, due_at, state, body, kind, key, version)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (kind, key) DO UPDATE SET"
     " version = version + 1, conversation = excluded.conversation, place = excluded.place,"
-    " due_at = excluded.due_at, state = excluded.state, body = excluded.body WHERE ? IS NULL"
+    " due_at = excluded.due_at, state = excluded.state, body = excluded.body"
 )
 
 

@@ -11,7 +11,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from tests.fakes.manual_clock import EPOCH, ManualClock
-from zeroclaw.store import Append, Claim, Commit, DurablePoint, LogKind, Put, PutBlob, RowKind
+from zeroclaw.store import (
+    Append,
+    Claim,
+    Commit,
+    DurablePoint,
+    Expect,
+    LogKind,
+    Put,
+    PutBlob,
+    RowKind,
+)
 from zeroclaw.stores.sqlite import SqliteStore, open_store
 
 TASKS = 8
@@ -24,7 +34,8 @@ def named(name: str, stream: str) -> Commit:
         point=DurablePoint.HOUSEKEEPING,
         writes=(
             Claim(keys=(name,), until=EPOCH + timedelta(days=1)),
-            Put(kind=RowKind.COUNTER, key=name, body=body, expect=0),
+            Expect(kind=RowKind.COUNTER, key=name, version=0),
+            Put(kind=RowKind.COUNTER, key=name, body=body),
             Append(log=LogKind.JOURNAL, stream=stream, body=body),
             PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body),
         ),

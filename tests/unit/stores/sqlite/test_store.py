@@ -15,6 +15,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.unit.stores.sqlite.groups import (
     HERE,
     Gate,
+    at,
     chore,
     claim,
     counter,
@@ -49,9 +50,9 @@ async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
         tmp_path,
         chore(claim("a"), counter("1")),
         chore(counter("2"), claim("a")),
-        chore(counter("3"), counter("2", expect=0)),
-        chore(counter("1", expect=9)),
-        chore(counter("1", b"2", expect=1)),
+        chore(counter("3"), at("2", 0), counter("2")),
+        chore(at("1", 9), counter("1")),
+        chore(at("1", 1), counter("1", b"2")),
     )
 
     assert [type(end) for end in ends] == [
@@ -240,7 +241,7 @@ async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> Non
 
 async def test_what_is_refused_alone_costs_no_sync(tmp_path: Path) -> None:
     said: list[str] = []
-    (end,) = await grouped(tmp_path, chore(counter("a", expect=7)), said=said.append)
+    (end,) = await grouped(tmp_path, chore(counter("a"), at("a", 7)), said=said.append)
     assert isinstance(end, Conflict)
     assert (said.count("ROLLBACK"), said.count("COMMIT")) == (1, 0)
 
