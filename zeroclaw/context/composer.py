@@ -286,10 +286,8 @@ class Composer(Struct, eq=False):
         """Whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene, threshold = (
-            await self.scene(spoken),
-            self.sources.settings.config.compaction.threshold,
-        )
+        scene = await self.scene(spoken)
+        threshold = self.sources.settings.config.compaction.threshold
         known, learned = await self._counted(scene), self.learned
         return await self.run_off_loop_if_large(
             scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)

@@ -142,10 +142,8 @@ class ContextProviders:
     async def _holds_secret(self, text: str) -> bool:
         if text in self._known:
             return self._known[text]
-        if len(text) <= ON_THE_LOOP_CHARS:
-            found = self._finds_secret(text)
-        else:
-            found = await asyncio.to_thread(self._finds_secret, text)
+        finds, is_short = self._finds_secret, len(text) <= ON_THE_LOOP_CHARS
+        found = finds(text) if is_short else await asyncio.to_thread(finds, text)
         self._known[text] = found
         return found
 

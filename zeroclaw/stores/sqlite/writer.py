@@ -151,7 +151,7 @@ class Writer:
         self._before_closing = before_closing
         self._jobs.put(None)
 
-    def _answer(self, answers: list[tuple[Job, _Answer]]) -> None:
+    def _answer(self, answers: list[tuple[Job, _Answer]], left_out: int = 0) -> None:
         for job, answer in answers:
             if job.done.done():  # its caller was cancelled
                 continue
@@ -161,7 +161,7 @@ class Writer:
                 job.done.set_result(None)
             elif answer is not None:
                 job.done.set_result(answer)
-        self._on_answers(len(answers))
+        self._on_answers(len(answers) + left_out)
 
     def _end(self) -> None:
         left = list(self._taken)
@@ -219,20 +219,15 @@ class Writer:
         return bool(self._taken)
 
     def _work(self, connection: sqlite3.Connection, fences: Fences) -> None:
-        answers: list[tuple[Job, _Answer]] = []
-        waiting: list[Job] = []
-        for job in self._taken:
-            if job.done.cancelled():  # its caller was cancelled
-                answers.append((job, None))
-            else:
-                waiting.append(job)
-        answers.extend(self._write_group(connection, fences, waiting))
+        waiting = [job for job in self._taken if not job.done.cancelled()]
+        left_out = len(self._taken) - len(waiting)
+        answers = self._write_group(connection, fences, waiting)
         if not _REMOVALS.isdisjoint(_kinds(waiting)):
             # The group is committed; pages that can't be released now are released next time.
             with suppress(sqlite3.Error):
                 release_pages(connection)
         self._taken.clear()
-        self._tell(lambda: self._answer(answers))
+        self._tell(lambda: self._answer(answers, left_out))
 
     def _write_group(
         self, connection: sqlite3.Connection, fences: Fences, jobs: list[Job]
@@ -307,6 +302,5 @@ def _kinds(jobs: list[Job]) -> set[type[Write]]:
 
 
 def _size_bytes(job: Job) -> int:
-    if isinstance(job, LeaseJob):
-        return 0
-    return sum([len(write.body) for write in job.commit.writes if isinstance(write, _WITH_BODY)])
+    writes = job.commit.writes if isinstance(job, CommitJob) else ()
+    return sum([len(write.body) for write in writes if isinstance(write, _WITH_BODY)])
