@@ -54,8 +54,7 @@ class Address(Value):
     @lru_cache(maxsize=1024)  # noqa: B019  bounded; a turn calls this some fourteen times
     def key(self) -> str:
         """Return a string that is equal exactly when the place is equal; `direct` doesn't count."""
-        thread = self.thread or ""
-        parts = (self.channel, self.account, self.chat, thread)
+        parts = (self.channel, self.account, self.chat, self.thread or "")
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
     def in_words(self) -> str:

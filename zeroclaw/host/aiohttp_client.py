@@ -50,9 +50,8 @@ class _Protocol(ResponseHandler):
 
 
 class _Connector(aiohttp.TCPConnector):
-    def __init__(self, keep_alive_s: float) -> None:
-        kept_s = keep_alive_s or None
-        super().__init__(limit=0, force_close=not keep_alive_s, keepalive_timeout=kept_s)  # pyright: ignore[reportUnknownMemberType]  of the library
+    def __init__(self, kept_s: float | None) -> None:
+        super().__init__(limit=0, force_close=not kept_s, keepalive_timeout=kept_s)  # pyright: ignore[reportUnknownMemberType]  of the library
         self._factory = partial[ResponseHandler](_Protocol, loop=self._loop)
 
 
@@ -66,7 +65,7 @@ class AiohttpClient:
         # We count connections: the library reports neither that the pool was full, nor how long.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
-            connector=_Connector(limits.keep_alive_s),
+            connector=_Connector(limits.keep_alive_s or None),
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=limits.connect_s, sock_read=limits.read_s
             ),
@@ -82,15 +81,17 @@ class AiohttpClient:
         await self._take_place()
         try:
             response = await self._send(request)
+            chunks = self._chunks(response.content)
             try:
                 yield HttpAnswer(
                     status=response.status,
                     headers=headers_of(response.raw_headers),
-                    chunks=self._chunks(response.content),
+                    chunks=chunks,
                     unread=lambda: _unread(response.connection),
                     is_received=response.content.is_eof,
                 )
             finally:
+                await chunks.aclose()
                 response.close()  # closes the connection, unless the answer was read whole
         finally:
             self._free.release()

@@ -209,6 +209,20 @@ async def test_an_answer_comes_whole_that_is_taken_more_slowly_than_it_comes(
         assert b"".join([chunk async for chunk in answer.chunks]) == body
 
 
+async def test_an_answer_that_is_left_early_leaves_nothing_for_the_loop_to_close() -> None:
+    """The loop closes a forgotten generator in a task that nobody owns."""
+    forgotten: list[object] = []
+    async with ModelServer() as server, aclosing(http_client()) as client:
+        server.raw(b"a", b"b", status=418)
+        hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(hooks.firstiter, forgotten.append)
+        async with client.open(post(server)) as answer:
+            assert await anext(answer.chunks) in {b"a", b"ab"}
+        del answer
+        sys.set_asyncgen_hooks(*hooks)
+        assert forgotten == []
+
+
 async def test_silence_times_out() -> None:
     client = http_client(HttpLimits(read_s=0.02))
     async with ModelServer() as server:
