@@ -253,7 +253,7 @@ class Daemon:
         who = text_at(asked, "by") or catalogue.BY_CONSOLE.en
         before = not self.services.policy.last_halt.over
         store, now = self._foundation.store, self._foundation.clock.now()
-        await self.services.take_halt(await switch(store, on=on, by=who, at=now))
+        self.services.take_halt(await switch(store, on=on, by=who, at=now))
         return answers.Halted(halted=on, before=before)
 
     async def _log_out(self, _asked: Mapping[str, object]) -> answers.LoggedOut:

@@ -299,7 +299,7 @@ class Services:
     async def remember(self) -> None:
         """Load what is stored before anybody is admitted; once, at the start."""
         store = self.foundation.store
-        await self.take_halt(await last_halt(store))
+        self.take_halt(await last_halt(store))
         await self.people.remember(store)
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
@@ -315,7 +315,7 @@ class Services:
                 case Put(kind=RowKind.ADDRESS | RowKind.FORGETTING):
                     self.erasure.learn(plan.writes)
                 case Put(kind=RowKind.SWITCH):
-                    self._group.create_task(self.take_halt(HALTS.of(write)), name="halt")
+                    self.take_halt(HALTS.of(write))
                 case Put(kind=RowKind.PERSON):
                     now = PEOPLE.of(write)
                     self.foundation.log("person_decided", person=now.id, now=now.state, by=now.by)
@@ -333,12 +333,12 @@ class Services:
             self.policy.revoke(self.people.revoked)
             self.revocation.begin()
 
-    async def take_halt(self, halt: Halt) -> None:
-        """Put a halt into force, or lift it."""
+    def take_halt(self, halt: Halt) -> None:
+        """Put a halt into force at once, or lift it; running turns are told to end."""
         self.policy.halt(halt)
         self.mailboxes.hold(not halt.over)
         if not halt.over:
-            await self.runner.abort_all("halt", halt.by)
+            self._group.create_task(self.runner.abort_all("halt", halt.by), name="halt")
 
     # --- start ---------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ from zeroclaw.errors import (
     StoreUnusable,
 )
 from zeroclaw.host import sandbox
+from zeroclaw.inbound.context import Plan
+from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.mount import HookAnswer, HookRequest, LineStream
 from zeroclaw.value import replace
 
@@ -50,6 +52,14 @@ class SlowModel(ScriptedModel):
         if self.fault is not None:
             raise self.fault
         self.loaded += 1
+
+
+async def test_a_halt_is_in_force_once_it_is_announced(world: World) -> None:
+    """No call that is checked in the same instant starts behind it (P3)."""
+    async with world.running() as house:
+        halt = halt_put(Halt(by="Ada", at=world.clock.now()))
+        house.services.announce(Plan(conversation=None, writes=(halt,)))
+        assert house.services.policy.halted_by == "Ada"
 
 
 async def test_a_slow_model_is_loaded_before_the_first_question(world: World) -> None:
