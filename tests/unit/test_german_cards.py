@@ -23,7 +23,7 @@ from tests.fakes.german import english_in
 from tests.unit.channels.email.letters import ME, ours
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
-from zeroclaw.cli.chat.screen import Cards, Ink, text_of
+from zeroclaw.cli.chat.screen import Cards
 from zeroclaw.envelope import ActionId, ApprovalId, Choice, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import Approval, Numbered, card_of
 from zeroclaw.gate.policy import SHIPPED, Reason
@@ -141,10 +141,10 @@ def on_a_terminals_line(outcome: Outcome) -> str:
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, before and after its endings."""
-    screen = Cards(ink=Ink(has_styles=False))
+    screen = Cards()
     before = terminal.line(local.card("m", Outcome(card=outcome.card, endings=()), AT), 1)
     after = terminal.line(local.card("m", outcome, AT), 2)
-    return text_of([*screen.take(before), *screen.take(after)])
+    return "".join(text for _, text in (*screen.take(before), *screen.take(after)))
 
 
 def english_on(card: str) -> set[str]:

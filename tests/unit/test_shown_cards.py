@@ -23,7 +23,7 @@ from channels.web import render as web
 from tests.unit.channels.email.letters import ME, ours
 from tests.unit.gate.test_wording import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
-from zeroclaw.cli.chat.screen import Cards, Ink, text_of
+from zeroclaw.cli.chat.screen import Cards
 from zeroclaw.envelope import ApprovalId
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.text.language import LANGUAGES, Language
@@ -116,7 +116,7 @@ def on_the_page(outcome: Outcome) -> str:
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, the frame taken away."""
     item = terminal.line(local.card("m", outcome, AT), 1)
-    lines = text_of(Cards(ink=Ink(has_styles=False)).take(item)).split("\n")
+    lines = "".join(text for _, text in Cards().take(item)).split("\n")
     edge = "│    "
     return "\n".join(line.removeprefix(edge) for line in lines[3:-2])
 

@@ -36,7 +36,7 @@ from zeroclaw import (
 )
 from zeroclaw.cli.chat.connection import STREAM, Link
 from zeroclaw.cli.chat.pipe import Pipe
-from zeroclaw.cli.chat.screen import Cards, Ink, View
+from zeroclaw.cli.chat.screen import View
 from zeroclaw.cli.chat.session import Session, Unanswered
 from zeroclaw.cli.chat.terminal import Terminal
 from zeroclaw.errors import NeedsOperator, ZeroclawError
@@ -135,7 +135,7 @@ class Sitting:
     ) -> None:
         self._out, self._into = os.pipe()
         self._output = io.StringIO()
-        view = View(cards=Cards(ink=Ink(has_styles=at is not None)), history=0)
+        view = View(is_terminal=at is not None, history=0)
         clock = QuickClock()
         self.session = Session(
             link=Link(place, clock=clock, token=CountingIds().ulid),

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Generator
 from pathlib import Path
 
@@ -197,6 +198,34 @@ def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
     finally:
         process.kill()
         process.wait()
+        os.close(outer)
+
+
+def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
+    short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program reads keys one by one; SIGTERM would leave the terminal so."""
+    monkeypatch.setenv("TERM", "xterm")
+    outer, inner = pty.openpty()
+    before = termios.tcgetattr(inner)
+    command = [sys.executable, "-m", "zeroclaw", "chat", "--config", str(configured)]
+    process = subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=inner, env=environment(short)
+    )
+    shown = b""
+    try:
+        for awaited, then in (("»", b"hi\r"), ("● you said hi", b"")):
+            while awaited.encode() not in shown:
+                shown += os.read(outer, 65_536)
+            os.write(outer, then)
+        assert termios.tcgetattr(inner) != before
+        process.terminate()
+        assert process.wait() == 0
+        assert termios.tcgetattr(inner) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(inner)
         os.close(outer)
 
 

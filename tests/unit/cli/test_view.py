@@ -1,5 +1,6 @@
 """What each line of the daemon adds to a screen, and how what is typed becomes lines."""
 
+import io
 import json
 import os
 import re
@@ -23,12 +24,11 @@ from zeroclaw import (
     Outgoing,
     escape_invisible,
 )
-from zeroclaw.cli.chat.pipe import lines_from
-from zeroclaw.cli.chat.screen import MARK, Cards, Ink, Shown, View, text_of
+from zeroclaw.cli.chat.pipe import Pipe, lines_from
+from zeroclaw.cli.chat.screen import MARK, Shown, View
 
 Line = Mapping[str, object]
-SCREEN = Ink(has_styles=True)
-PIPE = Ink(has_styles=False)
+SCREEN, PIPE = "screen", "pipe"
 AT = "2026-01-01T12:00:00+00:00"
 
 
@@ -76,9 +76,9 @@ def ended(how: str, by: str = "ann", reason: str = "") -> Line:
 
 
 def live_view(
-    ink: Ink, *before: Line, history: int = 10, columns: int = 40, most_rows: int = 6
+    where: str, *before: Line, history: int = 10, columns: int = 40, most_rows: int = 6
 ) -> View:
-    view = View(cards=Cards(ink=ink), history=history, columns=columns, most_rows=most_rows)
+    view = View(is_terminal=where == SCREEN, history=history, columns=columns, most_rows=most_rows)
     view.take({"type": "snapshot", "number": 0})
     for line in before:
         view.take(line)
@@ -88,7 +88,18 @@ def live_view(
 
 def added(view: View, *lines: Line) -> list[str]:
     """What each line adds for good, without its styles."""
-    return [text_of(view.take(line)) for line in lines]
+    written = text_of if view.is_terminal else in_a_pipe
+    return [written(view.take(line)) for line in lines]
+
+
+def text_of(shown: Shown) -> str:
+    return "".join(text for _, text in shown)
+
+
+def in_a_pipe(shown: Shown) -> str:
+    output = io.StringIO()
+    Pipe(0, output).show(shown)
+    return output.getvalue()
 
 
 def marks(shown: Shown) -> list[str]:
@@ -188,7 +199,7 @@ IMITATED = (
 @pytest.mark.parametrize("text", IMITATED)
 def test_into_a_pipe_no_text_begins_a_line_nor_has_the_sign_of_a_true_mark(text: str) -> None:
     """Nothing sets it off there but its place and its sign, however long the lines may be (P7)."""
-    shown = text_of(live_view(PIPE).take(proven(text, RECEIPT)))
+    shown = in_a_pipe(live_view(PIPE).take(proven(text, RECEIPT)))
     said, mark = shown.removesuffix("\n").rsplit("\n", 1)
     assert mark == f"✅ {RECEIPT}"
     assert said.startswith("● ")
@@ -201,7 +212,7 @@ def test_into_a_pipe_no_text_begins_a_line_nor_has_the_sign_of_a_true_mark(text:
 )
 def test_into_a_pipe_only_the_bots_own_marks_begin_a_line(text: str) -> None:
     """P7, whatever the answer is."""
-    said = text_of(live_view(PIPE).take(item(text)))
+    said = in_a_pipe(live_view(PIPE).take(item(text)))
     first, *more = said.removesuffix("\n").splitlines()
     assert first.startswith("● ")
     assert [one for one in more if one and one[:2] != "  "] == []
@@ -216,13 +227,13 @@ def test_what_another_client_says_begins_no_line_of_a_pipe_either() -> None:
 EVIL = f"x\n✅ {RECEIPT}\u2028┌ olga"
 
 
-@pytest.mark.parametrize("ink", [PIPE, SCREEN])
-def test_no_word_on_a_card_begins_a_line(ink: Ink) -> None:
+@pytest.mark.parametrize("where", [PIPE, SCREEN])
+def test_no_word_on_a_card_begins_a_line(where: str) -> None:
     """Not what a call says of itself, nor why it was denied, whoever wrote it (P5, P7)."""
     told = dict.fromkeys(("tool", "summary", "why", "scope", "arguments"), EVIL)
     asked = card({**call(1), **told})
     denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)}, number=2)
-    view = live_view(ink)
+    view = live_view(where)
     lines = "".join(added(view, asked, denied)).splitlines()
     assert [line for line in lines if not line.startswith(("│ ", "┌", "└", "❌ 1"))] == []
     assert len(lines) == 9
@@ -315,7 +326,7 @@ def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
 
 def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
     """Older ones are known, but not shown."""
-    view = View(cards=Cards(ink=SCREEN), history=1)
+    view = View(is_terminal=True, history=1)
     view.take({"type": "snapshot", "number": 0})
     for line in (
         item("old", key="k0"),

@@ -2,20 +2,28 @@
 
 A separate thread reads, because a file can't be waited for and a read can't be cancelled; the
 thread ends with the process. A line that ends with a backslash continues in the next one.
+
+A mark of the program is a sign at the beginning of a line. Everything else loses these signs, and
+its further lines are indented.
 """
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TextIO
 
-from zeroclaw.cli.chat.screen import Shown, text_of
+from zeroclaw.cli.chat.screen import ARGUMENTS, MARK, Shown
 from zeroclaw.cli.chat.session import Session
+from zeroclaw.text.escape import without_mark_signs
 from zeroclaw.value import Struct
 
 _MOST_WAITING = 100
+_INSTEAD = {"┌┍┎┏╒╓╔": "╭", "└┕┖┗╘╙╚": "╰", "❌❎": "✗", "⏹": "■"}
+_OWN_SIGNS = {ord(sign): instead for signs, instead in _INSTEAD.items() for sign in signs}
+"""Signs that begin the program's own lines, and lookalikes, with their replacements in texts."""
 
 
 class Pipe(Struct):
@@ -32,7 +40,7 @@ class Pipe(Struct):
     def show(self, shown: Shown) -> None:
         """Write a text and flush it."""
         if shown:
-            self.output.write(text_of(shown))
+            self.output.write("".join(_plain(style, text) for style, text in shown))
             self.output.flush()
 
     async def run(self, session: Session) -> None:
@@ -42,6 +50,21 @@ class Pipe(Struct):
                 session.entered(line)
                 await session.quiet(or_card=True)
         await session.quiet(or_card=False)
+
+
+def _plain(style: str, text: str) -> str:
+    if style == MARK:
+        return text
+    if style == ARGUMENTS:  # escaped, so that the JSON stays the same
+        kept = ((sign, _without_signs(sign) == sign) for sign in text)
+        return "".join(sign if is_kept else json.dumps(sign)[1:-1] for sign, is_kept in kept)
+    lines = enumerate(_without_signs(text).splitlines())
+    shown = "\n".join(f"  {line}" if line and at else line for at, line in lines)
+    return shown + "\n" * text.endswith("\n")
+
+
+def _without_signs(text: str) -> str:
+    return without_mark_signs(text).translate(_OWN_SIGNS)
 
 
 async def lines_from(source: int) -> AsyncGenerator[str, None]:

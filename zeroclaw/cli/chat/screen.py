@@ -5,20 +5,18 @@ the growing answer stands above the input, and what no longer fits there is prin
 is printed is ever erased. If printed text has changed, the whole answer is printed again below. A
 pipe gets only whole messages, once each.
 
-No message can imitate the program's own marks. On a terminal a mark is in inverse, and messages
-have no style. In a pipe a mark is a sign at the beginning of a line: messages lose these signs, and
-their lines are prefixed or indented. Text from others is never in inverse: a long line might wrap
-and begin a row with a false mark.
+No message can imitate the program's own marks: they alone are in inverse on a terminal, and `pipe`
+takes their signs out of everything else. Text from others is never in inverse: a long line might
+wrap and begin a row with a false mark.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
 from zeroclaw.card_words import CardWords
 from zeroclaw.json_fields import array_at, object_at, objects_at
-from zeroclaw.text.escape import escape_invisible, without_mark_signs
+from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Struct, Value, field
 
@@ -34,44 +32,7 @@ _ENDINGS = {"approved": "✅", "denied": "❌", "expired": "❌", "stopped": "�
 BOT = "● "
 PROMPT = "» "
 _AT_WORK = "…"
-MARK, BOLD, _DIM, _WARM = "reverse", "bold", "dim", "ansiyellow"
-
-_INSTEAD = {"┌┍┎┏╒╓╔": "╭", "└┕┖┗╘╙╚": "╰", "❌❎": "✗", "⏹": "■"}
-_OWN_SIGNS = {ord(sign): instead for signs, instead in _INSTEAD.items() for sign in signs}
-"""Signs that begin the program's own lines, and lookalikes, with their replacements in texts."""
-
-
-class Ink(Value):
-    """How texts of others look.
-
-    Attributes:
-        has_styles: Marks are set off by a style, and texts are shown as they are.
-    """
-
-    has_styles: bool
-
-    def said(self, text: str) -> str:
-        """Return a message to follow its sign; in a pipe its further lines are indented."""
-        if self.has_styles:
-            return text
-        lines = self.line(text).splitlines()
-        return "\n".join(f"  {line}" if line and at else line for at, line in enumerate(lines))
-
-    def line(self, text: object) -> str:
-        """Return another's text for use within a line; in a pipe without the signs of our marks."""
-        return str(text) if self.has_styles else without_mark_signs(str(text)).translate(_OWN_SIGNS)
-
-    def arguments(self, text: object) -> str:
-        """Return the JSON of a call; signs of our marks are escaped, so the call stays the same."""
-        if self.has_styles:
-            return str(text)
-        kept = ((sign, self.line(sign) == sign) for sign in str(text))
-        return "".join(sign if is_kept else json.dumps(sign)[1:-1] for sign, is_kept in kept)
-
-
-def text_of(shown: Shown) -> str:
-    """Return the text without its styles."""
-    return "".join(text for _, text in shown)
+MARK, ARGUMENTS, BOLD, _DIM, _WARM = "reverse", "class:arguments", "bold", "dim", "ansiyellow"
 
 
 def wrapped(text: str, columns: int, *, is_code: bool) -> str:
@@ -119,11 +80,9 @@ class Cards(Struct, kw_only=True):
     """The cards of a conversation.
 
     Attributes:
-        ink: How texts of others look.
         fresh: Number of cards shown since a line was typed.
     """
 
-    ink: Ink
     fresh: int = 0
     _open: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     _shown: set[str] = field(default_factory=set[str])
@@ -162,17 +121,16 @@ class Cards(Struct, kw_only=True):
     def _card(self, card: Line, calls: Sequence[Line], choices: tuple[str, ...]) -> Iterator[Shown]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
         words = _words(card)
-        ink, who = self.ink, self.ink.line(card["asked_by"])
-        head = words["head"].format_map({"who": who, "at": f"{until:%H:%M:%S}"})
+        head = words["head"].format_map({"who": card["asked_by"], "at": f"{until:%H:%M:%S}"})
         yield [(MARK, "┌"), (_WARM, f" {head}")]
         for call in calls:
-            name, mark = f"{call['number']}  {ink.line(call['tool'])}", f"  #{call['hash8']}"
-            yield [("", "│ "), (BOLD, name), ("", f"  {ink.line(call['summary'])}"), (_DIM, mark)]
-            yield [("", "│    "), (_DIM, ink.line(call["why"]))]
-            for line in ink.arguments(call["arguments"]).splitlines():
-                yield [("", f"│    {line}")]
-            if scope := ink.line(call.get("scope", "")):
-                yield [("", "│    "), (_DIM, scope)]
+            name, mark = f"{call['number']}  {call['tool']}", f"  #{call['hash8']}"
+            yield [("", "│ "), (BOLD, name), ("", f"  {call['summary']}"), (_DIM, mark)]
+            yield [("", "│    "), (_DIM, str(call["why"]))]
+            for line in str(call["arguments"]).splitlines():
+                yield [("", "│    "), (ARGUMENTS, line)]
+            if scope := call.get("scope"):
+                yield [("", "│    "), (_DIM, str(scope))]
         yield [(MARK, "└"), (_WARM, f" {self._how(words, calls, choices)}")]
 
     def _how(
@@ -195,7 +153,7 @@ class Cards(Struct, kw_only=True):
     def _ending(self, call: Line, ending: Line) -> Shown:
         how = str(ending["how"])
         reason = f": {ending['reason']}" if ending.get("reason") else ""
-        said = self.ink.line(f"{call['tool']} {ending.get('said', how)}{reason}")
+        said = f"{call['tool']} {ending.get('said', how)}{reason}"
         return [(MARK, f"{_ENDINGS.get(how, '·')} {call['number']}"), (_DIM, f"  {said}")]
 
 
@@ -215,22 +173,24 @@ class View(Struct, kw_only=True):
     """What stands on the screen, and what each line from the daemon adds to it.
 
     Attributes:
-        cards: The approval cards; their `ink` is the view's.
+        is_terminal: Answers are shown while they grow; otherwise only whole ones.
         history: Number of earlier messages to show first.
         columns: The terminal's width in cells.
         most_rows: Rows of a growing answer that are not printed yet.
         answered: Number of the bot's messages that have ended since the view began.
         is_live: The snapshot is complete.
         earlier: What people said before, oldest first.
+        cards: The approval cards.
     """
 
-    cards: Cards
+    is_terminal: bool
     history: int
     columns: int = 80
     most_rows: int = 12
     is_live: bool = False
     answered: int = 0
     earlier: list[str] = field(default_factory=list[str])
+    cards: Cards = field(default_factory=Cards)
     _printed: dict[str, str] = field(default_factory=dict[str, str])
     _finals: dict[str, str] = field(default_factory=dict[str, str])
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
@@ -239,11 +199,6 @@ class View(Struct, kw_only=True):
     _last: str = ""  # the message that what was printed last goes on with
     _is_typing: bool = False
     _was_live: bool = False
-
-    @property
-    def ink(self) -> Ink:
-        """How texts of others look."""
-        return self.cards.ink
 
     @property
     def is_drafting(self) -> bool:
@@ -256,7 +211,7 @@ class View(Struct, kw_only=True):
 
     def entered(self, text: str) -> Shown:
         """Return a message of this client; nothing in a pipe."""
-        if not self.ink.has_styles:
+        if not self.is_terminal:
             return []
         # It may be pasted, and hold what a terminal would obey.
         shown = escape_invisible(text).replace("\n", f"\n{' ' * len(PROMPT)}")
@@ -269,11 +224,11 @@ class View(Struct, kw_only=True):
         appeared.
         """
         fresh, self.cards.fresh = self.cards.fresh, 0
-        return fresh <= 1 or not self.ink.has_styles
+        return fresh <= 1 or not self.is_terminal
 
     def note(self, text: str) -> Shown:
         """Return a remark of the client itself."""
-        return [*self.settled(), (MARK, "·"), (_DIM, f" {self.ink.said(text)}\n")]
+        return [*self.settled(), (MARK, "·"), (_DIM, f" {text}\n")]
 
     def growing(self) -> str:
         """Return what stands above the input: the end of an answer that is being written."""
@@ -284,7 +239,7 @@ class View(Struct, kw_only=True):
     def settled(self, *, but: str = "") -> Shown:
         """Return what is not printed yet of growing answers, for something else to follow it."""
         self._is_typing = False
-        if not self.ink.has_styles or self._last == but != "":
+        if not self.is_terminal or (but and but == self._last):
             return []
         keys = [key for key, text in self._drafts.items() if text.strip() and key != but]
         shown = [*chain.from_iterable(map(self._rest, keys))]
@@ -366,7 +321,7 @@ class View(Struct, kw_only=True):
         if key in self._printed:
             return []
         self._printed[key] = text
-        return [*self.settled(), (_DIM, f"{PROMPT}{self.ink.said(text)}\n")]
+        return [*self.settled(), (_DIM, f"{PROMPT}{text}\n")]
 
     def _message(self, key: str, text: str, receipts: list[str], *, is_draft: bool) -> Shown:
         self._is_typing = False
@@ -379,9 +334,9 @@ class View(Struct, kw_only=True):
             return []
         self._finals[key] = text
         proofs = [part for one in receipts for part in self._mark(one)]
-        if not self.ink.has_styles:
+        if not self.is_terminal:
             self._drafts.pop(key, None)
-            return [("", f"{BOT}{self.ink.said(text)}\n"), *proofs]
+            return [("", f"{BOT}{text}\n"), *proofs]
         others = self.settled(but=key)
         self._drafts[key] = text
         rest = self._rest(key)
@@ -391,7 +346,7 @@ class View(Struct, kw_only=True):
 
     def _mark(self, receipt: str) -> Shown:
         kind, colon, proven = receipt.partition(":")
-        return [(MARK, f"✅ {kind}{colon}"), ("", f"{self.ink.line(proven)}\n")]
+        return [(MARK, f"✅ {kind}{colon}"), ("", f"{proven}\n")]
 
     def _rows(self, key: str) -> list[str]:
         """Return the rows of an answer that are not printed yet."""
@@ -416,7 +371,7 @@ class View(Struct, kw_only=True):
     def _scrolled(self, key: str) -> Shown:
         """Return the rows that a growing answer has no room for above the input."""
         rows = self._rows(key)
-        if not self.ink.has_styles or len(rows) <= self.most_rows:
+        if not self.is_terminal or len(rows) <= self.most_rows:
             return []
         # By half, so that it is not for each row that all below is drawn anew.
         over = len(rows) - max(1, self.most_rows // 2)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zeroclaw.cli.chat.connection import Line, Link
-from zeroclaw.cli.chat.screen import KEYS, Cards, Ink, Shown, View
+from zeroclaw.cli.chat.screen import KEYS, Shown, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, ungrouped
@@ -201,9 +201,9 @@ async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool =
         Unreachable: No daemon runs there.
         NeedsOperator: The daemon has no terminal channel.
     """
-    has_styles = not approves and has_screen()
-    view = View(cards=Cards(ink=Ink(has_styles=has_styles)), history=HISTORY if has_styles else 0)
-    if has_styles:
+    is_terminal = not approves and has_screen()
+    view = View(is_terminal=is_terminal, history=HISTORY if is_terminal else 0)
+    if is_terminal:
         from zeroclaw.cli.chat.terminal import Terminal
 
         screen: Screen = Terminal(view)
