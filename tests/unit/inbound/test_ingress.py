@@ -29,7 +29,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.inbound import planner
-from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, RowKind
+from zeroclaw.store import Claim, Commit, Delete, DurablePoint, Put, Query, RowKind
 from zeroclaw.value import replace
 
 
@@ -425,6 +425,30 @@ async def test_a_command_is_in_force_though_its_channel_was_cut_off(world: World
         await house.say("hello")
         assert world.model.requests == []
         assert house.texts()[0].startswith("revoked: `person:ben`")
+
+
+async def test_a_stop_brings_nothing_of_an_erased_conversation_back(world: World) -> None:
+    """It was meant for a turn that an earlier conversation of the chat was still finishing."""
+    world.burn.hold = asyncio.Event()
+    world.model.will(asks_for(("burn", "{}")))
+    async with world.running() as house:
+        await house.say("burn it")
+        await house.press()
+        [old] = await house.rows(RowKind.CONVERSATION)
+        await house.say("/new")
+
+        async def erase_first(_writes: object) -> None:
+            world.store.meanwhile = None
+            found = [row for kind in RowKind for row in await house.rows(kind)]
+            left = [row for row in found if row.conversation == old.key]
+            gone = tuple(Delete(kind=row.kind, key=row.key) for row in left)
+            await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=gone))
+
+        world.store.meanwhile = erase_first
+        await house.say("/stop")
+        assert world.store.meanwhile is None
+        found = [row for kind in RowKind for row in await house.rows(kind)]
+        assert [row.kind for row in found if row.conversation == old.key] == []
 
 
 # --- what was not said to the bot counts only as the rest of what was -----------------------------

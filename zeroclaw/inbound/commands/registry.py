@@ -31,7 +31,7 @@ from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contac
 from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.menu import Menu, MenuEntry
-from zeroclaw.store import Reads, Write
+from zeroclaw.store import Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import shortened
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
@@ -175,6 +175,7 @@ class Commands(Struct, eq=False, kw_only=True):
 
     async def _stop(self, given: Invocation) -> Reply:
         meant = await self.conversations.at_work(given.here)
+        await given.reads.get(RowKind.CONVERSATION, meant)  # guards it: it may be erased meanwhile
         return Reply(
             writes=(self._control(meant, given, "stop"),),
             wake=(meant,),
