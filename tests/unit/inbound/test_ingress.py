@@ -397,8 +397,12 @@ async def cut_off_at_the_commit(world: World, house: House, text: str) -> Envelo
 
     world.store.afterwards = answer_late
     envelope = house.envelope(house.said(text))
+
+    async def admit() -> None:
+        await house.services.supervisor.admit(envelope)
+
     async with asyncio.TaskGroup() as group:
-        admitting = group.create_task(house.services.supervisor.admit(envelope))
+        admitting = group.create_task(admit())
         await stored.wait()
         admitting.cancel()
     answered.set()
