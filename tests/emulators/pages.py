@@ -1,8 +1,8 @@
-"""An HTTP server of prepared pages, with redirects and connections that are cut.
+"""An HTTP server of prepared pages, with ranges, redirects and connections that are cut.
 
 async with Pages() as server:
-    server.pages["/page"] = Page(body=b"…", cut_after=10)
-    … f"{server.url}/page" …
+    server.pages["/m.gguf"] = Page(body=b"…", cut_after=10)
+    … f"{server.url}/m.gguf" …
 """
 
 import asyncio
@@ -16,14 +16,18 @@ class Page:
     """What is answered.
 
     Attributes:
+        ranges: `Range: bytes=N-` is obeyed.
         cut_after: The connection is cut after so many bytes of the body.
+        cut_when: Not before this is set; at once when None.
         hangs: Nothing is answered, ever.
     """
 
     body: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    ranges: bool = True
     cut_after: int | None = None
+    cut_when: asyncio.Event | None = None
     hangs: bool = False
 
 
@@ -76,8 +80,10 @@ class Pages:
             page = self.pages.get(path, Page(status=404))
             if page.hangs:
                 await reader.read()
-            writer.write(answer(page))
+            writer.write(answer(page, headers.get("range", "")))
             await writer.drain()
+            if page.cut_when is not None:
+                await page.cut_when.wait()
             if writer.can_write_eof():
                 writer.write_eof()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -87,8 +93,15 @@ class Pages:
             self._tasks.discard(task)
 
 
-def answer(page: Page) -> bytes:
-    """The bytes of an answer."""
-    headers = {"Content-Length": str(len(page.body)), "Connection": "close", **page.headers}
-    lines = [f"HTTP/1.1 {page.status} X", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + page.body[: page.cut_after]
+def answer(page: Page, wanted: str) -> bytes:
+    """The bytes of an answer, a part of it where a part was asked for."""
+    body, status = page.body, page.status
+    headers = {"Content-Length": str(len(body)), "Connection": "close", **page.headers}
+    start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+    if wanted and page.ranges and page.status == 200:
+        status = 206 if start < len(body) else 416
+        headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+        body = body[start:]
+        headers["Content-Length"] = str(len(body))
+    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body[: page.cut_after]

@@ -40,7 +40,7 @@ COMMANDS = {
     "grants": "Show what may run without asking for a time, and revoke it.",
     "check-config": "Find every fault in the configuration.",
     "config": "Read and change keys of the configuration, or print its schema.",
-    "models": "List and test models.",
+    "models": "List, get and test models.",
     "policy": "Show what may run, and explain why.",
     "receipts": "Tell true receipts from false ones.",
     "export": "Export one conversation, or everything of one person.",

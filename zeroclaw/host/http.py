@@ -1,7 +1,8 @@
 """The HTTP client: sends one request; returns the status, the headers and the body as it arrives.
 
-It carries model requests and fetched pages. aiohttp does the work; only `aiohttp_client.py` knows it.
-Importing it takes up to 0.1 s of CPU time, so the first request imports it, in a thread.
+It carries model requests, fetched pages and downloads. aiohttp does the work; only
+`aiohttp_client.py` knows it. Importing it takes up to 0.1 s of CPU time, so the first request
+imports it, in a thread.
 """
 
 import asyncio

@@ -132,6 +132,7 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
         (("nothing",), "no such command 'nothing'; `zeroclaw --help` shows how"),
         (("--nothing",), "no such option '--nothing'; `zeroclaw --help` shows how"),
         (("config", "nothing"), "no such command 'nothing'; `zeroclaw config --help` shows how"),
+        (("models", "get", "http://h/x"), "give --sha256"),
         (("init",), "this is not a terminal, so nobody can be asked"),
         (("try", "telegram", "--port", "x"), "invalid value for '--port'"),
     ],

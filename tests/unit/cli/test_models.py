@@ -1,6 +1,7 @@
-"""`zeroclaw models`: what is here, what it is good for, and what a trial finds out."""
+"""`zeroclaw models`: what is here, what can be had, what it is good for, and what a trial finds out."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,8 +20,12 @@ from zeroclaw.cli.configuration import Loaded, load
 from zeroclaw.cli.models.provider import at_the_terminal, take_model
 from zeroclaw.cli.models.trial import TOOL, Played, Tried, as_json, in_words, try_and_close, verdict
 from zeroclaw.errors import ProviderUnusable
+from zeroclaw.host.models.gguf import model_files
 from zeroclaw.provider import Endpoint, ModelRequest, ProviderFacts, StreamEvent, TextDelta
 from zeroclaw.providers.local.provider import SHIPPED_FILE
+
+MODEL = gguf() + b"weights"
+HASH = hashlib.sha256(MODEL).hexdigest()
 
 
 async def run(*arguments: str) -> tuple[int, str, str]:
@@ -85,7 +90,7 @@ async def test_the_list_for_machines_holds_the_configured_server(
     assert any("`127.0.0.1:1` can't be reached" in line for line in told["silent"])
     assert (told["files"], "s3cret" in out) == ([], False)
     assert "  b  (in use)\n" in words
-    assert "none; put a GGUF file there, or name one in `provider.model_file`" in words
+    assert f"none; `zeroclaw models get --config {config}` adds one" in words
 
 
 @pytest.mark.slow
@@ -125,6 +130,56 @@ async def test_a_long_list_is_cut_and_says_so(models: Path, tmp_path: Path) -> N
     assert "  m11\n  … and 2 more; --json lists all\n" in out
     assert (" m12" in out, "\n\n" in out) == (False, False)
     assert out.endswith('in use: kind = "scripted"\n')
+
+
+@pytest.mark.slow
+async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) -> None:
+    """And says what to write into the configuration."""
+    async with Pages() as server:
+        server.pages["/x/big%20one.gguf"] = Page(body=MODEL)
+        url = f"{server.url}/x/big%20one.gguf"
+        code, out, _ = await run("get", url, "--sha256", HASH.upper())
+        again = await run("get", url, "--sha256", HASH)
+        assert len(server.asked) == 1
+    target = models / "big one.gguf"
+    assert (code, await asyncio.to_thread(target.read_bytes)) == (0, MODEL)
+    assert f'kind = "local"\nmodel_file = "{target}"\n' in out
+    assert again == (code, out, "")
+
+
+async def test_a_path_is_checked_and_stays_where_it_is(models: Path, tmp_path: Path) -> None:
+    source = tmp_path / "a.gguf"
+    await asyncio.to_thread(source.write_bytes, MODEL)
+    code, out, _ = await run("get", str(source), "--sha256", f"sha256:{HASH}")
+    assert (code, f'model_file = "{source}"\n' in out) == (0, True)
+    assert (await run("get", str(source)))[:2] == (0, out)
+    assert await asyncio.to_thread(model_files, models) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (("http://127.0.0.1:1/a.gguf",), 2, "give --sha256, 64 characters"),
+        (("http://127.0.0.1:1/a.gguf", "--sha256", "1234"), 2, "64 characters"),
+        (("http://127.0.0.1:1/a.gguf", "--sha256", HASH), 1, "run this again"),
+        (("http://127.0.0.1:1/", "--sha256", HASH), 2, "ends in a file name"),
+        (("http://127.0.0.1:1/.gguf", "--sha256", HASH), 2, "ends in a file name"),
+        (("http://127.0.0.1:1/a%1b.gguf", "--sha256", HASH), 2, "ends in a file name"),
+        (("ftp://h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("http://[h/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("https:///a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("https://h:99999/a.gguf", "--sha256", HASH), 2, "a URL begins with http:// or https://"),
+        (("/nowhere/a.gguf",), 1, "no such file"),
+        (("~nobody-of-this-name/a.gguf",), 1, "no such file"),
+    ],
+)
+async def test_what_can_not_be_had_is_told(
+    models: Path, arguments: tuple[str, ...], code: int, why: str
+) -> None:
+    """P10."""
+    found, out, err = await run("get", *arguments)
+    assert (found, out, why in err) == (code, "", True)
+    assert await asyncio.to_thread(model_files, models) == ()
 
 
 @pytest.mark.parametrize("command", [("list",), ("test",), ("test", "--model", "m")])

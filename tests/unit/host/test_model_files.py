@@ -1,7 +1,10 @@
-"""Model files, and servers that offer models: what they say of themselves."""
+"""Model files arrive whole or not at all, however often it takes."""
 
+import asyncio
+import hashlib
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,157 @@ import pytest
 from tests.emulators.gguf_files import CALLS, CHATS, gguf, text
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
+from zeroclaw.errors import Refused
+from zeroclaw.host.http import http_client
+from zeroclaw.host.models.downloads import check_model, fetch
 from zeroclaw.host.models.gguf import ModelFile, is_gguf, knows_tools, model_files, trained_tokens
 from zeroclaw.host.models.listing import Server, models_in
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback
+
+MODEL = gguf() + bytes(range(256)) * 64
+HASH = hashlib.sha256(MODEL).hexdigest()
+
+
+def mute(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+async def bring(
+    server: Pages,
+    target: Path,
+    *,
+    path: str = "/m.gguf",
+    sha256: str = HASH,
+    show: Callable[[int, int], None] = mute,
+) -> None:
+    """Fetch once."""
+    http = http_client()
+    try:
+        await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=show)
+    finally:
+        await http.aclose()
+
+
+def content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "models" / "m.gguf"
+
+
+async def left_by_a_cut(server: Pages, target: Path, body: bytes) -> None:
+    """Leave a part that has so many bytes."""
+    written = asyncio.Event()
+    page = Page(body=MODEL + b"more" * 99, cut_after=len(body), cut_when=written)
+    server.pages["/m.gguf"] = page
+    with pytest.raises(Refused, match="it goes on from there"):
+        await bring(server, target, show=lambda _done, _total: written.set())
+    assert content(target) == b""
+
+
+async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> None:
+    shown: list[tuple[int, int]] = []
+    async with Pages() as server:
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target, show=lambda done, total: shown.append((done, total)))
+    assert content(target) == MODEL
+    assert [path.name for path in target.parent.iterdir()] == ["m.gguf"]
+    assert shown[-1] == (len(MODEL), len(MODEL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("came", "page", "wanted"),
+    [
+        (MODEL[:5000], Page(body=MODEL), "bytes=5000-"),
+        (MODEL[:5000], Page(body=MODEL, ranges=False), "bytes=5000-"),
+        (MODEL, Page(body=MODEL), f"bytes={len(MODEL)}-"),
+    ],
+)
+async def test_a_cut_download_goes_on_where_it_was(
+    target: Path, came: bytes, page: Page, wanted: str
+) -> None:
+    """Or begins anew if the server knows no ranges; if only the last step is missing, it is done."""
+    async with Pages() as server:
+        await left_by_a_cut(server, target, came)
+        server.pages["/m.gguf"] = page
+        await bring(server, target)
+        assert server.asked[-1][1]["range"] == wanted
+    assert content(target) == MODEL
+
+
+@pytest.mark.slow
+async def test_a_part_of_another_file_is_thrown_away(target: Path) -> None:
+    async with Pages() as server:
+        await left_by_a_cut(server, target, MODEL + b"mor")
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        with pytest.raises(Refused, match="has another SHA-256 than you gave"):
+            await bring(server, target)
+        await bring(server, target)
+    assert content(target) == MODEL
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (Page(body=MODEL[:-1] + b"?"), "has another SHA-256 than you gave"),
+        (Page(body=b"<html>a page</html>"), "is not a GGUF model; is it a web page"),
+        (Page(body=b"GG"), "is not a GGUF model"),
+        (Page(status=404), "answered 404 to `/m.gguf`"),
+        (Page(body=MODEL, headers={"Content-Length": str(10**18)}), "no space for `m.gguf`"),
+    ],
+)
+async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
+    target: Path, page: Page, why: str
+) -> None:
+    """P10."""
+    async with Pages() as server:
+        server.pages["/m.gguf"] = page
+        with pytest.raises(Refused, match=why):
+            await bring(server, target)
+    assert await asyncio.to_thread(model_files, target.parent) == ()
+
+
+@pytest.mark.slow
+async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
+    async with Pages() as server:
+        server.pages["/round"] = Page(status=302, headers={"location": "/round"})
+        with pytest.raises(Refused, match="from one address to the next"):
+            await bring(server, target, path="/round")
+        server.pages["/a"] = Page(status=302, headers={"location": "/m.gguf"})
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target, path="/a")
+        server.pages["/ftp"] = Page(status=302, headers={"location": "ftp://127.0.0.1/m.gguf"})
+        with pytest.raises(Refused, match="which is not http"):
+            await bring(server, target.with_name("b.gguf"), path="/ftp")
+    assert content(target) == MODEL
+
+
+def test_a_file_is_checked(tmp_path: Path) -> None:
+    """P10: no model, another hash, not there."""
+    (tmp_path / "a.gguf").write_bytes(b"hello")
+    (tmp_path / "b.gguf").write_bytes(MODEL)
+    check_model(tmp_path / "b.gguf", "", tmp_path)
+    check_model(tmp_path / "b.gguf", HASH, tmp_path)
+    for name, sha256, why in (
+        ("a.gguf", "", "is not a GGUF model"),
+        ("b.gguf", "0" * 64, "has another SHA-256"),
+        ("c.gguf", "", "can't be used: no such file"),
+    ):
+        with pytest.raises(Refused, match=why):
+            check_model(tmp_path / name, sha256, tmp_path)
+
+
+async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    """P10: a file stands where the directory should be."""
+    (tmp_path / "models").touch()
+    into = tmp_path / "models" / "m.gguf"
+    async with Pages() as server:
+        with pytest.raises(Refused, match=r"models` can't be used: (file exists|not a dir)"):
+            await bring(server, into)
+        assert server.asked == []
 
 
 def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def in_words(found: Listing) -> Iterator[str]:
         ]
         yield f"  {file.path.name}  ({', '.join(marks)})"
     if not found.files:
-        yield "  none; put a GGUF file there, or name one in `provider.model_file`"
+        yield "  none; `zeroclaw models get` adds one"
     for server in found.servers:
         yield f"{server.name} offers on {without_credentials(server.base_url)}"
         for model in server.models[:_MOST_SHOWN]:

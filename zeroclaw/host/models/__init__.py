@@ -1,1 +1,1 @@
-"""Models on this machine: their files, and the servers that offer them."""
+"""Models on this machine: their files, their downloads, and the servers that offer them."""

@@ -1,0 +1,147 @@
+"""Downloads a model file over HTTP, and resumes a download that was cut."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urljoin, urlsplit
+
+from zeroclaw.errors import Refused, system_words
+from zeroclaw.host.http import HttpClient, HttpFailed, HttpRequest
+from zeroclaw.host.models.gguf import is_gguf
+from zeroclaw.redact import without_credentials
+
+MOST_REDIRECTS = 5
+_OK, _PARTIAL, _PAST_ITS_END = 200, 206, 416
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+Show = Callable[[int, int], None]
+"""Called with the bytes so far, and the total."""
+
+
+def check_model(path: Path, sha256: str, name: Path) -> None:
+    """Check that a file, called `name` in errors, is a GGUF and has this hash, if one is given.
+
+    Raises:
+        Refused: It is not, has not, or can't be read.
+    """
+    with _told(name):
+        if not is_gguf(path):
+            message = f"`{name}` is not a GGUF model; is it a web page?"
+            raise Refused(message)
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest() if sha256 else ""
+    if found != sha256:
+        message = f"`{name}` has another SHA-256 than you gave ({found}); check both"
+        raise Refused(message)
+
+
+async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: Show) -> None:
+    """Download a model into place; what an earlier try fetched is not fetched again.
+
+    Args:
+        http: Follows no redirects. They are followed here, never from https to http.
+        url: Where to download it from.
+        target: Where it goes; replaced if it exists.
+        sha256: Hash of the whole file, in lower case.
+        show: Receives the progress, if the total is known.
+
+    Raises:
+        Refused: The download failed. The part that arrived is kept for the next try, unless
+            it was wrong.
+    """
+    part = target.with_name(f".{target.name}.{sha256[:16]}.part")
+    with _told(target):
+        with await asyncio.to_thread(_opened, part) as file:
+            for _ in range(MOST_REDIRECTS + 1):
+                moved = await _once(http, url, file, show)
+                if not moved:
+                    break
+                url = _followed(url, moved)
+            else:
+                message = f"`{_host(url)}` sends from one address to the next; give the last one"
+                raise Refused(message)
+        await asyncio.to_thread(_finish, part, target, sha256)
+
+
+def _opened(part: Path) -> BinaryIO:
+    part.parent.mkdir(parents=True, exist_ok=True)
+    return part.open("ab")
+
+
+def _finish(part: Path, target: Path, sha256: str) -> None:
+    """Check the complete file and move it into place."""
+    try:
+        check_model(part, sha256, target)
+    except Refused:
+        part.unlink()
+        raise
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(target)
+
+
+async def _once(http: HttpClient, url: str, file: BinaryIO, show: Show) -> str:
+    """Send one request; return the redirect's target, or an empty string when all has come."""
+    done = file.tell()
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
+    try:
+        async with http.open(HttpRequest(method="GET", url=url, headers=headers)) as answer:
+            if answer.status in _REDIRECTS and "location" in answer.headers:
+                return answer.headers["location"]
+            if done and answer.status == _PAST_ITS_END:
+                return ""  # whole, or another file: its hash tells
+            is_rest = answer.status == _PARTIAL and answer.headers.get(
+                "content-range", ""
+            ).startswith(f"bytes {done}-")
+            if answer.status != _OK and not is_rest:
+                path = urlsplit(without_credentials(url)).path
+                message = f"`{_host(url)}` answered {answer.status} to `{path}`"
+                raise Refused(message)
+            if not is_rest:
+                done = await asyncio.to_thread(file.truncate, 0)
+            length = answer.headers.get("content-length", "")
+            total = done + int(length) if length.isdecimal() else None
+            disk = await asyncio.to_thread(shutil.disk_usage, file.name)
+            if (total or 0) - done > disk.free:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            async for chunk in answer.chunks:
+                done += await asyncio.to_thread(file.write, chunk)
+                if total:
+                    show(done, total)
+    except HttpFailed as error:
+        message = f"`{_host(url)}` was cut off: {error}; run this again, it goes on from there"
+        raise Refused(message) from error
+    return ""
+
+
+def _followed(url: str, location: str) -> str:
+    """Return the target of a redirect."""
+    found = urljoin(url, location)
+    schemes = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
+    if urlsplit(found).scheme not in schemes:
+        message = f"`{_host(url)}` sends to `{_host(found)}`, which is not {' or '.join(schemes)}"
+        raise Refused(message)
+    return found
+
+
+def _host(url: str) -> str:
+    return urlsplit(without_credentials(url)).netloc.removeprefix("…@")
+
+
+@contextmanager
+def _told(target: Path) -> Generator[None]:
+    """Turn disk errors into a one-line `Refused`."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"`{error.filename or target}` can't be used: {system_words(error)}"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            reason = (
+                f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
+            )
+        raise Refused(reason) from error
