@@ -112,7 +112,8 @@ async def test_who_is_let_in_already_may_send_it_too(tmp_path: Path) -> None:
     world = World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
     async with world.running() as house:
         assert await house.say("ABCD2345", "ben") == Accepted()
-        assert house.texts("ben") == ["ok"]
+        assert await house.say("hello", "ben") == Accepted()
+        assert house.texts("ben") == ["ok", "ok"]
         code = world.ready[0].claim
         await house.say(code, "ben", room="lobby")
         assert await house.event(Said(text=code), "ben", key="k") == Accepted()

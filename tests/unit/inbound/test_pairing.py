@@ -103,6 +103,10 @@ def over(one: Stranger) -> Stranger:
 ASKING = {
     "nobody asked before": ((), True),
     "they wait already": ((MALLORY,), False),
+    "they have waited long already": (
+        (replace(MALLORY, asked_at=NOW - HOUR, deadline_at=NOW + MINUTE),),
+        False,
+    ),
     "their code has ended, though nobody noticed": (
         (replace(MALLORY, asked_at=NOW - HOUR, deadline_at=NOW),),
         True,
