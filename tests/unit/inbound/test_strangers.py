@@ -495,6 +495,17 @@ async def test_who_was_paired_and_revoked_may_come_back(world: World) -> None:
         assert house.texts("mallory")[-1] == "ok"
 
 
+async def test_an_operator_who_was_revoked_comes_back_as_none(world: World) -> None:
+    """Neither a question that is answered nor an operator's word gives the role back (P4)."""
+    world.configure(people=())
+    async with world.running() as house:
+        await house.say(world.ready[0].claim, "mallory")
+        await console(house, "revoke chat:mallory")
+        await console(house, "approve chat:mallory")
+        await house.say("/whoami", "mallory")
+        assert house.texts("mallory")[-1].endswith("Roles: none.")
+
+
 async def test_nobody_locks_themselves_out(world: World) -> None:
     """An operator can't revoke themselves from a chat; the console can (P10)."""
     async with world.running() as house:
