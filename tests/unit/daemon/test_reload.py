@@ -89,6 +89,7 @@ async def test_what_they_had_running_is_stopped(world: World) -> None:
         await reload(house)
         assert house.endings() == [("stopped", "the configuration")]
         assert await house.states("queued", "taken") == []
+        assert len(house.texts("ben")) == 3  # twice that it waits, and once that it ends
         assert await house.rows(RowKind.TURN, "open") == ()
         await house.press()
         assert world.poke.runs == []
