@@ -227,7 +227,7 @@ async def test_a_line_is_edited_as_in_a_shell(tmp_path: Path) -> None:
 
 
 async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> None:
-    """Ctrl-R searches it."""
+    """Ctrl-R searches it, and Ctrl-C ends the search."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         for text in ("first", "second"):
@@ -237,6 +237,10 @@ async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> Non
         await terminal.sees("» second\n» second")
         terminal.press(f"{UP}!{ENTER}")
         assert await bot.came.get() == Said(text="first!")
+        terminal.press("\x12fir")
+        await terminal.sees("I-search backward: fir")
+        terminal.press(CTRL_C)
+        await terminal.sees_no("I-search")
         terminal.press("\x12sec")
         await terminal.sees("» second\nI-search backward: sec")
         terminal.press(ENTER)

@@ -201,6 +201,16 @@ def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
         os.close(outer)
 
 
+def test_a_pipe_needs_nothing_that_a_terminal_needs(
+    short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it wait until that is loaded."""
+    Path(short, "prompt_toolkit.py").write_text("raise ImportError", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(short))
+    done = zeroclaw(short, "chat", "--config", str(configured), typed=f"{'hi ' * 500}\n")
+    assert (done.returncode, done.stdout[:17], done.stderr) == (0, "● you said hi hi ", "")
+
+
 def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
     short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

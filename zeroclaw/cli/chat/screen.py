@@ -234,7 +234,8 @@ class View(Struct, kw_only=True):
         """Return what stands above the input: the end of an answer that is being written."""
         rows = [row for key in self._drafts for row in self._rows(key)]
         shown = "\n".join(rows[-self.most_rows :]).expandtabs()
-        return shown or _AT_WORK * self._is_typing
+        # A word may be far longer than the screen.
+        return shown[-self.most_rows * self.columns :] or _AT_WORK * self._is_typing
 
     def settled(self, *, but: str = "") -> Shown:
         """Return what is not printed yet of growing answers, for something else to follow it."""
@@ -327,7 +328,7 @@ class View(Struct, kw_only=True):
         self._is_typing = False
         if is_draft:
             self._drafts[key] = text
-            return self._scrolled(key)
+            return self._scrolled(key) if self.is_terminal else []
         self.answered += key not in self._finals
         if self._finals.get(key) == text:
             self._drafts.pop(key, None)
@@ -371,7 +372,7 @@ class View(Struct, kw_only=True):
     def _scrolled(self, key: str) -> Shown:
         """Return the rows that a growing answer has no room for above the input."""
         rows = self._rows(key)
-        if not self.is_terminal or len(rows) <= self.most_rows:
+        if len(rows) <= self.most_rows:
             return []
         # By half, so that it is not for each row that all below is drawn anew.
         over = len(rows) - max(1, self.most_rows // 2)

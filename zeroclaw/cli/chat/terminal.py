@@ -102,8 +102,9 @@ class Terminal:
 
     def _keys(self, session: Session) -> KeyBindings:
         keys, buffer = KeyBindings(), self._prompts.default_buffer
+        is_typing = has_focus(DEFAULT_BUFFER)  # and does not search
 
-        @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
+        @keys.add("enter", filter=is_typing)
         def _enter(event: KeyPressEvent) -> None:
             if event.key_processor.input_queue:
                 # More keys came with it: a paste, and the terminal does not mark its ends.
@@ -128,7 +129,7 @@ class Terminal:
             self._pasted = "\n".join(event.data.splitlines())
             event.current_buffer.insert_text(self._pasted)
 
-        @keys.add("c-c")
+        @keys.add("c-c", filter=is_typing)
         @keys.add("<sigint>")
         def _interrupt(event: KeyPressEvent) -> None:
             if event.current_buffer.text and not session.is_busy:
