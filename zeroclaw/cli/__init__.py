@@ -6,6 +6,7 @@ running, or it can't be reached. Errors are one line each, on stderr.
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import IO
 import click
 
 from zeroclaw.cli.invocation import harmless
-from zeroclaw.errors import ConfigError, ZeroclawError, system_words
+from zeroclaw.errors import ConfigError, ZeroclawError, meant, system_words
 
 _STDERR = 2
 # Otherwise pydantic searches every installed package for plugins to run on each model. That takes a
@@ -108,10 +109,13 @@ def usage_failure(error: click.UsageError) -> click.ClickException:
     """Return a usage error as one line; help for an empty command line stays unchanged."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
-    text = error.format_message().rstrip(".")
+    text = re.sub(r"\. \(?Did (you .*\?)\)?$", r"; did \1", error.format_message()).rstrip(".")
     words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
     called = " ".join(("zeroclaw", *words))
-    line = f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how"
+    if isinstance(error, click.NoSuchOption) and not words:
+        text += "; options stand behind the command"
+    hint = "" if text.endswith("?") else f"; `{called} --help` shows how"
+    line = f"{text[:1].lower()}{text[1:]}{hint}"
     return UsageFailed(line)
 
 
@@ -146,8 +150,11 @@ class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            message = f"no such command '{cmd_name}'{meant(cmd_name, COMMANDS)}"
+            raise click.UsageError(message, ctx)
+        return load_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
         with formatter.section("Commands"):

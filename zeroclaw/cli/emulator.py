@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from zeroclaw.cli.options import with_config
+from zeroclaw.cli.options import Whole, with_config
 from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.places import find_config
@@ -30,7 +30,7 @@ Ctrl-C ends both."""
 @click.option("--run", "with_daemon", is_flag=True, help="Also start a daemon that answers there.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Whole(0, 65535),
     default=0,
     help="The page's port on 127.0.0.1. Default: any free one.",
 )

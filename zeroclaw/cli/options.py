@@ -14,6 +14,12 @@ from zeroclaw.host.places import data_place
 C = TypeVar("C", bound=Callable[..., object])
 
 
+class Whole(click.IntRange):
+    """A whole number; "x is not a valid integer range" is not what a person calls it."""
+
+    name = "integer"
+
+
 def with_config(function: C) -> C:
     """Add `--config`."""
     return click.option(

@@ -9,14 +9,14 @@ import click
 import msgspec
 
 from zeroclaw.cli.client import ask_if_running
-from zeroclaw.cli.options import as_json, at_place, print_found
+from zeroclaw.cli.options import Whole, as_json, at_place, print_found
 from zeroclaw.host.answers import By, UsageReport, Used
 
 
 @click.command("usage")
 @click.option(
     "--days",
-    type=click.IntRange(1, 3660),
+    type=Whole(1, 3660),
     default=30,
     show_default=True,
     help="How many days, including today; days are UTC.",

@@ -130,7 +130,21 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
     [
         (("export",), "missing argument 'WHOSE'; `zeroclaw export --help` shows how"),
         (("nothing",), "no such command 'nothing'; `zeroclaw --help` shows how"),
-        (("--nothing",), "no such option '--nothing'; `zeroclaw --help` shows how"),
+        (("statsu",), "no such command 'statsu'; did you mean `status`?"),
+        (("pair", "lst"), "no such command 'lst'; did you mean 'list'?"),
+        (("usage", "--da", "3"), "no such option '--da'; did you mean '--days'?"),
+        (
+            ("usage", "--confg", "x"),
+            "no such option '--confg'; did you mean one of: '--config', '--json'?",
+        ),
+        (
+            ("--config", "x", "status"),
+            "no such option '--config'; options stand behind the command; `zeroclaw --help` shows how",
+        ),
+        (
+            ("usage", "--days", "x"),
+            "invalid value for '--days': 'x' is not a valid integer; `zeroclaw usage --help` shows how",
+        ),
         (("config", "nothing"), "no such command 'nothing'; `zeroclaw config --help` shows how"),
         (("models", "get", "http://h/x"), "give --sha256"),
         (("init",), "this is not a terminal, so nobody can be asked"),

@@ -14,6 +14,7 @@ from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.models.choice import Discovered, Key, choose
+from zeroclaw.cli.options import Whole
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import Autonomy, ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
@@ -109,7 +110,7 @@ class Interview(Value):
         click.echo("Which model should answer?")
         for number, (label, _) in enumerate(offers, start=1):
             click.echo(f"  {number}  {label}")
-        number = click.prompt("Model", type=click.IntRange(1, len(offers)), default=first)
+        number = click.prompt("Model", type=Whole(1, len(offers)), default=first)
         return number, offers[number - 1][1]()
 
     def _of_endpoint(self, before: ProviderSettings) -> ProviderSettings:
