@@ -485,7 +485,7 @@ def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
 
 def _left(budget: Budget, rank: Rank, after_s: float) -> int:
     """Return how many of a bucket's calls this rank must leave, `after_s` after the start."""
-    if rank is Rank.FINAL:
+    if rank is Rank.FINAL or not budget.per_s:
         return 0
     # At most that share of what has come in so far: with 48 calls a minute, first words would
     # otherwise come a quarter of a minute late.

@@ -324,8 +324,8 @@ MUTANTS = [
         id="lets drafts take all of the account",
     ),
     pytest.param(
-        "if rank is Rank.FINAL:\n        return 0\n",
-        "if rank is None:\n        return 0\n",
+        "if rank is Rank.FINAL or not budget.per_s:\n",
+        "if not budget.per_s:\n",
         id="has finals leave a call too",
     ),
     pytest.param(
