@@ -1,4 +1,4 @@
-"""`zeroclaw export`: the stored data of a conversation or a person, as JSON lines."""
+"""`zeroclaw export`: the stored data of a conversation or a person, as a page or JSON lines."""
 
 import asyncio
 import os
@@ -24,17 +24,21 @@ bytes in JSON."""
     metavar="FILE",
     help="A new file, readable by you alone. Default: stdout.",
 )
+@click.option(
+    "--page", "as_page", is_flag=True, help="Write a page for a browser instead of JSON lines."
+)
 @with_places
-def command(whose: str, to: Path | None, config: Path | None, data_dir: Path | None) -> None:
+def command(
+    whose: str, to: Path | None, config: Path | None, data_dir: Path | None, *, as_page: bool
+) -> None:
     """Export one conversation, or everything of one person.
 
-    Writes JSON lines. WHOSE is a conversation's id, a person's name in the configuration, or a
-    sender such as telegram:7. For a person, that is all of their private conversations, what they
-    said in others with the answers to it, and what the bot remembers about them. Secrets are
-    redacted as in chats; a running daemon redacts those that only it knows. Of a damaged record,
-    only its existence.
+    WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
+    telegram:7. For a person, that is all of their private conversations, what they said in others
+    with the answers to it, and what the bot remembers about them. Secrets are redacted as in chats;
+    a running daemon redacts those that only it knows. Of a damaged record, only its existence.
     """
-    text = asyncio.run(_exported(whose, config, data_dir))
+    text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
     if to is None:
         click.echo(text, nl=False)
     else:
@@ -42,12 +46,14 @@ def command(whose: str, to: Path | None, config: Path | None, data_dir: Path | N
         click.echo(f"exported to {to}")
 
 
-async def _exported(whose: str, config: Path | None, data_dir: Path | None) -> str:
+async def _exported(
+    whose: str, config: Path | None, data_dir: Path | None, *, as_page: bool
+) -> str:
     # The whole configuration is loaded, because it knows which secrets exist.
     from zeroclaw.cli.client import held_by_daemon
     from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.retention.collect import collect
-    from zeroclaw.retention.export import lines
+    from zeroclaw.retention.export import lines, page
     from zeroclaw.stores.sqlite.reader import open_read_only
     from zeroclaw.text.escape import as_json
     from zeroclaw.value import replace
@@ -76,6 +82,8 @@ async def _exported(whose: str, config: Path | None, data_dir: Path | None) -> s
     if damaged:
         line = f"zeroclaw: {damaged} of the records can't be read, and are only named, as `damaged`"
         click.echo(line, err=True)
+    if as_page:
+        return page(f"zeroclaw: {whose}", found)
     return "".join(f"{as_json(line.as_json())}\n" for line in found)
 
 

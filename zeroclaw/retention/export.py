@@ -1,4 +1,4 @@
-"""Exports a conversation, or what one person said and was answered, as JSON lines.
+"""Exports a conversation, or what one person said and was answered, as lines or as a page.
 
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
@@ -17,6 +17,8 @@ millisecond.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from html import escape
+from itertools import groupby
 from typing import Literal
 
 from msgspec.structs import asdict
@@ -238,3 +240,46 @@ def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) ->
 
 def _call(call: ToolCall, at: datetime, here: ConversationId) -> Record:
     return Record(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
+
+
+# --- a page --------------------------------------------------------------------------------------
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}"
+    "article{border-left:.25rem solid #ccc;padding:.1rem .8rem;margin:.6rem 0}"
+    "article.said{border-color:#36c}article.answer{border-color:#393}"
+    "article.call,article.result{font-size:.85rem;border-color:#a60}"
+    "header{color:#666;font-size:.8rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;"
+    "font:inherit}h2{font-size:1rem;color:#666}"
+)
+# Nothing is loaded and no script runs, whatever a text contains.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(title: str, lines: Iterable[Record]) -> str:
+    """Return lines as one self-contained page, readable in any browser.
+
+    All text is escaped.
+    """
+    body = "\n".join(
+        f"<section><h2>Conversation {escape(conversation)}</h2>\n"
+        + "\n".join(map(_article, of_one))
+        + "\n</section>"
+        for conversation, of_one in groupby(lines, key=lambda line: line.conversation)
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _article(line: Record) -> str:
+    at = line.at.astimezone(UTC)
+    by = f" {escape(line.by)}" if line.by else ""
+    return (
+        f'<article class="{line.kind}"><header>{line.kind}{by} '
+        f'<time datetime="{at.isoformat()}">{at:%Y-%m-%d %H:%M:%S} UTC</time></header>'
+        f"<pre>{escape(line.text)}</pre></article>"
+    )

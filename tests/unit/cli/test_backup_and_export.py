@@ -176,14 +176,14 @@ def test_lines_are_written_with_and_without_a_daemon(data: Path) -> None:
     opened.close()
 
 
-def test_a_file_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> None:
+def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> None:
     """Nothing is written over something else."""
-    to = tmp_path / "ada.jsonl"
-    code, out, _ = run("export", "ada", "--to", to, "--data-dir", data)
+    to = tmp_path / "ada.html"
+    code, out, _ = run("export", "ada", "--page", "--to", to, "--data-dir", data)
     assert (code, out) == (0, f"exported to {to}\n")
-    assert json.loads(to.read_text(encoding="utf-8"))["by"] == "Ada"
+    assert to.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
-    code, _, err = run("export", "ada", "--to", to, "--data-dir", data)
+    code, _, err = run("export", "ada", "--page", "--to", to, "--data-dir", data)
     assert (code, "can't be written: file exists" in err) == (1, True)
 
 

@@ -19,7 +19,7 @@ from zeroclaw.host.ids import SystemIds
 from zeroclaw.message import NO_USAGE, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
-from zeroclaw.retention.export import Record, Source, lines
+from zeroclaw.retention.export import Record, Source, lines, page
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
@@ -284,6 +284,25 @@ def test_a_line_is_plain_json() -> None:
         "by": "<b>Ada</b>",
         "text": "<script>alert(1)</script> & more",
     }
+
+
+def test_a_page_runs_nothing_and_loads_nothing() -> None:
+    """Whatever stands in a text is shown as text."""
+    made = page("what <was> said", [LINE])
+    assert "<script" not in made
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in made
+    assert "&lt;b&gt;Ada&lt;/b&gt;" in made
+    assert "default-src 'none'" in made
+    assert "http" not in made.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("by", ["", "Ada"])
+def test_a_page_names_who_spoke(by: str) -> None:
+    """The bot needs no name."""
+    made = page(
+        "x", [Record(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
+    )
+    assert f"<header>answer{' Ada' if by else ''} <time" in made
 
 
 # --- their order -----------------------------------------------------------------------------------
