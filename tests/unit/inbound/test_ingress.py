@@ -197,6 +197,8 @@ async def test_somebody_elses_message_cannot_be_changed(world: World) -> None:
         assert await house.edit("p2", "mine", "ben", room="lobby") == Ignored()
         assert await house.withdraw("p2", "ben", room="lobby") == Ignored()
         assert await house.edit("p9", "never said", room="lobby") == Ignored()
+        assert await house.edit("p2", "of another chat", room="attic") == Ignored()
+        assert await house.withdraw("p2") == Ignored()
         held.set()
         await house.settle()
         assert world.model.asked()[-1] == "user: Ada: two"
