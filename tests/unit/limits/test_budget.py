@@ -388,14 +388,15 @@ async def test_a_turn_stops_where_the_day_ends(world: World) -> None:
 
 
 async def test_turns_at_once_count_together(world: World) -> None:
-    """One that is still under way has used what it used (P2)."""
-    world.configure(budget=BudgetSettings(day_tokens=100))
+    """One that is still under way has used what it used, of its own person's share (P2)."""
+    world.configure(budget=BudgetSettings(day_tokens=100, person_day_tokens=200))
     world.model.will(uses(98, call("poke")), uses(2))
     async with world.running() as house:
         await house.say("poke", BEN)
-        assert await left(house) == [98]
+        assert await left(house) == [98, 49]
+        assert await left(house, "person:ada") == [98, 0]
         await house.say("one")
-        assert await left(house) == [100]
+        assert await left(house) == [100, 49]
         await house.say("two")
         assert "is used up" in house.texts()[-1]
 
