@@ -457,7 +457,10 @@ async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
         await expect(two.log).to_have_count(5)
 
 
-HIDE = "Object.defineProperty(document, 'hidden', { value: true, configurable: true })"
+HIDE = """
+Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+document.hasFocus = () => false;
+"""
 SHOW = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
 
 
@@ -480,6 +483,29 @@ async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) 
         await page.page.evaluate(SHOW)
         await page.connected()
         await expect(page.answers).to_have_text(["Hello."])
+
+
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_a_page_beside_the_one_in_use_waits_for_a_while(place: str, tmp_path: Path) -> None:
+    """Five pages in sight would take each other's place all the time, and flicker."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        beside = await page.page.context.new_page()
+        await beside.clock.install(time=0)
+        await beside.clock.pause_at(1_000)
+        await beside.goto(page.page.url.replace("/web/", f"/{place}/"))
+        await here.opened(beside)
+        await beside.evaluate("document.hasFocus = () => false")
+        streams: list[str] = []
+        for _ in range(3):
+            await here.another_tab(page)
+        beside.on("request", lambda sent: streams.append(sent.url.rpartition("/")[2]))
+        await here.another_tab(page)
+        await ChatPage(page=beside).connected("reconnecting")
+        await beside.clock.run_for(4_900)
+        assert "events" not in streams
+        await beside.clock.run_for(2_500)
+        await here.opened(beside)
 
 
 async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const HIDDEN_MS = 60_000;
+const BESIDE_MS = 5000;
 const KEPT = "zeroclaw-unsent";
 
 export class Refused extends Error {}
@@ -155,9 +156,11 @@ export async function follow({ heard, state }) {
       continue;
     }
     state("reconnecting");
-    // The daemon ends the oldest stream of a browser with many pages open. One that is out of sight leaves
-    // its place to others for a while, and then looks whether something came, which its title says.
-    if (answered && document.hidden) await Promise.race([lookedAt(), pause(HIDDEN_MS)]);
+    // The daemon ends the oldest stream of a browser with many pages open. One that is out of sight, or
+    // beside the page in use, leaves its place to others for a while, and then looks whether something
+    // came, which its title says.
+    const idle = document.hidden ? HIDDEN_MS : BESIDE_MS;
+    if (answered && !document.hasFocus()) await Promise.race([lookedAt(), pause(idle)]);
     await pause(WAITS_MS[Math.min(tries, 3)]);
     tries += 1;
   }

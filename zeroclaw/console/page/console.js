@@ -7,6 +7,7 @@ import { guardSliding } from "./sliding.js";
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 /* Pause between two requests for the page, however often something changes. */
 const PAUSE_MS = 1500;
+const BESIDE_MS = 5000;
 const SAID = {
   connecting: "connecting",
   connected: "live",
@@ -231,6 +232,7 @@ async function listen() {
     state("reconnecting");
     // The daemon ends the oldest stream of a browser with many pages open.
     if (document.hidden) await seen();
+    else if (!document.hasFocus()) await pause(BESIDE_MS);
     await pause(WAITS_MS[Math.min(tries, WAITS_MS.length - 1)]);
     tries += 1;
   }
