@@ -82,3 +82,25 @@ async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: 
         await page.page.evaluate(SHOWN_AGAIN)
         await expect(page.page.locator("h1")).to_have_text("Please log in")
         here.troubles.clear()  # the browser tells of each 401
+
+
+async def test_what_is_written_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None:
+    """Two pages of one daemon, one after the other in one tab: each keeps its own words."""
+    pages = {"first": {"kind": "web"}, "second": {"kind": "web"}}
+    async with browsing(tmp_path, channels=pages) as here:
+        page = await here.log_in()
+        first, second = page.page.url, page.page.url.replace("/first/", "/second/")
+        message = page.page.get_by_label("Message", exact=True)
+        await page.page.route("**/messages", lambda route: route.abort())
+        await page.say("sent to the first")
+        await message.fill("written to the first")
+        await expect(page.page.locator("[data-sending=waiting]")).to_have_count(1)
+        await page.page.goto(second)
+        await here.opened(page.page)
+        await expect(page.log).to_have_count(0)
+        await expect(message).to_have_value("")
+        await page.page.unroute("**/messages")
+        here.model.say("Hello.")
+        await page.page.goto(first)
+        await expect(page.answers).to_have_text(["Hello."])
+        await expect(message).to_have_value("written to the first")

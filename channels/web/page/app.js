@@ -11,7 +11,7 @@ const TYPING_MS = 6000;
 const TOAST_MS = 5000;
 const NEAR_PX = 120;
 const TALLEST_PX = 260;
-const WRITTEN = "zeroclaw-written";
+const WRITTEN = `zeroclaw-written ${location.pathname}`;
 
 const by = (id) => document.getElementById(id);
 const scroller = by("scroller");

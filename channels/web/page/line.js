@@ -3,7 +3,8 @@
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const HIDDEN_MS = 60_000;
 const BESIDE_MS = 5000;
-const KEPT = "zeroclaw-unsent";
+/* Of this chat: the next page of the same tab may be that of another. */
+const KEPT = `zeroclaw-unsent ${location.pathname}`;
 
 export class Refused extends Error {}
 export class LoggedOut extends Refused {
