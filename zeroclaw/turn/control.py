@@ -149,6 +149,8 @@ class ControlLane:
             case Stop(cause="new") if item.id < opened.turn:
                 # The `/new` came before this turn; messages collected by then are answered first.
                 await tell(self._answered(item))
+            case Stop(cause="revoked") if not self._services.revoked(owner):
+                await tell(self._answered(item))  # the turn that it was meant for has ended
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     await tell(

@@ -537,6 +537,32 @@ async def test_others_go_on(world: World) -> None:
         assert house.texts("cleo") == ["Once upon a time", "ok"]
 
 
+async def test_a_stop_that_comes_late_ends_nobody_elses_turn(world: World) -> None:
+    """Two sweeps may find the same turn, and the second stop meet the next one of the group (P9)."""
+    more, late = asyncio.Event(), asyncio.Event()
+    world.model.will(
+        (*says("Once upon")[:1], asyncio.Event()), (*says("Twice")[:1], more, *says(" upon a time"))
+    )
+    async with world.running() as house:
+        await house.say("a story", "ben", room="room")
+        await house.say("and another", "cleo", room="room")
+
+        async def sweep_again(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(one, Put) and one.state == "control" for one in writes):
+                world.store.meanwhile = None
+                house.services.revocation.begin()
+                await late.wait()
+
+        world.store.meanwhile = sweep_again
+        await revoke(house)
+        assert house.texts(room="room")[0].endswith(STOPPED)
+        late.set()
+        await house.settle()
+        more.set()
+        await house.settle()
+        assert house.texts(room="room")[-1] == "Twice upon a time"
+
+
 async def test_an_operator_who_is_revoked_answers_nothing_more(world: World) -> None:
     """Neither by pressing nor as one who is asked (P5)."""
     world.model.will(POKE)
