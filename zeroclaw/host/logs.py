@@ -110,13 +110,13 @@ class _Handler(logging.Handler):
         return tuple(self._troubles.copy())
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not record.name.startswith("zeroclaw"):
-            before, self._foreign = self._foreign, (record.name, str(record.msg))
-            if before == self._foreign and 0 <= record.created - self._foreign_at < _REPEATED_S:
-                self._dropped += 1
-                return
-            self._foreign_at = record.created
         try:
+            if not record.name.startswith("zeroclaw"):
+                before, self._foreign = self._foreign, (record.name, record.getMessage())
+                if before == self._foreign and 0 <= record.created - self._foreign_at < _REPEATED_S:
+                    self._dropped += 1
+                    return
+                self._foreign_at = record.created
             head, fields = self._fact(record)
             line = _json(head, fields) if self._form == "json" else _words(head, fields)
             if record.levelno >= logging.WARNING:

@@ -151,6 +151,17 @@ def test_a_library_that_repeats_itself_is_heard_once_a_second() -> None:
     assert (sum(dropped), "\n".join(lines).count("turn_finished")) == (296, 2)
 
 
+def test_what_a_library_says_of_two_things_is_heard_of_both() -> None:
+    def tell() -> None:
+        for host in ("one.example", "one.example", "two.example"):
+            logging.getLogger("some.library").error("no way to %s", host)
+
+    assert [line.split()[-1] for line in written("lines", tell) if "no way" in line] == [
+        "one.example",
+        "two.example",
+    ]
+
+
 def test_a_record_that_can_not_be_made_is_named_by_its_logger_alone() -> None:
     """Its text was never redacted, so it stays out."""
 
