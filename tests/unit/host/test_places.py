@@ -207,6 +207,12 @@ def test_the_service_keeps_its_log_and_not_its_login_link() -> None:
     assert {"StandardOutput=null", "StandardError=journal"} <= set(lines)
 
 
+def test_the_service_leaves_no_dump_of_its_memory() -> None:
+    """By default the watchdog ends it by SIGABRT (systemd.service(5)), which dumps core (P8)."""
+    lines = set(UNIT.read_text(encoding="utf-8").splitlines())
+    assert {"WatchdogSec=120", "LimitCORE=0"} <= lines
+
+
 def test_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> None:
     link, real = tmp_path / "link", tmp_path / "real"
     real.mkdir()
