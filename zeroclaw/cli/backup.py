@@ -9,6 +9,7 @@ from zeroclaw.cli.options import at_place, progress
 
 MOST_KEPT = 1_000_000
 """Limit of revoked people that are copied into the restored data."""
+_CHANNELS = "channels"
 
 
 @click.command("backup")
@@ -17,14 +18,14 @@ MOST_KEPT = 1_000_000
 def command(place: Path, *, path: Path) -> None:
     """Copy all data to a new directory, even while the daemon runs.
 
-    PATH must not exist yet. It gets a consistent copy of the database and the receipt keys,
-    readable by you alone. `zeroclaw restore PATH` brings it back. The configuration and the
-    workspaces are not included.
+    PATH must not exist yet. It gets a consistent copy of the database, the receipt keys and what
+    channels keep, readable by you alone. `zeroclaw restore PATH` brings it back. The configuration
+    and the workspaces are not included.
     """
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import back_up
 
-    back_up(place, path, files=(FILE,), progress=progress(path.name))
+    back_up(place, path, files=(FILE, _CHANNELS), progress=progress(path.name))
     click.echo(f"backed up to {path}")
 
 
@@ -37,9 +38,10 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
 
     PATH is a directory made by `zeroclaw backup`. The whole copy is checked before anything is
     replaced, and is left unchanged. Messages that a platform delivers once more are answered once
-    more. The files in all workspaces count as untrusted from then on, because the backup does not
-    say who wrote them. Grants for a time are removed. Revoked people stay revoked and a halt stays
-    in force, if the replaced data can be read. What `/forget` erased since the backup comes back.
+    more; what channels have noted here stays, such as which mail was read. The files in all
+    workspaces count as untrusted from then on, because the backup does not say who wrote them.
+    Grants for a time are removed. Revoked people stay revoked and a halt stays in force, if the
+    replaced data can be read. What `/forget` erased since the backup comes back.
     """
     from zeroclaw.gate.grant import GRANTS
     from zeroclaw.gate.receipt_keys import FILE
@@ -54,7 +56,7 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     is_kept = put_back(
         path,
         place,
-        files=(FILE,),
+        files=(FILE, _CHANNELS),
         rows=(mark,),
         drops=(GRANTS.kind,),
         keeps=(PEOPLE.where(state="revoked", limit=MOST_KEPT), HALTS.where()),

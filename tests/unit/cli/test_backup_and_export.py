@@ -51,6 +51,22 @@ def test_a_backup_is_made_while_a_daemon_runs_and_restored_when_none_does(tmp_pa
     assert (data / FILE_NAME).is_file()
 
 
+def test_what_channels_keep_goes_along_to_a_new_place(tmp_path: Path) -> None:
+    """Such as a renewed login, and which mail was read; a place that has its own keeps it."""
+    data, copy, other = tmp_path / "data", tmp_path / "copy", tmp_path / "other"
+    open_for_writing(data).close()
+    note = "channels/email/read-up-to"
+    (data / note).parent.mkdir(parents=True, mode=0o700)
+    (data / note).write_text("7", encoding="utf-8")
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    (data / note).write_text("9", encoding="utf-8")
+    assert run("restore", copy, "--data-dir", other)[0] == 0
+    assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
+    assert [(place / note).read_text("utf-8") for place in (copy, other, data)] == ["7", "7", "9"]
+    modes = [(other / one).stat().st_mode & 0o777 for one in (note, "channels/email")]
+    assert modes == [0o600, 0o700]
+
+
 def test_there_is_nothing_to_back_up_before_the_first_start(tmp_path: Path) -> None:
     """It is said, and nothing is made."""
     code, out, err = run("backup", tmp_path / "copy", "--data-dir", tmp_path)

@@ -43,7 +43,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
     Args:
         directory: The data directory.
         to: The directory to create; must not exist.
-        files: Names of other files in the data directory to copy, if they exist.
+        files: Names of files and directories in the data directory to copy, if they exist.
         progress: Called repeatedly, last with all bytes done.
 
     Raises:
@@ -62,7 +62,9 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         remedy = "put an older one in its place, `zeroclaw restore --force BACKUP`; none was made"
         _check(unfinished / FILE_NAME, source, remedy)
         for name in files:
-            if (directory / name).is_file():
+            if (directory / name).is_dir():
+                _copy_tree(directory / name, unfinished / name)
+            elif (directory / name).is_file():
                 _copy_file(directory / name, unfinished / name)
         sync_directory(unfinished)
         unfinished.rename(to)
@@ -90,7 +92,7 @@ def restore(
 
     The whole backup is checked before anything is touched. Files that go with the database are
     replaced if the backup has them, and deleted if it has not, since they belonged to the old
-    store.
+    store. A directory that is there stays: what channels have noted since the backup is truer.
 
     Args:
         backup: A directory made by `back_up`.
@@ -141,11 +143,7 @@ def restore(
         _put_away_log(target)
         fresh.replace(target)
         for name in files:
-            if (backup / name).is_file():
-                _copy_file(backup / name, directory / f"{name}.restoring")
-                (directory / f"{name}.restoring").replace(directory / name)
-            else:
-                (directory / name).unlink(missing_ok=True)
+            _put_back(backup / name, directory / name)
         sync_directory(directory)
     except (sqlite3.Error, OSError) as error:
         raise unusable(error, directory) from error
@@ -225,11 +223,36 @@ def _put_away_log(target: Path) -> None:
         target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
 
 
+def _put_back(copy: Path, target: Path) -> None:
+    if target.is_dir():
+        return
+    if copy.is_dir():
+        _copy_tree(copy, target)
+    elif copy.is_file():
+        fresh = target.with_name(f"{target.name}.restoring")
+        _copy_file(copy, fresh)
+        fresh.replace(target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _copy_tree(source: Path, to: Path) -> None:
+    for one in (source, *sorted(source.rglob("*"))):
+        target = to / one.relative_to(source)
+        if one.is_dir():
+            target.mkdir(mode=0o700)
+            with closing_descriptor(os.open(target, os.O_RDONLY)) as descriptor:
+                _leave_to_owner(descriptor, target.parent)
+        else:
+            with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
+                _copy_file(one, target)
+
+
 def _copy_file(source: Path, to: Path) -> None:
     to.unlink(missing_ok=True)
-    descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as writing, source.open("rb") as reading:
-        _leave_to_owner(descriptor, to.parent)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with source.open("rb") as reading, os.fdopen(os.open(to, flags, 0o600), "wb") as writing:
+        _leave_to_owner(writing.fileno(), to.parent)
         shutil.copyfileobj(reading, writing)
         writing.flush()
         os.fsync(writing.fileno())
