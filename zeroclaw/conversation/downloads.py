@@ -347,7 +347,7 @@ def _sent(file: FilePart, body: bytes) -> bytes:
 def _stops(control: Item, item: Item) -> bool:
     """Whether a control item stops the turn that an item is about to start."""
     match control.content:
-        case Stop(cause="stop" | "revoked"):
+        case Stop(cause="stop"):
             is_operator = "operator" in control.principal.roles
             return control.principal.id == item.principal.id or is_operator
         case Stop(cause="interrupt", before=before):

@@ -12,8 +12,11 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import AttachmentSettings, ChannelSettings, RetentionSettings, WhileBusy
 from zeroclaw.conversation.attachments import ATTACHMENTS, AttachmentRow
 from zeroclaw.conversation.downloads import TRIES, AttachedFiles
+from zeroclaw.conversation.inbox import INBOX, Stop
 from zeroclaw.envelope import Attachment, ConversationId, Deleted, Edited, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
+from zeroclaw.inbound.context import Plan
+from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, PutBlob, RowKind, Write
 from zeroclaw.value import replace
@@ -204,6 +207,23 @@ async def test_a_stop_by_somebody_else_ends_no_wait(world: World) -> None:
         world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
         await send(house, "look", file(world, "a.txt"), who="ben", room="r")
         await house.say("/stop", "cleo", room="r")
+        assert await rows(house) == []
+        await house.advance(1.0)
+        assert [one.failed for one in await rows(house)] == [""]
+
+
+async def test_a_late_stop_of_a_revoked_persons_turn_ends_no_wait(world: World) -> None:
+    """What they still had waiting was withdrawn, so it is meant for no message (P9)."""
+    async with world.running() as house:
+        world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
+        await send(house, "look", file(world, "a.txt"), who="cleo", room="r")
+        [item] = [INBOX.of(row) for row in await house.rows(RowKind.INBOX, "queued")]
+        here, stop = item.conversation, Stop(cause="revoked")
+        late = house.services.revocation.context.control(stop, here, item.address, CONSOLE, None)
+        commit = Commit(point=DurablePoint.ADMITTED, conversation=here, writes=(late,))
+        await world.store.commit(commit)
+        house.services.announce(Plan(conversation=here, wake=(here,)))
+        await house.settle()
         assert await rows(house) == []
         await house.advance(1.0)
         assert [one.failed for one in await rows(house)] == [""]
