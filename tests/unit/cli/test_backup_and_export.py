@@ -67,6 +67,22 @@ def test_what_channels_keep_goes_along_to_a_new_place(tmp_path: Path) -> None:
     assert modes == [0o600, 0o700]
 
 
+def test_a_restore_that_ends_in_the_middle_of_them_is_finished_by_the_next(tmp_path: Path) -> None:
+    """Half of what channels keep would look like a place's own."""
+    data, copy, other = tmp_path / "data", tmp_path / "copy", tmp_path / "other"
+    open_for_writing(data).close()
+    (data / "channels").mkdir()
+    (data / "channels" / "a").write_text("7", encoding="utf-8")
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    late = copy / "channels" / "b"
+    late.symlink_to(late)  # it can't be read
+    assert run("restore", copy, "--data-dir", other)[0] == 1
+    late.unlink()
+    late.write_text("8", encoding="utf-8")
+    assert run("restore", copy, "--force", "--data-dir", other)[0] == 0
+    assert {one.name for one in (other / "channels").iterdir()} == {"a", "b"}
+
+
 def test_there_is_nothing_to_back_up_before_the_first_start(tmp_path: Path) -> None:
     """It is said, and nothing is made."""
     code, out, err = run("backup", tmp_path / "copy", "--data-dir", tmp_path)

@@ -226,10 +226,12 @@ def _put_away_log(target: Path) -> None:
 def _put_back(copy: Path, target: Path) -> None:
     if target.is_dir():
         return
+    fresh = target.with_name(f"{target.name}.restoring")
     if copy.is_dir():
-        _copy_tree(copy, target)
+        shutil.rmtree(fresh, ignore_errors=True)
+        _copy_tree(copy, fresh)
+        fresh.replace(target)
     elif copy.is_file():
-        fresh = target.with_name(f"{target.name}.restoring")
         _copy_file(copy, fresh)
         fresh.replace(target)
     else:
