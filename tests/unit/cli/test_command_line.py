@@ -50,6 +50,12 @@ def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
     return set(done.stderr.split())
 
 
+def test_a_shell_that_completes_after_an_unknown_command_gets_no_error() -> None:
+    asked = {"_ROOT_COMPLETE": "bash_complete", "COMP_WORDS": "root nothing ", "COMP_CWORD": "2"}
+    done = CliRunner().invoke(root, env=asked, prog_name="root")
+    assert (done.exit_code, done.exception, "plain,models" in done.output) == (0, None, True)
+
+
 def test_the_list_of_commands_teaches() -> None:
     """Every command is there with what it does, and what to begin with."""
     code, out, _ = run("--help")

@@ -62,6 +62,12 @@ async def left_by_a_cut(server: Pages, target: Path, body: bytes) -> None:
     assert content(target) == b""
 
 
+async def cut(server: Pages, target: Path, begun: Callable[[], None]) -> None:
+    """Fetch what a cut ends."""
+    with pytest.raises(Refused, match="it goes on from there"):
+        await bring(server, target, show=lambda _done, _total: begun())
+
+
 async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> None:
     shown: list[tuple[int, int]] = []
     async with Pages() as server:
@@ -126,6 +132,22 @@ async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
 
 
 @pytest.mark.slow
+async def test_a_download_that_another_process_runs_is_left_to_it(target: Path) -> None:
+    """Else both append to one file, also after it was checked and put in its place."""
+    begun, seen = asyncio.Event(), asyncio.Event()
+    async with Pages() as server, asyncio.TaskGroup() as group:
+        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000, cut_when=seen)
+        first = group.create_task(cut(server, target, begun.set))
+        await begun.wait()
+        with pytest.raises(Refused, match="another process is downloading"):
+            await bring(server, target)
+        seen.set()
+        await first
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target)
+    assert content(target) == MODEL
+
+
 async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
     async with Pages() as server:
         server.pages["/round"] = Page(status=302, headers={"location": "/round"})

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
@@ -70,7 +71,14 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
 
 def _opened(part: Path) -> BinaryIO:
     part.parent.mkdir(parents=True, exist_ok=True)
-    return part.open("ab")
+    file = part.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        message = f"another process is downloading `{part}`; wait for it"
+        raise Refused(message) from error
+    return file
 
 
 def _finish(part: Path, target: Path, sha256: str) -> None:
