@@ -106,7 +106,9 @@ def fetch(target: Path) -> None:
         f"model: fetching {FILE} ({BYTES // 1_000_000} MB) once, into {target.parent}", flush=True
     )
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        # The data directory, which others may not reach.
+        target.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             unpack(download(Path(scratch)), target)
     except (OSError, zipfile.BadZipFile) as error:

@@ -49,7 +49,7 @@ def content(path: Path) -> bytes:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    return tmp_path / "models" / "m.gguf"
+    return tmp_path / "data" / "models" / "m.gguf"
 
 
 async def left_by_a_cut(server: Pages, target: Path, body: bytes) -> None:
@@ -75,6 +75,7 @@ async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> 
         await bring(server, target, show=lambda done, total: shown.append((done, total)))
     assert content(target) == MODEL
     assert [path.name for path in target.parent.iterdir()] == ["m.gguf"]
+    assert target.parent.parent.stat().st_mode & 0o777 == 0o700
     assert shown[-1] == (len(MODEL), len(MODEL))
 
 

@@ -70,7 +70,8 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
 
 
 def _opened(part: Path) -> BinaryIO:
-    part.parent.mkdir(parents=True, exist_ok=True)
+    part.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the data directory
+    part.parent.mkdir(exist_ok=True)
     file = part.open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
