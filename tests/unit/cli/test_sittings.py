@@ -211,10 +211,11 @@ def test_a_pipe_needs_nothing_that_a_terminal_needs(
     assert (done.returncode, done.stdout[:17], done.stderr) == (0, "● you said hi hi ", "")
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
 def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
-    short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
+    ending: signal.Signals, short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program reads keys one by one; SIGTERM would leave the terminal so."""
+    """The program reads keys one by one; a signal would leave the terminal so."""
     monkeypatch.setenv("TERM", "xterm")
     outer, inner = pty.openpty()
     before = termios.tcgetattr(inner)
@@ -229,7 +230,7 @@ def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
                 shown += os.read(outer, 65_536)
             os.write(outer, then)
         assert termios.tcgetattr(inner) != before
-        process.terminate()
+        process.send_signal(ending)
         assert process.wait() == 0
         assert termios.tcgetattr(inner) == before
     finally:

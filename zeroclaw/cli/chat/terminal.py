@@ -27,6 +27,7 @@ from zeroclaw.cli.chat.session import Session
 
 # Else a terminal that does not tell where its cursor is gets a warning; nothing here needs to know.
 os.environ["PROMPT_TOOLKIT_NO_CPR"] = "1"
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminal:
@@ -86,15 +87,17 @@ class Terminal:
         for text in self._view.earlier:
             self._history.append_string(text)
         loop, app = asyncio.get_running_loop(), self._prompts.app
-        # By itself it would leave the terminal without echo.
-        loop.add_signal_handler(signal.SIGTERM, app.exit)
+        # By themselves they would leave the terminal without echo.
+        for number in _ENDINGS:
+            loop.add_signal_handler(number, lambda: app.is_done or app.exit())
         keys = self._keys(session)
         try:
             await self._prompts.prompt_async(key_bindings=keys, set_exception_handler=False)
         except EOFError:
             return
         finally:
-            loop.remove_signal_handler(signal.SIGTERM)
+            for number in _ENDINGS:
+                loop.remove_signal_handler(number)
 
     def _resize(self, _app: object = None) -> None:
         size = self._prompts.app.output.get_size()
