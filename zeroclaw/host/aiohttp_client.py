@@ -41,18 +41,18 @@ class _Protocol(ResponseHandler):
     """The library's, without a fifth of what it does for each piece of an answer.
 
     It resumes the connection and its parser whenever a piece was taken, mostly without need
-    (aiohttp 3.14.5).
+    (aiohttp 3.14.5). Where a later one has no such attribute, it does as it likes.
     """
 
     def resume_reading(self, *args: bool, **named: bool) -> None:
-        if self._reading_paused:
+        if getattr(self, "_reading_paused", True):
             super().resume_reading(*args, **named)
 
 
 class _Connector(aiohttp.TCPConnector):
     def __init__(self, kept_s: float | None) -> None:
         super().__init__(limit=0, force_close=not kept_s, keepalive_timeout=kept_s)  # pyright: ignore[reportUnknownMemberType]  of the library
-        self._factory = partial[ResponseHandler](_Protocol, loop=self._loop)
+        self._factory = partial[ResponseHandler](_Protocol, loop=asyncio.get_running_loop())
 
 
 class AiohttpClient:
