@@ -66,6 +66,10 @@ class ChatSettings(BaseModel):
         return self
 
 
+class NoSettings(BaseModel):
+    """What a channel needs that asks for nothing."""
+
+
 CHAT = ChannelManifest(
     kind="chat", adapter="a:b", settings=f"{__name__}:ChatSettings", sender="U[0-9]"
 )
@@ -533,6 +537,17 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
         {"server": "h", "token": first},
         {"server": "h", "token": SecretReference(env="OTHER")},
     ]
+
+
+def test_a_channel_that_was_asked_nothing_is_tried_until_it_is_well_or_kept(tmp_path: Path) -> None:
+    """There is no answer that could be wrong."""
+    room = Room(tmp_path, chat=True)
+    channels = {**room.interview.channels, "chat": (CHAT, NoSettings)}
+    room.interview = replace(room.interview, channels=channels)
+    room.says = ["chat: refused", "chat: refused"]
+    shown = room.ask("", "", "n", "y", "n", "y", "U1", "", "")
+    assert (shown.count("chat: refused"), "Which answer" in shown) == (2, False)
+    assert [dict(one.own) for one in room.chats] == [{}, {}]
 
 
 def test_an_answer_that_no_configuration_could_hold_is_asked_again_at_once(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ class Interview(Value):
         while not _is_kept(
             seen := self.try_channel(ChosenChannel(kind=manifest.kind, own=dict(own)), manifest)
         ):
+            if not asked:
+                continue
             names = click.Choice(asked)
             likely = next((name for name in asked if name in seen.line), asked[0])
             wrong = click.prompt("Which answer is wrong", type=names, default=likely)
