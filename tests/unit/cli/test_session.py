@@ -232,10 +232,12 @@ async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> Non
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         for text in ("first", "second"):
             terminal.press(f"{text}{ENTER}")
+            await terminal.sees(f"» {text}\n»")  # the library fills its history as it draws
             await bot.came.get()
         terminal.press(UP)
         await terminal.sees("» second\n» second")
         terminal.press(f"{UP}!{ENTER}")
+        await terminal.sees("» first!\n»")
         assert await bot.came.get() == Said(text="first!")
         terminal.press("\x12fir")
         await terminal.sees("I-search backward: fir")
