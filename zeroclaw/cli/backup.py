@@ -6,10 +6,10 @@ import click
 
 from zeroclaw.cli.invocation import harmless
 from zeroclaw.cli.options import at_place, progress
+from zeroclaw.host.places import CHANNELS
 
 MOST_KEPT = 1_000_000
 """Limit of revoked people that are copied into the restored data."""
-_CHANNELS = "channels"
 
 
 @click.command("backup")
@@ -25,7 +25,7 @@ def command(place: Path, *, path: Path) -> None:
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import back_up
 
-    back_up(place, path, files=(FILE, _CHANNELS), progress=progress(path.name))
+    back_up(place, path, files=(FILE, CHANNELS), progress=progress(path.name))
     click.echo(f"backed up to {path}")
 
 
@@ -56,7 +56,7 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     is_kept = put_back(
         path,
         place,
-        files=(FILE, _CHANNELS),
+        files=(FILE, CHANNELS),
         rows=(mark,),
         drops=(GRANTS.kind,),
         keeps=(PEOPLE.where(state="revoked", limit=MOST_KEPT), HALTS.where()),

@@ -16,6 +16,7 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.clock import begin_in
 from zeroclaw.host.logs import EventLog
+from zeroclaw.host.places import CHANNELS
 from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.supervisor import Supervisor
@@ -201,6 +202,6 @@ class ChannelHost:
 
 def _directory(data: Path, channel: str) -> Path:
     """Create a channel's own directory."""
-    directory = data / "channels" / channel
+    directory = data / CHANNELS / channel
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory

@@ -17,6 +17,8 @@ from zeroclaw.value import Value
 CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
 LOCK = "lock"
 """The file in the data directory that the running daemon keeps locked; it contains its pid."""
+CHANNELS = "channels"
+"""The directory, within the data, of what channels keep by themselves."""
 
 
 class Places(Value):
