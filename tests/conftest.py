@@ -6,10 +6,12 @@ and fails it in CI, where nothing may be missing.
 """
 
 import asyncio
+import gc
 import inspect
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import zlib
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -191,6 +193,17 @@ def no_blocking_calls() -> Iterator[None]:
         for name in ("os.access", "os.mkdir", "os.path.abspath", "os.readlink", "os.stat"):
             watched.functions[name].can_block_in("host/executors.py", "run_inline")
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_changed_process() -> Iterator[None]:
+    """After a test no signal is blocked, and garbage is collected.
+
+    Else every program that a later test starts is deaf to that signal.
+    """
+    yield
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    assert (blocked, gc.isenabled()) == (set(), True)
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """`check-config` tells every fault at once, each with its place."""
 
+import gc
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -155,6 +158,15 @@ def test_the_command_names_the_file_and_exits_with_two(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"zeroclaw: {config}: listener.port: ")
 
 
+@pytest.fixture
+def ended_start() -> Iterator[None]:
+    """A start that fails leaves SIGHUP blocked and garbage uncollected, as its process ends."""
+    yield
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+    gc.enable()
+
+
+@pytest.mark.usefixtures("ended_start")
 @pytest.mark.parametrize("command", ["check-config", "run", "policy show"])
 def test_every_command_that_reads_a_file_names_all_its_faults(tmp_path: Path, command: str) -> None:
     """A key that can't be read hides no fault of another table (P10)."""
