@@ -321,7 +321,7 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
         second = await bot.channel.ask(OPERATOR, other)
         await terminal.sees("run `rm`")
         terminal.press(ENTER)
-        await terminal.sees("another call came up; type it again")
+        await terminal.sees("if you mean this call, type it again")
         terminal.press(f"d{ENTER}")
         assert await bot.came.get() == Pressed(
             approval=ApprovalId("a2"), choice="deny", card=second
@@ -348,17 +348,45 @@ PASTED = "\x1b[200~{}\x1b[201~"
 
 
 @pytest.mark.parametrize(
-    "keys", [PASTED.format("a") + ENTER, PASTED.format("a\n") + ENTER, "a\r\r"]
+    "keys",
+    [
+        PASTED.format("a"),
+        PASTED.format("a\n"),
+        PASTED.format("a") + PASTED.format(""),
+        PASTED.format("a") + PASTED.format("\n"),
+        f"{PASTED.format('a')}{PASTED.format('b')}\x7f",
+        f"{PASTED.format('a')}\x15\x19",
+        f"{PASTED.format('ab')}\x7f",
+        "a\r\r",
+    ],
 )
 async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, keys: str) -> None:
-    """It is said, as the rest of the text is; who pasted it may not have read it (P5)."""
+    """Who pasted it may not have read it (P5)."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         ref = await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("a = Approve once")
         terminal.press(keys)
-        assert await bot.came.get() == Said(text="a")
+        terminal.press(ENTER)
+        await terminal.sees("type it again")
         terminal.press(f"{PASTED.format('b')}\x7fa{ENTER}")
+        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+
+
+async def test_a_letter_that_was_said_before_answers_no_call(tmp_path: Path) -> None:
+    """The up arrow and Enter say again what was said last, whatever that was (P5)."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+        terminal.press(f"a{ENTER}")
+        assert await bot.came.get() == Said(text="a")
+        await terminal.sees("» a\n»")
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        await terminal.sees("a = Approve once")
+        terminal.press(UP)
+        await terminal.sees("because …\n» a")
+        terminal.press(ENTER)
+        await terminal.sees("type it again")
+        terminal.press(f"a{ENTER}")
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
 
 

@@ -155,11 +155,16 @@ class Session(Struct, kw_only=True):
         """Whether an answer is awaited."""
         return self.view.is_drafting or self.view.answered < self._awaited
 
-    def entered(self, text: str, *, is_pasted: bool = False) -> None:
-        """Take a message, a command or the answer to a card."""
+    def entered(self, text: str, *, is_letter_typed: bool = True) -> None:
+        """Take a message, a command or the answer to a card.
+
+        Args:
+            text: What was entered.
+            is_letter_typed: If it is a single letter, its key was the last one before Enter.
+        """
         self._interrupts = 0
-        is_sure = self.view.is_sure()
-        choice = None if is_pasted else KEYS.get(text.strip().lower())
+        is_sure = self.view.is_sure() and is_letter_typed
+        choice = KEYS.get(text.strip().lower())
         text = text.rstrip("\n")
         calls = self.view.cards.open_calls
         if len(calls) == 1 and choice is not None and choice in calls[0].choices:
@@ -167,7 +172,7 @@ class Session(Struct, kw_only=True):
             if is_sure:
                 self.link.press(calls[0].approval, choice, calls[0].card)
             else:
-                self.screen.show(self.view.note("another call came up; type it again"))
+                self.screen.show(self.view.note("if you mean this call, type it again"))
         elif text.strip():
             self._say(text)
 

@@ -46,7 +46,6 @@ class Terminal:
         self, view: View, *, source: Input | None = None, output: Output | None = None
     ) -> None:
         self._view = view
-        self._pasted = ""
         self._history = InMemoryHistory()
         self._prompts: PromptSession[str] = PromptSession(
             [(BOLD, PROMPT)],
@@ -111,17 +110,16 @@ class Terminal:
         def _enter(event: KeyPressEvent) -> None:
             if event.key_processor.input_queue:
                 # More keys came with it: a paste, and the terminal does not mark its ends.
-                self._pasted = "\n"
                 buffer.insert_text("\n")
             elif buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
                 buffer.delete_before_cursor()
                 buffer.insert_text("\n")
             else:
                 text = buffer.text
-                is_pasted = self._pasted != "" and self._pasted in text
-                self._pasted = ""
                 buffer.reset(append_to_history=True)
-                session.entered(text, is_pasted=is_pasted)
+                # Not if it was pasted, or comes from the history.
+                before = [key.key for key in event.previous_key_sequence]
+                session.entered(text, is_letter_typed=before == [text.strip()])
 
         @keys.add("escape", "enter")
         def _further_line(event: KeyPressEvent) -> None:
@@ -129,8 +127,7 @@ class Terminal:
 
         @keys.add(Keys.BracketedPaste)
         def _paste(event: KeyPressEvent) -> None:
-            self._pasted = "\n".join(event.data.splitlines())
-            event.current_buffer.insert_text(self._pasted)
+            event.current_buffer.insert_text("\n".join(event.data.splitlines()))
 
         @keys.add("c-c", filter=is_typing)
         @keys.add("<sigint>")
