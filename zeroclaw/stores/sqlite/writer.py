@@ -32,6 +32,7 @@ from zeroclaw.store import (
     Fence,
     Put,
     PutBlob,
+    RowKind,
     Trim,
     Write,
 )
@@ -226,6 +227,9 @@ class Writer:
             # The group is committed; pages that can't be released now are released next time.
             with suppress(sqlite3.Error):
                 release_pages(connection)
+                if any(map(_ends_erasure, waiting)):
+                    # Old frames of the log hold what was said until newer ones happen to cover them.
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._taken.clear()
         self._tell(lambda: self._answer(answers, left_out))
 
@@ -299,6 +303,11 @@ _WITH_BODY = (Put, Append, PutBlob)  # a union would be rebuilt at each check, o
 def _kinds(jobs: list[Job]) -> set[type[Write]]:
     commits = [job.commit for job in jobs if isinstance(job, CommitJob)]
     return {type(write) for commit in commits for write in commit.writes}
+
+
+def _ends_erasure(job: Job) -> bool:
+    writes = job.commit.writes if isinstance(job, CommitJob) else ()
+    return any(isinstance(one, Delete) and one.kind is RowKind.FORGETTING for one in writes)
 
 
 def _size_bytes(job: Job) -> int:

@@ -25,7 +25,7 @@ from tests.unit.stores.sqlite.groups import (
 )
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
-from zeroclaw.store import Claim, Commit, DropBlob, DurablePoint, PutBlob, Query, RowKind
+from zeroclaw.store import Claim, Commit, Delete, DropBlob, DurablePoint, PutBlob, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing, unusable
 from zeroclaw.stores.sqlite.schema import shipped
@@ -273,6 +273,23 @@ async def test_pages_that_became_free_go_back_to_the_disk(tmp_path: Path) -> Non
             await store.commit(chore(DropBlob(digest=digest)))
 
     assert (tmp_path / FILE_NAME).stat().st_size < 3_000_000
+
+
+def holding(directory: Path, words: bytes) -> list[str]:
+    """The files in which these bytes stand."""
+    return [one.name for one in directory.iterdir() if words in one.read_bytes()]
+
+
+async def test_once_a_request_to_forget_is_done_no_file_holds_the_words(tmp_path: Path) -> None:
+    """Not in free pages, nor in the write-ahead log, while the store stays open."""
+    words = b"the words that somebody wants forgotten"
+    request = Delete(kind=RowKind.FORGETTING, key="person:ann")
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(counter("a", words * 500), counter("b", words)))
+        await store.commit(chore(Delete(kind=RowKind.COUNTER, key="a")))
+        await store.commit(chore(Delete(kind=RowKind.COUNTER, key="b")))
+        await store.commit(chore(request))
+        assert holding(tmp_path, words) == []
 
 
 def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
