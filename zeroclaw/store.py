@@ -391,11 +391,11 @@ class Blobs(Protocol):
         ...
 
 
-class Kept(Rows, Logs, Protocol):
+class ReadableStore(Rows, Logs, Protocol):
     """Reads of rows and logs."""
 
 
-class Store(Kept, Blobs, Protocol):
+class Store(ReadableStore, Blobs, Protocol):
     """Durable storage; `commit` is the only way to write."""
 
     async def commit(self, commit: Commit) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from channels._local import CAPABILITIES, LocalSettings, decode, render
-from channels._local.decode import Received, Refused
+from channels._local.decode import Received, RefusedPost
 from channels._local.feed import Feed, Numbered
 from zeroclaw import (
     Address,
@@ -86,18 +86,18 @@ class LocalChannel:
             self.feed.close()
 
     async def take(
-        self, kind: str, posted: decode.Message | decode.Press | Refused
-    ) -> Received | Refused:
+        self, kind: str, posted: decode.Message | decode.Press | RefusedPost
+    ) -> Received | RefusedPost:
         """Admit an event, publish it to all readers, and return the reply to its sender (P1).
 
         Args:
             kind: As in `decode.envelope`.
-            posted: The event; one that could not be parsed is a `Refused` and returned as it is.
+            posted: The event; one that could not be parsed is a `RefusedPost` and returned as it is.
         """
-        if isinstance(posted, Refused):
+        if isinstance(posted, RefusedPost):
             return posted
         event = decode.envelope(self.name, kind, posted)
-        if isinstance(event, Refused):
+        if isinstance(event, RefusedPost):
             return event
         try:
             if self._admit is None:
@@ -106,9 +106,9 @@ class LocalChannel:
             admission = await self._admit(event)
         except ZeroclawError as error:
             self.context.log("event_not_stored", why=str(error), level="warning")
-            return Refused(id=posted.id, why="it could not be stored yet", again=True)
+            return RefusedPost(id=posted.id, why="it could not be stored yet", again=True)
         if isinstance(admission, Ignored):
-            return Refused(id=posted.id, why="it was ignored")
+            return RefusedPost(id=posted.id, why="it was ignored")
         if isinstance(posted, decode.Message):
             files, now = tuple(one.name for one in event.attachments), self.context.clock.now()
             self.feed.publish(render.person(posted.id, posted.text, now, files))

@@ -36,7 +36,7 @@ class Received(Value):
     toast: str = ""
 
 
-class Refused(Value):
+class RefusedPost(Value):
     """The event was not stored; `id` is empty if unknown, `again` means that a retry may succeed."""
 
     id: str
@@ -76,7 +76,7 @@ def address(channel: str) -> Address:
     return Address(channel=channel, account=ACCOUNT, chat=CHAT, direct=True)
 
 
-def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Refused:
+def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | RefusedPost:
     """Validate an event, given as JSON or already parsed, against its model."""
     try:
         if isinstance(sent, bytes):
@@ -86,7 +86,7 @@ def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Refused:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         why = f"{where or 'body'}: {first['msg'].lower()}"
-        return Refused(id="" if isinstance(sent, bytes) else id_of(sent), why=why)
+        return RefusedPost(id="" if isinstance(sent, bytes) else id_of(sent), why=why)
 
 
 def id_of(sent: Mapping[str, object]) -> str:
@@ -95,7 +95,7 @@ def id_of(sent: Mapping[str, object]) -> str:
     return found[:MOST_ID_CHARS] if isinstance(found, str) else ""
 
 
-def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Refused:
+def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | RefusedPost:
     """Return the envelope of an event.
 
     Args:
@@ -117,6 +117,6 @@ def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Ref
         return replace(event, body=pressed)
     files = posted.attachments()
     if not posted.text.strip() and not files:
-        return Refused(id=posted.id, why="the message is empty")
+        return RefusedPost(id=posted.id, why="the message is empty")
     body = command_of(posted.text) or Said(text=posted.text)
     return replace(event, body=body, message=posted.id, attachments=files)

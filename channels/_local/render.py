@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import assert_never
 
-from channels._local.decode import Received, Refused
+from channels._local.decode import Received, RefusedPost
 from zeroclaw import (
     CardWords,
     CheckedReceipt,
@@ -36,7 +36,7 @@ class Typing(Value):
 
 Happening = TranscriptItem | Gone | Typing
 """Events for all readers."""
-Event = Happening | Received | Refused
+Event = Happening | Received | RefusedPost
 """Events for one reader, which include the replies to its own events."""
 
 
@@ -95,7 +95,7 @@ def slot(event: Event) -> str:
             return f"item/{id_of(event)}"
         case Gone():
             return f"item/{event.id}"
-        case Received() | Refused():
+        case Received() | RefusedPost():
             return f"answer/{event.id}"
         case Typing():
             return "typing"
@@ -138,7 +138,7 @@ def told(
             return "typing", {}
         case Received():
             return "received", {"id": event.id, "toast": event.toast}
-        case Refused():
+        case RefusedPost():
             return "refused", {"id": event.id, "why": event.why, "again": event.again}
         case _:
             assert_never(event)

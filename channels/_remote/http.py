@@ -38,7 +38,7 @@ _BEFORE_SENDING: tuple[type[Exception], ...] = (
 )
 
 
-class Answer(Value):
+class Response(Value):
     """A response; the body may be cut off a little beyond the limit of the call."""
 
     status: int
@@ -116,7 +116,7 @@ class Http:
         data: Form | bytes | None = None,
         more_s: float = 0.0,
         most: int = MOST_ANSWER_BYTES,
-    ) -> Answer:
+    ) -> Response:
         """Make one request and read the answer, up to about `most` bytes.
 
         Args:
@@ -157,7 +157,7 @@ class Http:
             why = " in time" if late else f": {_why(error)}"
             message = f"`{self.name}`: {self._platform} gave no answer{why}"
             raise DeliveryUnknown(message, late=late) from None
-        return Answer(status=answer.status, content=bytes(read), headers=answer.headers)
+        return Response(status=answer.status, content=bytes(read), headers=answer.headers)
 
     async def download(
         self, url: str, *, max_bytes: int, headers: Mapping[str, str] = NOTHING
@@ -221,7 +221,7 @@ class Http:
             raise ChannelUnavailable(message) from None
 
 
-class Line:
+class Socket:
     """One websocket connection that delivers events as JSON objects."""
 
     def __init__(self, socket: Websocket) -> None:

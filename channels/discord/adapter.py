@@ -10,9 +10,9 @@ from typing import NamedTuple
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.intake import admitted, until
-from channels._remote.kept import keep_connected
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import MARK_SLACK_S, check_size, unknown
+from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of

@@ -22,7 +22,7 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
 from channels._remote.fields import Json, as_object
 from channels._remote.http import BROKEN, CONNECT_S, Websocket
-from channels._remote.kept import Ended
+from channels._remote.reconnection import ConnectionEnd
 from channels.discord import DiscordSettings
 from channels.discord.errors import closed
 from channels.discord.rest import Rest
@@ -123,7 +123,7 @@ class Gateway:
         self.on_event = on_event
         self._last: _Socket | None = None  # the next connection resumes its session
 
-    async def hear(self) -> Ended:
+    async def hear(self) -> ConnectionEnd:
         """Open one connection and receive events until it ends."""
         socket: _Socket | None = None
         wait_s = 0.0
@@ -140,7 +140,7 @@ class Gateway:
             raise closed(self.rest.name, end.code) from end
         except (*BROKEN, *UNREADABLE) as error:
             why = type(error).__name__
-        return Ended(why=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
+        return ConnectionEnd(why=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
 
     @asynccontextmanager
     async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:

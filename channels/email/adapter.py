@@ -17,7 +17,7 @@ from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
 from channels.email.decode import Fetched, Me, Parent, Taken
 from channels.email.imap import Account, CommandRefused, Mailbox
-from channels.email.kept import Kept, Read, read_cursor
+from channels.email.kept import KeptText, Read, read_cursor
 from channels.email.logins import Logins
 from channels.email.render import Words
 from channels.email.robots import MAIL_NOT_GIVEN, NOTICES, Caps
@@ -80,7 +80,7 @@ class EmailChannel:
         directory, now = context.directory, context.clock.monotonic
         logins = Logins(context.name, settings, context.secrets, directory, now)
         self._account, self._sender = Account(logins), Sender(logins)
-        self._noted, self._holds = Kept(directory, "read-up-to"), Kept(directory, "held")
+        self._noted, self._holds = KeptText(directory, "read-up-to"), KeptText(directory, "held")
         self._held: dict[int, tuple[int, float]] = {}
         self._me = Me(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
@@ -89,7 +89,7 @@ class EmailChannel:
         self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
-        self._answered, self._key = Kept(directory, "answered"), Kept(directory, "code-key")
+        self._answered, self._key = KeptText(directory, "answered"), KeptText(directory, "code-key")
         self._keying = asyncio.Lock()
 
     # --- inward ----------------------------------------------------------------------------------

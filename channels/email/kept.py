@@ -18,7 +18,7 @@ from zeroclaw import ChannelUnavailable, Value, refused_as
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
-class Kept:
+class KeptText:
     """One text, replaced as a whole and readable only by its owner; not kept without a directory."""
 
     def __init__(self, directory: Path | None, name: str) -> None:

@@ -20,7 +20,7 @@ from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.identity import digest
-from channels.email.kept import Kept
+from channels.email.kept import KeptText
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 EARLY_S = 120.0
@@ -81,7 +81,7 @@ class Logins:
         if settings.password and not _PASSWORD.fullmatch(secrets.get("password", "")):
             message = f"`{channel}`: the password is not set, or has a line break"
             raise ChannelUnauthorized(message)
-        self._kept, self._now = Kept(directory, "refresh-token"), now
+        self._kept, self._now = KeptText(directory, "refresh-token"), now
         self._asking = asyncio.Lock()
         self._tls: SSLContext | None = None
         self._token, self._ends_at = "", 0.0

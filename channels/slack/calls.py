@@ -12,7 +12,7 @@ from contextlib import aclosing
 from urllib.parse import urlencode, urlsplit
 
 from channels._remote.fields import Json, as_object, inner, parsed, text
-from channels._remote.http import NOTHING, SLOWEST_BYTES_PER_S, Answer, Http, Line, repeatable
+from channels._remote.http import NOTHING, SLOWEST_BYTES_PER_S, Http, Response, Socket, repeatable
 from channels._remote.limits import (
     FAILED,
     FIRST_FAILURE,
@@ -143,7 +143,7 @@ class Calls:
             raise self._refused(method, key, answer, said)
         return said
 
-    async def line(self) -> Line:
+    async def line(self) -> Socket:
         """Open the connection that delivers events.
 
         Raises:
@@ -151,7 +151,8 @@ class Calls:
             ChannelUnavailable: The connection could not be established.
         """
         url = await self.socket_url()
-        return Line(await self.http.websocket(url, most=MOST_FRAME_BYTES, heartbeat_s=QUIET_S / 2))
+        opened = await self.http.websocket(url, most=MOST_FRAME_BYTES, heartbeat_s=QUIET_S / 2)
+        return Socket(opened)
 
     async def download(self, url: str, *, max_bytes: int) -> bytes:
         """Download a person's file; the token is sent only to Slack's own hosts.
@@ -239,7 +240,7 @@ class Calls:
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 
-    def _refused(self, method: str, key: str, answer: Answer, said: Json) -> ZeroclawError:
+    def _refused(self, method: str, key: str, answer: Response, said: Json) -> ZeroclawError:
         """Return the error to raise for a failed call.
 
         It names only the error code, because some of Slack's answers repeat the arguments.

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from channels._remote.fields import Json, inner, text, whole
-from channels._remote.http import CONNECT_S, Line
-from channels._remote.kept import Ended, keep_connected
+from channels._remote.http import CONNECT_S, Socket
+from channels._remote.reconnection import ConnectionEnd, keep_connected
 from channels.slack.calls import Calls
 from zeroclaw import ChannelContext, ChannelUnavailable, Sentence, Value, ZeroclawError
 
@@ -59,7 +59,7 @@ class SocketMode:
         self._on_up = on_up
         self._on_envelope = on_envelope
         self._context = context
-        self._line: Line | None = None
+        self._line: Socket | None = None
         # The end of the last connection; None before the first.
         self._is_planned: bool | None = None
         self._is_told = False
@@ -69,7 +69,7 @@ class SocketMode:
         context, http = self._context, self._calls.http
         await keep_connected(self._connect, http, context.clock, context.log)
 
-    async def _connect(self) -> Ended:
+    async def _connect(self) -> ConnectionEnd:
         # Slack keeps events for the next connection only as long as it takes at the first attempt.
         was_planned, self._is_planned = self._is_planned, False
         line = await self._calls.line()
@@ -84,7 +84,7 @@ class SocketMode:
         finally:
             self._line = None
             await line.aclose()
-        return Ended(why="closed", was_up=True, is_planned=self._is_planned)
+        return ConnectionEnd(why="closed", was_up=True, is_planned=self._is_planned)
 
     async def confirm(self, envelope: Envelope) -> None:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
@@ -99,7 +99,7 @@ class SocketMode:
             with suppress(ZeroclawError):  # the log has it
                 await self._context.tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
 
-    async def _greeted(self, line: Line) -> int:
+    async def _greeted(self, line: Socket) -> int:
         """Wait for the greeting; return how many connections the app has with this one.
 
         Raises:
@@ -114,7 +114,7 @@ class SocketMode:
             raise ChannelUnavailable(message)
         return whole(said, "num_connections") or 1
 
-    async def _hear(self, line: Line) -> bool:
+    async def _hear(self, line: Socket) -> bool:
         """Receive events until the connection ends; return whether Slack had announced the end."""
         while (said := await line.next()) is not None:
             kind, number = text(said, "type"), text(said, "envelope_id")

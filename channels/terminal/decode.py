@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from channels._local.decode import Message, Press, Refused, id_of, read
+from channels._local.decode import Message, Press, RefusedPost, id_of, read
 
 
 class Hello(BaseModel):
@@ -31,10 +31,10 @@ _LINES: Mapping[str, type[Hello | Message | Press]] = {
 }
 
 
-def line(written: Mapping[str, object]) -> Hello | Message | Press | Refused:
+def line(written: Mapping[str, object]) -> Hello | Message | Press | RefusedPost:
     """Parse one line."""
     fields = dict(written)
     model = _LINES.get(str(fields.pop("type", "")))
     if model is None:
-        return Refused(id=id_of(written), why="type: must be hello, say or press")
+        return RefusedPost(id=id_of(written), why="type: must be hello, say or press")
     return read(model, fields)

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from channels._local import render as items
 from channels._local.adapter import LocalChannel
-from channels._local.decode import Press, Refused, read
+from channels._local.decode import Press, RefusedPost, read
 from channels._local.feed import Subscription
 from channels.web import CAPABILITIES, WebSettings, decode, render, uploads
 from zeroclaw import (
@@ -129,7 +129,7 @@ class WebChannel(LocalChannel):
         """Store a file under the id made by its page; the message that names it comes later."""
         try:
             size = await self._uploads.take(str(request.path_params["id"]), request.stream())
-        except uploads.Refused as refused:
+        except uploads.UploadRefused as refused:
             return JSONResponse({"error": str(refused)}, status_code=refused.status)
         return JSONResponse({"status": "accepted", "size": size})
 
@@ -164,7 +164,7 @@ class WebChannel(LocalChannel):
                 return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
         posted = read(model, bytes(body))
         taken = await self.take(kind, posted)
-        if isinstance(taken, Refused):
+        if isinstance(taken, RefusedPost):
             status = NOT_NOW if taken.again else UNREADABLE
             return JSONResponse({"error": taken.why}, status_code=status)
         if isinstance(posted, decode.Message):

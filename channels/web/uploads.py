@@ -29,7 +29,7 @@ NAMED = 0o400
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 
-class Refused(Exception):
+class UploadRefused(Exception):
     """A refused upload.
 
     Attributes:
@@ -73,12 +73,12 @@ class Uploads:
             Its size in bytes.
 
         Raises:
-            Refused: It is too large, or there is no room for it.
+            UploadRefused: It is too large, or there is no room for it.
         """
         path = self._path(name)
         if path is None:
             why = "files can't be kept here"
-            raise Refused(why, 422)
+            raise UploadRefused(why, 422)
         body = bytearray()
         try:
             async for chunk in chunks:
@@ -91,22 +91,22 @@ class Uploads:
                 has_room = await asyncio.to_thread(keep, path, body)
         except OSError as error:
             why = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
-            raise Refused(why, 503) from error
+            raise UploadRefused(why, 503) from error
         finally:
             self._coming_bytes -= len(body)
         if not has_room:
             why = "too many files wait already; send what you have, and try again"
-            raise Refused(why, 503)
+            raise UploadRefused(why, 503)
         return len(body)
 
     def _refuse_too_much(self, size_bytes: int) -> None:
         """Raise if a file, or all running uploads together, exceed their limit in memory."""
         if size_bytes > self._most_bytes:
             why = f"it is larger than {self._most_bytes:,} bytes"
-            raise Refused(why, 413)
+            raise UploadRefused(why, 413)
         if self._coming_bytes > MOST_BYTES:
             why = "too many files are on their way; try again when they have arrived"
-            raise Refused(why, 503)
+            raise UploadRefused(why, 503)
 
     async def content(self, name: str, max_bytes: int) -> bytes | None:
         """Return up to `max_bytes` + 1 bytes of a file, so that excess shows; None if there is none."""

@@ -18,7 +18,7 @@ from tests.faults.on_terminal import AGAIN_S, Heard, Lost, on_local
 from tests.faults.stage import Open
 from zeroclaw.cli.chat.connection import Line
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.control import Unreachable, request
+from zeroclaw.host.control import DaemonUnreachable, request
 
 _PATIENCE = httpx.Timeout(30, pool=None)
 
@@ -56,7 +56,7 @@ class Page:
     async def run(self, heard: Heard, lost: Lost) -> None:
         """Stay connected, whichever daemon there is, until cancelled."""
         while True:
-            with suppress(Unreachable):
+            with suppress(DaemonUnreachable):
                 status = await request(self._data, {"call": "status"})
                 try:
                     await self._talk(str(status["login_url"]), heard)

@@ -8,10 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from zeroclaw.errors import Refused
-from zeroclaw.host.answers import Answer, Errors, Text
-from zeroclaw.host.control import NotRunning, Unreachable, connect, request
+from zeroclaw.host.answers import DaemonAnswer, Errors, Text
+from zeroclaw.host.control import DaemonUnreachable, NotRunning, connect, request
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=DaemonAnswer)
 
 
 class DaemonRefused(Refused):
@@ -27,7 +27,7 @@ async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]
         more: Its arguments.
 
     Raises:
-        Unreachable: It can't be asked; `NotRunning` if no daemon runs there.
+        DaemonUnreachable: It can't be asked; `NotRunning` if no daemon runs there.
         DaemonRefused: It answered with an error.
     """
     told = await request(place, {"call": call, **more})
@@ -66,14 +66,14 @@ async def is_running(place: Path) -> bool:
     """Tell whether a daemon runs in this data directory, another user's included."""
     try:
         await (await connect(place)).aclose()
-    except Unreachable as error:
+    except DaemonUnreachable as error:
         return not isinstance(error, NotRunning)
     return True
 
 
 async def held_by_daemon(place: Path) -> frozenset[str]:
     """Return the key paths of secrets that the running daemon has; empty if none runs."""
-    with suppress(Unreachable, DaemonRefused):
+    with suppress(DaemonUnreachable, DaemonRefused):
         return (await ask(place, "errors", Errors)).secrets
     return frozenset()
 
@@ -87,7 +87,7 @@ async def change(place: Path, call: str, *words: str) -> str:
         words: What to do, as a person would write it in a chat.
 
     Raises:
-        Unreachable: No daemon runs there.
+        DaemonUnreachable: No daemon runs there.
         Refused: Nothing was changed; the text is the daemon's.
     """
     told = await ask(place, call, Text, words=" ".join(words))

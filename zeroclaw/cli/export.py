@@ -94,7 +94,7 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
     """
     from zeroclaw.cli.client import DaemonRefused, ask
     from zeroclaw.host.answers import Redacted
-    from zeroclaw.host.control import Unreachable
+    from zeroclaw.host.control import DaemonUnreachable
 
     pieces = [(at, piece) for at, text in enumerate(said) for piece in _pieces(text)]
     ends = accumulate(len(piece) + 1 for _, piece in pieces)
@@ -105,7 +105,7 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
             told = await ask(place, "redact", Redacted, texts=texts)
             for at, text in zip(places, told.texts, strict=True):
                 redacted[at] += text
-    except (Unreachable, DaemonRefused):
+    except (DaemonUnreachable, DaemonRefused):
         return said
     return tuple(redacted)
 

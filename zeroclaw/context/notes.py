@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
-from zeroclaw.tools.notes.note import Kept, Note, gist, person_of
+from zeroclaw.tools.notes.note import KeptNote, Note, gist, person_of
 from zeroclaw.value import Value, replace
 
 
@@ -60,10 +60,10 @@ class Notes:
         notes = [one async for one in NOTES.readable(self._store, place=owner, state="")]
         return tuple(reversed(notes))
 
-    async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
+    async def add(self, owner: str, note: Note, *, most: int) -> KeptNote | Literal["full"]:
         """Store a note, unless one with the same text exists or there is no room."""
 
-        async def plan(reads: Reads) -> tuple[Commit | None, Kept | Literal["full"]]:
+        async def plan(reads: Reads) -> tuple[Commit | None, KeptNote | Literal["full"]]:
             writes, (kept,) = await added(reads, owner, (note,), most=most)
             return (_commit(*writes) if writes else None), kept
 
@@ -96,7 +96,7 @@ class Notes:
 
 async def added(
     reads: Reads, owner: str, notes: Iterable[Note], *, most: int
-) -> tuple[tuple[Write, ...], tuple[Kept | Literal["full"], ...]]:
+) -> tuple[tuple[Write, ...], tuple[KeptNote | Literal["full"], ...]]:
     """Return the writes that store notes of an owner, and what becomes of each."""
     # Guards all of them: a writer who adds a note also changes the count.
     counted = await _COUNTS.get(reads, _count_key(owner))
@@ -104,10 +104,10 @@ async def added(
     said = {_gist(one): one for one in every}
     last, room = 0 if counted is None else counted.last, most - len(every)
     writes: list[Write] = []
-    kept: list[Kept | Literal["full"]] = []
+    kept: list[KeptNote | Literal["full"]] = []
     for note in notes:
         if (same := said.get(_gist(note))) is not None:
-            kept.append(Kept(note=same, is_new=False))
+            kept.append(KeptNote(note=same, is_new=False))
             continue
         if len(writes) >= room:
             kept.append("full")
@@ -116,7 +116,7 @@ async def added(
         numbered = said[_gist(note)] = replace(note, number=last)
         key, here = _key(owner, last), note.conversation
         writes.append(NOTES.put(key, numbered, conversation=here, place=owner))
-        kept.append(Kept(note=numbered, is_new=True))
+        kept.append(KeptNote(note=numbered, is_new=True))
     if not writes:
         return (), tuple(kept)
     count = _COUNTS.put(_count_key(owner), Numbered(last=last), place=owner, state=_COUNT)

@@ -122,7 +122,7 @@ class Stop(Value):
     before: ItemId | None = None
 
 
-class Answer(Value):
+class ApprovalAnswered(Value, stored_as="Answer"):
     """An approval of this conversation was answered; its row has the answer."""
 
     approval: ApprovalId
@@ -159,7 +159,7 @@ class Revoked(Value):
 
 
 Opening = PersonMessage | UseTool | Again | Summarise
-Control = Stop | Answer | Amend | Withdraw | Revoked
+Control = Stop | ApprovalAnswered | Amend | Withdraw | Revoked
 Content = Opening | Obeyed | TooOld | Unread | Control
 State = Literal[
     "queued", "control", "taken", "answered", "joined", "superseded", "stopped", "failed"

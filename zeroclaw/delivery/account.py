@@ -489,21 +489,21 @@ class Account:
             case Delivered(value=value):
                 made = value.ref if isinstance(value, LookupResult) else value
                 name = made.message if isinstance(made, MessageRef) else message
-                self._feed(pacing.Answered(chat=chat, at=at, message=name))
+                self._feed(pacing.CallAnswered(chat=chat, at=at, message=name))
                 self.outage.end()
                 if self._refusals:
                     self._refusals, self._refused_until = 0, at
                     await self._note_refused("", 0)
             case Unreachable(retry_after_s=None):
                 self.outage.begin()
-                self._feed(pacing.Unreached(chat=chat, at=at))
+                self._feed(pacing.CallUnreached(chat=chat, at=at))
                 # Calls that are under way together are refused together.
                 if outcome.needs_operator and at >= self._refused_until:
                     self._refused_until = at + REFUSED_S[min(self._refusals, len(REFUSED_S) - 1)]
                     self._refusals += 1
                     await self._note_refused(outcome.why, self._refusals)
             case Unreachable(retry_after_s=asked_s):
-                self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=asked_s or 0.0))
+                self._feed(pacing.CallRefused(chat=chat, at=at, retry_after_s=asked_s or 0.0))
             case _:
                 pass
         return outcome

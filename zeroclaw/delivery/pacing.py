@@ -2,7 +2,7 @@
 
 Each account has one `Pacing`. A caller asks (`Wanted`) and is granted, or waits:
 
-    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused | Unreached
+    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ CallAnswered | CallRefused | CallUnreached
                   └─ Withdrawn
 
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
@@ -128,7 +128,7 @@ class CallEnded(Value):
     at: float
 
 
-class Answered(Value):
+class CallAnswered(Value):
     """A granted call was carried out.
 
     Attributes:
@@ -140,7 +140,7 @@ class Answered(Value):
     message: str = ""
 
 
-class Refused(Value):
+class CallRefused(Value):
     """The platform refused a granted call because of its rate.
 
     Attributes:
@@ -152,7 +152,7 @@ class Refused(Value):
     retry_after_s: float = 0.0
 
 
-class Unreached(Value):
+class CallUnreached(Value):
     """A granted call did not reach the platform, which tells nothing about its rate."""
 
     chat: str
@@ -165,7 +165,7 @@ class Ticked(Value):
     at: float
 
 
-Event = Wanted | Withdrawn | CallEnded | Answered | Refused | Unreached | Ticked
+Event = Wanted | Withdrawn | CallEnded | CallAnswered | CallRefused | CallUnreached | Ticked
 
 
 class Grant(Value):
@@ -271,11 +271,11 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case CallEnded():
             state = _after_a_call(state, event.chat, event.at)
             state = replace(state, busy=state.busy - {event.chat})
-        case Answered():
+        case CallAnswered():
             state = _after_answer(state, event)
-        case Refused():
+        case CallRefused():
             state = _after_refusal(state, event)
-        case Unreached():
+        case CallUnreached():
             state = _after_a_call_in_vain(state, event)
         case Ticked():
             pass
@@ -293,7 +293,7 @@ def is_free(state: Pacing, request: Request, at: float) -> bool:
 # --- what calls teach ----------------------------------------------------------------------------
 
 
-def _after_answer(state: Pacing, event: Answered) -> Pacing:
+def _after_answer(state: Pacing, event: CallAnswered) -> Pacing:
     lane = _lane(state, event.chat)
     gap_s = lane.gap_s * DECAY
     lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0, outage_s=0.0)
@@ -304,7 +304,7 @@ def _after_answer(state: Pacing, event: Answered) -> Pacing:
     return _forget_idle(replace(state, chats={**state.chats, event.chat: lane}), event.at)
 
 
-def _after_refusal(state: Pacing, event: Refused) -> Pacing:
+def _after_refusal(state: Pacing, event: CallRefused) -> Pacing:
     lane, budget = _lane(state, event.chat), _budget(state, event.chat)
     until = event.at + max(event.retry_after_s, 0.0)
     held_until = max(lane.held_until, until)
@@ -322,7 +322,7 @@ def _after_refusal(state: Pacing, event: Refused) -> Pacing:
     return replace(state, account=account, chats={**state.chats, event.chat: lane})
 
 
-def _after_a_call_in_vain(state: Pacing, event: Unreached) -> Pacing:
+def _after_a_call_in_vain(state: Pacing, event: CallUnreached) -> Pacing:
     lane = _lane(state, event.chat)
     outage_s = min(max(_outage_s(state, lane) * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
     lane = replace(lane, outage_s=outage_s, unreached=event.at)
@@ -335,7 +335,7 @@ def _outage_s(state: Pacing, lane: Lane) -> float:
     return min(lane.outage_s, FIRST_GAP_S) if is_over else lane.outage_s
 
 
-def _is_the_accounts(state: Pacing, event: Refused, until: float) -> bool:
+def _is_the_accounts(state: Pacing, event: CallRefused, until: float) -> bool:
     """Whether a refusal concerns the account and not only its chat, judging by other waits."""
     waits = [
         lane.held_until

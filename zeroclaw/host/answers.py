@@ -11,11 +11,11 @@ from typing import Literal
 from msgspec import Struct
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class DaemonAnswer(Struct, frozen=True, kw_only=True):
     """An answer of the daemon."""
 
 
-class ChannelSeen(Answer, frozen=True):
+class ChannelSeen(DaemonAnswer, frozen=True):
     """The state of a channel.
 
     Attributes:
@@ -29,7 +29,7 @@ class ChannelSeen(Answer, frozen=True):
     why: str = ""
 
 
-class Status(Answer, frozen=True):
+class Status(DaemonAnswer, frozen=True):
     """`{"call": "status"}`: the daemon at a glance.
 
     Attributes:
@@ -62,7 +62,7 @@ class Status(Answer, frozen=True):
     claim: str = ""
 
 
-class Trouble(Answer, frozen=True):
+class Trouble(DaemonAnswer, frozen=True):
     """A warning or an error of the log, redacted: room, event and fields in readable form."""
 
     at: datetime
@@ -70,7 +70,7 @@ class Trouble(Answer, frozen=True):
     text: str
 
 
-class ModelSeen(Answer, frozen=True):
+class ModelSeen(DaemonAnswer, frozen=True):
     """The newest requests to the model, as counted by the daemon.
 
     Attributes:
@@ -84,7 +84,7 @@ class ModelSeen(Answer, frozen=True):
     why: str = ""
 
 
-class Errors(Answer, frozen=True):
+class Errors(DaemonAnswer, frozen=True):
     """`{"call": "errors"}`: recent errors of the daemon, and what it has.
 
     Attributes:
@@ -103,7 +103,7 @@ class Errors(Answer, frozen=True):
     secrets: frozenset[str] = frozenset()
 
 
-class Text(Answer, frozen=True):
+class Text(DaemonAnswer, frozen=True):
     """A sentence for a person, and whether something was changed."""
 
     text: str = ""
@@ -116,7 +116,7 @@ class Grants(Text, frozen=True):
     grants: tuple[Mapping[str, object], ...] = ()
 
 
-class Verdicts(Answer, frozen=True):
+class Verdicts(DaemonAnswer, frozen=True):
     """The verdict on each receipt in a text; the rest is empty where nothing is proven.
 
     {"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "unchecked" | "false",
@@ -126,26 +126,26 @@ class Verdicts(Answer, frozen=True):
     receipts: tuple[Mapping[str, object], ...] = ()
 
 
-class Redacted(Answer, frozen=True):
+class Redacted(DaemonAnswer, frozen=True):
     """The given texts, in order, without the secrets of the daemon's environment."""
 
     texts: tuple[str, ...] = ()
 
 
-class Halted(Answer, frozen=True):
+class Halted(DaemonAnswer, frozen=True):
     """Whether the daemon is halted now, and whether it was before."""
 
     halted: bool = False
     before: bool = False
 
 
-class LoggedOut(Answer, frozen=True):
+class LoggedOut(DaemonAnswer, frozen=True):
     """How many browsers were logged in."""
 
     sessions: int = 0
 
 
-class Reloaded(Answer, frozen=True):
+class Reloaded(DaemonAnswer, frozen=True):
     """The result of reloading the configuration.
 
     Attributes:
@@ -167,7 +167,7 @@ By = Literal["day", "person", "model"]
 """What usage is summed by: a field of `Used`."""
 
 
-class Used(Answer, frozen=True):
+class Used(DaemonAnswer, frozen=True):
     """One model's usage for one person on one day; an empty field means a sum over it.
 
     Attributes:
@@ -189,7 +189,7 @@ class Used(Answer, frozen=True):
     unpriced_tokens: int = 0
 
 
-class UsageReport(Answer, frozen=True):
+class UsageReport(DaemonAnswer, frozen=True):
     """`{"call": "usage", "days": 30}`: the usage of that many days, today included."""
 
     used: tuple[Used, ...] = ()

@@ -22,7 +22,7 @@ from msgspec import to_builtins
 from zeroclaw.channel import Log
 from zeroclaw.errors import ConfigError, NeedsOperator, Refused, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.answers import Answer
+from zeroclaw.host.answers import DaemonAnswer
 from zeroclaw.host.connections import close_stream
 from zeroclaw.host.places import holder_of
 from zeroclaw.json_fields import is_object
@@ -40,15 +40,15 @@ _CREDENTIALS = struct.Struct("iII")
 _LONGEST_PATH = 107
 """Longest path of a unix socket in bytes (`sockaddr_un`, unix(7))."""
 
-Call = Callable[[Mapping[str, object]], Awaitable[Answer | Mapping[str, object]]]
+Call = Callable[[Mapping[str, object]], Awaitable[DaemonAnswer | Mapping[str, object]]]
 Serve = Callable[[LineStream], Awaitable[None]]
 
 
-class Unreachable(NeedsOperator):
+class DaemonUnreachable(NeedsOperator):
     """Raised when the daemon can't be asked: none runs or listens, or it serves another user."""
 
 
-class NotRunning(Unreachable):
+class NotRunning(DaemonUnreachable):
     """Raised when no daemon runs."""
 
 
@@ -75,7 +75,7 @@ class Lines:
             return None
         return found if is_object(found) else None
 
-    async def send(self, line: Answer | Mapping[str, object]) -> None:
+    async def send(self, line: DaemonAnswer | Mapping[str, object]) -> None:
         """Write one object.
 
         Raises:
@@ -85,7 +85,7 @@ class Lines:
         self.write(line)
         await self._writer.drain()
 
-    def write(self, line: Answer | Mapping[str, object]) -> None:
+    def write(self, line: DaemonAnswer | Mapping[str, object]) -> None:
         """Write one object without waiting for room; it is dropped if the peer is gone.
 
         Raises:
@@ -103,7 +103,7 @@ class Lines:
         await close_stream(self._writer)
 
 
-def written(line: Answer | Mapping[str, object]) -> bytes:
+def written(line: DaemonAnswer | Mapping[str, object]) -> bytes:
     """Return an object as a line; ASCII, so that lone surrogates, which JSON allows, can be sent."""
     plain = cast("object", to_builtins(line, builtin_types=(datetime,)))
     return json.dumps(plain, default=datetime.isoformat).encode() + b"\n"
@@ -208,20 +208,20 @@ async def connect(directory: Path) -> Lines:
 
     Raises:
         NotRunning: No daemon runs there.
-        Unreachable: It does not listen, or serves another user, or this one can't look.
+        DaemonUnreachable: It does not listen, or serves another user, or this one can't look.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_ANSWER)
     except PermissionError as error:
         message = f"`{directory}` is another user's; try again as that user"
-        raise Unreachable(message) from error
+        raise DaemonUnreachable(message) from error
     except OSError as error:
         if holder := await asyncio.to_thread(holder_of, directory):
             message = (
                 f"the zeroclaw (pid {holder}) in `{directory}` does not listen: it starts or stops, "
                 f"or its `{FILE}` was removed; try again, then restart it"
             )
-            raise Unreachable(message) from error
+            raise DaemonUnreachable(message) from error
         message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
         raise NotRunning(message) from error
     lines = Lines(reader, writer, LONGEST_LINE)
@@ -229,7 +229,7 @@ async def connect(directory: Path) -> Lines:
         await lines.aclose()
         name = _name_of(owner)
         message = f"the zeroclaw in `{directory}` runs as `{name}`; try again as that user"
-        raise Unreachable(message)
+        raise DaemonUnreachable(message)
     return lines
 
 
@@ -245,7 +245,7 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
 
     Raises:
         NotRunning: No daemon runs.
-        Unreachable: It serves another user, or it went away before it answered.
+        DaemonUnreachable: It serves another user, or it went away before it answered.
         Refused: The request is longer than the daemon reads.
     """
     lines = await connect(directory)
@@ -258,12 +258,12 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
             f"the zeroclaw in `{directory}` does not answer within {ANSWER_S:g} s, but may still be at "
             "work; restart it if `zeroclaw status` gets no answer either"
         )
-        raise Unreachable(message) from error
+        raise DaemonUnreachable(message) from error
     except ConnectionError:
         reply = None
     finally:
         await lines.aclose()
     if reply is None:
         message = f"the zeroclaw in `{directory}` went away before it answered"
-        raise Unreachable(message)
+        raise DaemonUnreachable(message)
     return reply

@@ -80,7 +80,7 @@ class Captured(Value):
         return len(self.head) + self.left_out_bytes + len(self.tail)
 
 
-class Ended(Value):
+class ProcessEnd(Value):
     """How a child ended.
 
     Attributes:
@@ -160,7 +160,7 @@ async def run(
     passed: tuple[int, ...] = (),
     watch: Watch | None = None,
     group: Group | None = None,
-) -> Ended:
+) -> ProcessEnd:
     """Run a program until it ends, or kill it, with every process of its group.
 
     A program that leaves its process group (`setsid`) escapes, unless it is in a sandbox, which
@@ -232,7 +232,7 @@ async def run(
     if ending == "exited" and closed.excess:
         ending, why = "over_bounds", closed.excess
     status = transport.get_returncode()
-    return Ended(
+    return ProcessEnd(
         ending=ending,
         status=-signal.SIGKILL if status is None else status,
         output=child.capture.taken(),

@@ -30,7 +30,7 @@ from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host import processes, quotas, seccomp
 from zeroclaw.host.cgroups import Group, open_group
 from zeroclaw.host.masks import Mask, Parts
-from zeroclaw.host.processes import Ended, OutputCaps, Recorder
+from zeroclaw.host.processes import OutputCaps, ProcessEnd, Recorder
 from zeroclaw.host.quotas import DiskUsage, Meter
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, replace
@@ -238,13 +238,13 @@ async def run(
     spawned: Recorder,
     given: bytes | None = None,
     is_ours: bool = False,
-) -> Ended:
+) -> ProcessEnd:
     """Run a program in a sandbox until it ends, or kill it; see `processes.run` for the other arguments.
 
     `is_ours` marks a fixed program of our own. It is not watched, because the watch reads all
     processes of the machine ten times a second.
 
-    In a workspace that is over its limit before the start, files can only be removed; `Ended.why`
+    In a workspace that is over its limit before the start, files can only be removed; `ProcessEnd.why`
     says so.
 
     Without a sandbox (`Bare`) the program starts in its workspace and has the same bounds, but
@@ -429,7 +429,7 @@ async def self_test(
     return system if fault is None else Broken(reason=fault)
 
 
-def breach(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
+def breach(ended: ProcessEnd, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
     """Return what the self-test's command could do but must not; None if there is nothing; pure.
 
     Args:

@@ -10,7 +10,7 @@ nothing, and the card is shown as it ended.
 from collections.abc import Iterable
 from functools import partial
 
-from zeroclaw.conversation.inbox import Answer
+from zeroclaw.conversation.inbox import ApprovalAnswered
 from zeroclaw.delivery.rows import ApprovalCard, Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
@@ -249,7 +249,7 @@ class Approvals(Struct, eq=False):
         # The deadline's answer has no address.
         nowhere = Address(channel="", account="", chat=ended.conversation)
         control = self.context.control(
-            Answer(approval=ended.id),
+            ApprovalAnswered(approval=ended.id),
             ended.conversation,
             address or nowhere,
             principal,

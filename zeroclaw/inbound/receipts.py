@@ -8,7 +8,7 @@ from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import STREAM, verify_stream
-from zeroclaw.store import Kept, LogKind
+from zeroclaw.store import LogKind, ReadableStore
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
 from zeroclaw.value import Struct
@@ -17,7 +17,7 @@ from zeroclaw.value import Struct
 class ReceiptVerifier(Struct, eq=False):
     """Looks up receipts in every conversation; slow, because it reads all journals."""
 
-    store: Kept
+    store: ReadableStore
     keys: Keys
 
     async def verify(self, text: str) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
 from zeroclaw.retention.export import Source
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
-from zeroclaw.store import Kept, LogKind, Row, read_all, readable, readable_of, scan
+from zeroclaw.store import LogKind, ReadableStore, Row, read_all, readable, readable_of, scan
 from zeroclaw.table import Whose
 from zeroclaw.turn import entries
 
@@ -19,7 +19,9 @@ _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
 """Tables with rows that follow from messages, with the owner of a row."""
 
 
-async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> tuple[Source, ...]:
+async def collect(
+    kept: ReadableStore, whose: str, people: Iterable[PersonSettings]
+) -> tuple[Source, ...]:
     """Return what is found, by conversation; empty for nothing.
 
     Args:
@@ -57,7 +59,7 @@ async def collect(kept: Kept, whose: str, people: Iterable[PersonSettings]) -> t
 
 
 async def conversations_of(
-    kept: Kept, ids: Collection[str]
+    kept: ReadableStore, ids: Collection[str]
 ) -> tuple[tuple[ConversationId, bool], ...]:
     """Return the conversations in which a person said anything, and whether only they read each.
 
@@ -87,7 +89,7 @@ async def conversations_of(
     return tuple(found.items())
 
 
-async def _has_begun(kept: Kept, here: ConversationId, ids: Collection[str]) -> bool:
+async def _has_begun(kept: ReadableStore, here: ConversationId, ids: Collection[str]) -> bool:
     """Whether a person began a turn in a conversation, as far as its journal can be read."""
     with suppress(RecordUnreadable):
         async for one in read_all(kept, LogKind.JOURNAL, here):
@@ -97,7 +99,7 @@ async def _has_begun(kept: Kept, here: ConversationId, ids: Collection[str]) -> 
     return False
 
 
-async def _is_their_own(kept: Kept, item: Item) -> bool:
+async def _is_their_own(kept: ReadableStore, item: Item) -> bool:
     """Whether a message was written in the direct chat that its conversation belongs to.
 
     An approver answers from their own chat, but in the conversation of the request.
@@ -110,12 +112,14 @@ async def _is_their_own(kept: Kept, item: Item) -> bool:
     return held.address.key() == item.address.key()
 
 
-async def _is_direct(kept: Kept, here: ConversationId) -> bool:
+async def _is_direct(kept: ReadableStore, here: ConversationId) -> bool:
     held = await conversation_of(kept, here)
     return held is not None and held.address.direct
 
 
-async def _found(kept: Kept, here: ConversationId, *, only: frozenset[str] = frozenset()) -> Source:
+async def _found(
+    kept: ReadableStore, here: ConversationId, *, only: frozenset[str] = frozenset()
+) -> Source:
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
     rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
     journal: list[entries.Entry | None] = []

@@ -16,7 +16,7 @@ from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.masks import Mask, hidden_in, masks_in, masks_of
-from zeroclaw.host.processes import Captured, Ended, OutputCaps
+from zeroclaw.host.processes import Captured, OutputCaps, ProcessEnd
 from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
@@ -158,7 +158,7 @@ class _Shell(Struct, eq=False):
 
     async def _run(
         self, asked: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
-    ) -> Ended:
+    ) -> ProcessEnd:
         workspace = await asyncio.to_thread(context.workspace.resolve)
         system: System | Bare
         masks: tuple[Mask, ...] = ()
@@ -200,7 +200,7 @@ def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]
     return tuple(found), faults
 
 
-def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:
+def _ending(ended: ProcessEnd, timeout_s: float, caps: OutputCaps) -> str:
     left = "" if ended.all_gone else "; some of what it started could not be killed"
     if ended.why and ended.ending != "over_bounds":
         left = f"; files could only be removed, as {ended.why}{left}"

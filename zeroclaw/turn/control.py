@@ -8,7 +8,7 @@ from functools import partial
 from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
-    Answer,
+    ApprovalAnswered,
     Cause,
     Item,
     PersonMessage,
@@ -160,9 +160,9 @@ class ControlLane:
                 by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
                 await tell(Transition(events=(stopped,), writes=(item_put(item, "answered"),)))
-            case Answer(approval=approval) if approval in asked:
+            case ApprovalAnswered(approval=approval) if approval in asked:
                 await tell(await self._asks.taken(approval, item, owner.language))
-            case Answer() | Revoked():
+            case ApprovalAnswered() | Revoked():
                 await tell(await self._afterwards(item))
             case Amend() | Withdraw():
                 self._held.append(item)
@@ -175,7 +175,7 @@ class ControlLane:
         match item.content:
             case Stop(cause="stop"):
                 return self._answered(item, catalogue.NOTHING_RUNNING.to(item.principal.language))
-            case Answer(approval=approval):
+            case ApprovalAnswered(approval=approval):
                 return Transition(plan=partial(self._late_answer, item, approval))
             case Revoked(grant=grant, tool=tool):
                 entry = audit.Entry(

@@ -20,7 +20,7 @@ from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnFinished
-from zeroclaw.turn.loop import Ended
+from zeroclaw.turn.loop import LoopResult
 from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.states import Done, DoneReason
@@ -31,7 +31,7 @@ _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort":
 
 
 async def finish(
-    turn: TurnContext, controls: ControlLane, ended: Ended, draft: DraftHandle
+    turn: TurnContext, controls: ControlLane, ended: LoopResult, draft: DraftHandle
 ) -> None:
     """Record the end, and return once its text is delivered or refused."""
     services, done, opened = turn.services, ended.done, turn.opened
@@ -66,7 +66,7 @@ async def finish(
 
 
 async def _end(
-    turn: TurnContext, ended: Ended, end: Transition, draft: DraftHandle
+    turn: TurnContext, ended: LoopResult, end: Transition, draft: DraftHandle
 ) -> tuple[Put, str]:
     """Commit the end; return the outbox row of the final answer, and its text.
 

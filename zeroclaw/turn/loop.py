@@ -33,7 +33,7 @@ MOST_WAITING = 256
 """Events that may be queued for the turn; a faster stream waits before adding its next."""
 
 
-class Ended(Value):
+class LoopResult(Value):
     """The result of the loop.
 
     Attributes:
@@ -122,7 +122,7 @@ class TurnLoop:
 
     async def drive(
         self, state: State, effects: tuple[Effect, ...], *, first: Event | None = None
-    ) -> Ended:
+    ) -> LoopResult:
         """Run the turn to its end; everything it started has ended when this returns.
 
         Args:
@@ -155,7 +155,7 @@ class TurnLoop:
             watching.cancel()
             self._stop()
         abort = self._abort
-        return Ended(
+        return LoopResult(
             done=state,
             approvals=_pending(was),
             writes=abort.writes,

@@ -42,7 +42,7 @@ from zeroclaw.cli.chat.terminal import Terminal
 from zeroclaw.errors import NeedsOperator, ZeroclawError
 from zeroclaw.host.answers import Status
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.control import Unreachable
+from zeroclaw.host.control import DaemonUnreachable
 from zeroclaw.mount import LineStream
 from zeroclaw.value import replace
 
@@ -108,7 +108,7 @@ class Bot:
         await asyncio.sleep(0)
         if self.is_gone:
             message = "no daemon answers"
-            raise Unreachable(message)
+            raise DaemonUnreachable(message)
         return Status(busy=self.busy)
 
 
@@ -594,7 +594,7 @@ async def test_a_script_does_not_wait_for_a_daemon_that_stays_away(tmp_path: Pat
             await bot.came.get()
         bot.is_gone = True
         sitting.script("two", None)
-        assert isinstance(await running, Unreachable)
+        assert isinstance(await running, DaemonUnreachable)
 
 
 async def ending_of(sitting: Sitting) -> ZeroclawError | None:
@@ -674,7 +674,7 @@ async def test_what_could_not_be_stored_is_written_again(tmp_path: Path) -> None
 async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None:
     """P10."""
     bot = Bot()
-    with pytest.raises(Unreachable):
+    with pytest.raises(DaemonUnreachable):
         await Sitting(tmp_path, bot).run()
     async with control_socket(tmp_path):
         with pytest.raises(NeedsOperator, match=r"set `channels\.terminal\.enabled` to true"):

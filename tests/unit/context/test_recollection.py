@@ -22,7 +22,7 @@ from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, Query, Reads, RowKind, Write
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tools import notes
-from zeroclaw.tools.notes.note import Kept, Note, owner_of_chat
+from zeroclaw.tools.notes.note import KeptNote, Note, owner_of_chat
 from zeroclaw.value import replace
 
 REMEMBER = asks_for(("remember", '{"text": "likes green tea"}'))
@@ -283,12 +283,12 @@ async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
     """And its number is still taken."""
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
         kept = await Notes(store).add("of:ada", NOTE, most=2)
-        assert kept == Kept(note=FIRST, is_new=True)
+        assert kept == KeptNote(note=FIRST, is_new=True)
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
         notes = Notes(store)
         assert await notes.all("of:ada") == (FIRST,)
         assert await notes.all("of:ad") == ()
-        assert await notes.add("of:ada", NOTE, most=2) == Kept(note=FIRST, is_new=False)
+        assert await notes.add("of:ada", NOTE, most=2) == KeptNote(note=FIRST, is_new=False)
         assert await notes.forget("of:ada", 1) == FIRST
         assert await notes.forget("of:ada", 1) is None
         assert await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation)) == ()

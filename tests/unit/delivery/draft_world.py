@@ -299,7 +299,7 @@ class World(RuleBasedStateMachine):
         outcome = self.carry_out(call)
         message = self.by_key[call.key] if isinstance(call, Send) else getattr(call, "message", "")
         self.refused.clear()
-        self.feed_pacing(pacing.Answered(chat="c", at=self.at, message=message))
+        self.feed_pacing(pacing.CallAnswered(chat="c", at=self.at, message=message))
         self.feed(outcome)
 
     @precondition(lambda self: cast("World", self).flight is not None)
@@ -309,7 +309,7 @@ class World(RuleBasedStateMachine):
         if not isinstance(call, Send) and not retry_after_s:
             # A wait that is named teaches no interval, because the chat's budget is known.
             self.refused[about(call)] = self.at
-        self.feed_pacing(pacing.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
+        self.feed_pacing(pacing.CallRefused(chat="c", at=self.at, retry_after_s=retry_after_s))
         self.feed(failed(call.call))
 
     @precondition(lambda self: cast("World", self).flight is not None)

@@ -2,15 +2,15 @@
 
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery.pacing import (
-    Answered,
+    CallAnswered,
     CallEnded,
+    CallRefused,
+    CallUnreached,
     Effect,
     Event,
     Pacing,
     Rank,
-    Refused,
     Request,
-    Unreached,
     step,
 )
 
@@ -54,6 +54,6 @@ def play(state: Pacing, *events: Event) -> tuple[Pacing, list[Effect]]:
     effects: tuple[Effect, ...] = ()
     for event in events:
         state, effects = step(state, event)
-        if isinstance(event, Answered | Refused | Unreached):
+        if isinstance(event, CallAnswered | CallRefused | CallUnreached):
             state, effects = step(state, CallEnded(chat=event.chat, at=event.at))
     return state, list(effects)

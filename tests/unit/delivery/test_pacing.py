@@ -12,15 +12,15 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     LATE_S,
-    Answered,
+    CallAnswered,
     CallEnded,
+    CallRefused,
+    CallUnreached,
     Event,
     Grant,
     Rank,
-    Refused,
     Request,
     Ticked,
-    Unreached,
     WakeAt,
     Wanted,
     Withdrawn,
@@ -55,7 +55,9 @@ def test_two_edits_of_a_message_are_an_interval_apart() -> None:
     """Counted from the grant of an edit, and from the answer of a send (P6)."""
     limits = limited(edit_interval_s=3)
     state, _ = play(
-        fresh(limits, 0), Wanted(request=draft("d"), at=10), Answered(chat="c", at=11, message="m")
+        fresh(limits, 0),
+        Wanted(request=draft("d"), at=10),
+        CallAnswered(chat="c", at=11, message="m"),
     )
     state, effects = play(state, Wanted(request=draft("d", message="m"), at=11))
     assert effects == [WakeAt(at=14)]
@@ -63,7 +65,7 @@ def test_two_edits_of_a_message_are_an_interval_apart() -> None:
     assert effects == [Grant(id="d")]
     state, effects = play(
         state,
-        Answered(chat="c", at=16, message="m"),
+        CallAnswered(chat="c", at=16, message="m"),
         Wanted(request=draft("d", message="m"), at=16),
     )
     assert effects == [WakeAt(at=17)]
@@ -74,7 +76,7 @@ def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
     state, _ = play(
         fresh(FREE, 0),
         Wanted(request=draft("d"), at=1),
-        Refused(chat="c", at=2, retry_after_s=30),
+        CallRefused(chat="c", at=2, retry_after_s=30),
         Wanted(request=final("f"), at=3),
     )
     _, effects = play(state, Wanted(request=final("other", chat="o"), at=3))
@@ -89,7 +91,7 @@ def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: flo
     state, _ = play(
         fresh(limits, 0),
         Wanted(request=edit, at=10),
-        Refused(chat="c", at=10, retry_after_s=retry_after_s),
+        CallRefused(chat="c", at=10, retry_after_s=retry_after_s),
     )
     _, effects = play(state, Wanted(request=edit, at=10))
     assert effects == [WakeAt(at=14)]
@@ -98,7 +100,7 @@ def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: flo
 def test_each_refusal_doubles_the_gap_and_each_answer_shortens_it_a_little() -> None:
     """A platform that names no numbers is learned (P6)."""
     state, gaps = fresh(FREE, 0), list[float]()
-    for event in (*[Refused(chat="c", at=1)] * 8, *[Answered(chat="c", at=1)] * 2):
+    for event in (*[CallRefused(chat="c", at=1)] * 8, *[CallAnswered(chat="c", at=1)] * 2):
         state, _ = step(state, event)
         gaps.append(state.chats["c"].gap_s)
     assert gaps == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 24, 19.2])
@@ -106,7 +108,9 @@ def test_each_refusal_doubles_the_gap_and_each_answer_shortens_it_a_little() -> 
 
 def test_a_small_gap_ends() -> None:
     """After enough answers nothing is left of a refusal."""
-    state, _ = play(fresh(FREE, 0), Refused(chat="c", at=1), *[Answered(chat="c", at=1)] * 11)
+    state, _ = play(
+        fresh(FREE, 0), CallRefused(chat="c", at=1), *[CallAnswered(chat="c", at=1)] * 11
+    )
     assert state.chats["c"].gap_s == 0
 
 
@@ -115,7 +119,7 @@ KNOWN = limited(chat=Budget(per_s=1, burst=2))
 
 def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() -> None:
     """The next call comes when the platform said, without a burst, and then all is as before (P6)."""
-    state, _ = play(fresh(KNOWN, 0), Refused(chat="c", at=50, retry_after_s=3))
+    state, _ = play(fresh(KNOWN, 0), CallRefused(chat="c", at=50, retry_after_s=3))
     state, effects = play(state, *[Wanted(request=final(name), at=50) for name in ("a", "b")])
     assert effects == [WakeAt(at=53)]
     state, effects = play(state, Ticked(at=53))
@@ -131,9 +135,9 @@ def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
     state, _ = play(
         fresh(limits, 0),
         Wanted(request=final("a"), at=50),
-        Answered(chat="c", at=50),
+        CallAnswered(chat="c", at=50),
         Wanted(request=final("b"), at=50),
-        Refused(chat="c", at=50, retry_after_s=3),
+        CallRefused(chat="c", at=50, retry_after_s=3),
     )
     assert play(state, Wanted(request=final("next"), at=50))[1] == [WakeAt(at=60)]
 
@@ -142,20 +146,22 @@ def test_while_nobody_is_reached_calls_become_rarer_until_one_is_answered() -> N
     """A platform that is away is not hammered, and nothing is left of it when it is back (P9)."""
     state, waits = fresh(KNOWN, 0), list[float]()
     for _ in range(8):
-        state, effects = play(state, Unreached(chat="c", at=50), Wanted(request=final("f"), at=50))
+        state, effects = play(
+            state, CallUnreached(chat="c", at=50), Wanted(request=final("f"), at=50)
+        )
         wake = effects[-1]
         assert isinstance(wake, WakeAt)
         waits.append(wake.at - 50)
     assert waits == [0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert step(state, Answered(chat="c", at=50))[1] == (Grant(id="f"),)
+    assert step(state, CallAnswered(chat="c", at=50))[1] == (Grant(id="f"),)
 
 
 def test_an_answer_in_another_chat_shortens_what_an_outage_left() -> None:
     """The platform is there again, so nobody waits out what the outage had grown to (P9)."""
     state, _ = play(
-        fresh(KNOWN, 0), *[Unreached(chat="c", at=50)] * 6, Wanted(request=final("f"), at=50)
+        fresh(KNOWN, 0), *[CallUnreached(chat="c", at=50)] * 6, Wanted(request=final("f"), at=50)
     )
-    _, effects = play(state, Answered(chat="other", at=50.1))
+    _, effects = play(state, CallAnswered(chat="other", at=50.1))
     assert effects == [WakeAt(at=50.5)]
 
 
@@ -163,8 +169,8 @@ def test_two_chats_refused_at_once_hold_the_account() -> None:
     """Of a platform that names no budgets: a third chat waits as long (P6)."""
     state, _ = play(
         fresh(FREE, 0),
-        Refused(chat="a", at=1, retry_after_s=10),
-        Refused(chat="b", at=2, retry_after_s=20),
+        CallRefused(chat="a", at=1, retry_after_s=10),
+        CallRefused(chat="b", at=2, retry_after_s=20),
     )
     _, effects = play(state, Wanted(request=final("f", chat="third"), at=3))
     assert effects == [WakeAt(at=22)]
@@ -177,10 +183,10 @@ def test_two_busy_groups_that_are_refused_hold_nobody_else() -> None:
     """Each has a limit of its own, which is known; others are not made to wait for it (P2, P9)."""
     state, _ = play(
         fresh(GROUPS, 0),
-        Refused(chat="a", at=11, retry_after_s=30),
-        Refused(chat="b", at=11, retry_after_s=30),
-        Refused(chat="b", at=12, retry_after_s=29),
-        Refused(chat="c", at=12, retry_after_s=10),
+        CallRefused(chat="a", at=11, retry_after_s=30),
+        CallRefused(chat="b", at=11, retry_after_s=30),
+        CallRefused(chat="b", at=12, retry_after_s=29),
+        CallRefused(chat="c", at=12, retry_after_s=10),
     )
     _, effects = play(state, Wanted(request=final("f", chat="third"), at=13))
     assert effects == [Grant(id="f")]
@@ -191,9 +197,9 @@ def test_chats_whose_waits_end_together_hold_the_account(retry_after_s: float) -
     """What is left of one and the same wait is told to each that calls; then nobody calls (P6)."""
     state, _ = play(
         fresh(GROUPS, 0),
-        Refused(chat="a", at=11, retry_after_s=30),
-        Refused(chat="b", at=12, retry_after_s=30),
-        Refused(chat="c", at=13, retry_after_s=retry_after_s),
+        CallRefused(chat="a", at=11, retry_after_s=30),
+        CallRefused(chat="b", at=12, retry_after_s=30),
+        CallRefused(chat="c", at=13, retry_after_s=retry_after_s),
     )
     _, effects = play(state, Wanted(request=final("f", chat="third"), at=14))
     assert effects == [WakeAt(at=13 + retry_after_s)]
@@ -312,7 +318,7 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
     limits = limited(
         chat=Budget(per_s=1, burst=2), account=Budget(per_s=28, burst=20), edit_interval_s=1
     )
-    state, _ = play(fresh(limits, 0), Answered(chat="c", at=50, message="m"))
+    state, _ = play(fresh(limits, 0), CallAnswered(chat="c", at=50, message="m"))
     for at in range(51, 80):
         state, effects = play(state, Wanted(request=draft("d", message="m"), at=at))
         assert effects == [Grant(id="d")]
@@ -324,7 +330,7 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
 def test_where_only_an_interval_is_known_a_final_keeps_it() -> None:
     """Nothing else says what the platform bears (P6)."""
     limits = limited(edit_interval_s=3)
-    state, _ = play(fresh(limits, 0), Answered(chat="c", at=10, message="m"))
+    state, _ = play(fresh(limits, 0), CallAnswered(chat="c", at=10, message="m"))
     assert play(state, Wanted(request=final("f", message="m"), at=11))[1] == [WakeAt(at=13)]
 
 
@@ -334,7 +340,7 @@ def test_what_a_refusal_taught_holds_a_final_too() -> None:
     state, _ = play(
         fresh(limits, 0),
         Wanted(request=draft("d", message="m"), at=50),
-        Refused(chat="c", at=50, retry_after_s=0),
+        CallRefused(chat="c", at=50, retry_after_s=0),
     )
     assert play(state, Wanted(request=final("f", message="m"), at=50))[1] == [WakeAt(at=52)]
 
@@ -382,13 +388,13 @@ def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
     """Memory is bounded, and forgetting shortens nothing."""
     limits = limited(chat=Budget(per_s=1), edit_interval_s=1)
     state = fresh(limits, 0)
-    state, _ = play(state, Refused(chat="held", at=1, retry_after_s=10_000))
+    state, _ = play(state, CallRefused(chat="held", at=1, retry_after_s=10_000))
     for number in range(1000):
         chat = f"c{number}"
         state, _ = play(
             state,
             Wanted(request=draft("d", chat=chat), at=number),
-            Answered(chat=chat, at=number, message="m"),
+            CallAnswered(chat=chat, at=number, message="m"),
         )
     assert len(state.chats) <= pacing.REMEMBERED + 1
     assert len(state.messages) <= pacing.REMEMBERED + 1
@@ -401,7 +407,7 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
     for number in range(1000):
         request = replace(draft("d", chat=f"g{number}"), in_group=True)
         state, _ = play(
-            state, Wanted(request=request, at=number), Answered(chat=request.chat, at=number)
+            state, Wanted(request=request, at=number), CallAnswered(chat=request.chat, at=number)
         )
     assert len(state.groups) <= pacing.REMEMBERED + 1
     assert state.groups <= state.chats.keys()
@@ -413,7 +419,7 @@ def test_in_a_chat_one_call_is_under_way_at_a_time() -> None:
         fresh(FREE, 0), *[Wanted(request=final(name), at=5) for name in ("a", "b")]
     )
     assert effects == []
-    state, _ = step(state, Refused(chat="c", at=6, retry_after_s=3))
+    state, _ = step(state, CallRefused(chat="c", at=6, retry_after_s=3))
     state, effects = step(state, CallEnded(chat="c", at=6))
     assert effects == (WakeAt(at=9),)
     assert step(state, Ticked(at=9))[1] == (Grant(id="b"),)

@@ -21,17 +21,17 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
     LATE_S,
-    Answered,
+    CallAnswered,
     CallEnded,
+    CallRefused,
+    CallUnreached,
     Effect,
     Event,
     Grant,
     Pacing,
     Rank,
-    Refused,
     Request,
     Ticked,
-    Unreached,
     WakeAt,
     Wanted,
     Withdrawn,
@@ -209,7 +209,9 @@ class World(RuleBasedStateMachine):
     @rule()
     def answer(self) -> None:
         self.refused.pop(self.open[0][1].chat, None)
-        self.end(lambda request: Answered(chat=request.chat, at=self.at, message=request.message))
+        self.end(
+            lambda request: CallAnswered(chat=request.chat, at=self.at, message=request.message)
+        )
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule(retry_after_s=SECONDS)
@@ -220,13 +222,13 @@ class World(RuleBasedStateMachine):
         self.taught = True
         until = self.at + retry_after_s
         self.held[request.chat] = max(until, self.held.get(request.chat, 0))
-        self.end(lambda one: Refused(chat=one.chat, at=self.at, retry_after_s=retry_after_s))
+        self.end(lambda one: CallRefused(chat=one.chat, at=self.at, retry_after_s=retry_after_s))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()
     def reach_nobody(self) -> None:
         self.taught = True
-        self.end(lambda request: Unreached(chat=request.chat, at=self.at))
+        self.end(lambda request: CallUnreached(chat=request.chat, at=self.at))
 
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:

@@ -292,7 +292,7 @@ def test_a_group_that_can_not_be_removed_is_told(
 # --- a command in one ----------------------------------------------------------------------------
 
 
-async def run(own: Path, command: str, *, subtree: Path | None = None) -> processes.Ended:
+async def run(own: Path, command: str, *, subtree: Path | None = None) -> processes.ProcessEnd:
     async def spawned(group: Spawned | None) -> None:
         """Look, once, who is where before the program starts."""
         if group is not None:

@@ -16,9 +16,9 @@ from zeroclaw.host.control import (
     LONGEST_LINE,
     MOST_CONNECTIONS,
     Control,
+    DaemonUnreachable,
     Lines,
     NotRunning,
-    Unreachable,
     connect,
     request,
 )
@@ -257,7 +257,7 @@ async def test_a_socket_that_a_killed_daemon_left_is_replaced(tmp_path: Path) ->
 
 async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) -> None:
     """P10."""
-    with pytest.raises(Unreachable, match="start one with `zeroclaw run`"):
+    with pytest.raises(DaemonUnreachable, match="start one with `zeroclaw run`"):
         await request(tmp_path, {"call": "status"})
 
 
@@ -265,7 +265,7 @@ async def test_a_daemon_that_does_not_listen_is_told_as_one(tmp_path: Path) -> N
     """It starts or stops, or lost its socket: who is told to start one would fail (P10)."""
     lock = await asyncio.to_thread(lock_directory, tmp_path)
     told = rf"zeroclaw \(pid {os.getpid()}\) .* does not listen"
-    with closing_descriptor(lock), pytest.raises(Unreachable, match=told) as caught:
+    with closing_descriptor(lock), pytest.raises(DaemonUnreachable, match=told) as caught:
         await request(tmp_path, {"call": "status"})
     assert not isinstance(caught.value, NotRunning)
     with pytest.raises(NotRunning):
@@ -284,7 +284,7 @@ async def test_a_daemon_that_hangs_is_not_waited_for_without_end(
     control.call("status", hang)
     monkeypatch.setattr("zeroclaw.host.control.ANSWER_S", 0.0)
     async with serving(control):
-        with pytest.raises(Unreachable, match="does not answer within") as caught:
+        with pytest.raises(DaemonUnreachable, match="does not answer within") as caught:
             await request(tmp_path, {"call": "status"})
     assert not isinstance(caught.value, NotRunning)
 
@@ -296,7 +296,9 @@ async def test_a_daemon_of_another_user_is_told_as_one(
     async with serving(control_in(tmp_path)):
         me = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: me + 1)
-        with pytest.raises(Unreachable, match=f"runs as `{pwd.getpwuid(me).pw_name}`") as caught:
+        with pytest.raises(
+            DaemonUnreachable, match=f"runs as `{pwd.getpwuid(me).pw_name}`"
+        ) as caught:
             await request(tmp_path, {"call": "status"})
     assert not isinstance(caught.value, NotRunning)
 

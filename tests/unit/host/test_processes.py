@@ -19,7 +19,7 @@ from tests.fakes.plain_tool import Records
 from zeroclaw.codec import decode
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
-from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder, Watch
+from zeroclaw.host.processes import Capture, Captured, OutputCaps, ProcessEnd, Recorder, Watch
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
@@ -34,7 +34,7 @@ async def run(
     caps: OutputCaps = SMALL,
     directory: Path = Path("/"),
     watch: Watch | None = None,
-) -> Ended:
+) -> ProcessEnd:
     return await processes.run(
         ("/bin/sh", "-c", command),
         directory=directory,

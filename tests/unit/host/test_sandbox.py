@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.host import sandbox
 from zeroclaw.host.masks import Mask
-from zeroclaw.host.processes import Captured, Ended, Ending
+from zeroclaw.host.processes import Captured, Ending, ProcessEnd
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.host.seccomp import (
     ABSENT,
@@ -185,7 +185,7 @@ def breach(
     output: str, *, ending: Ending = "exited", network: bool = False, made_by: int = 1
 ) -> str | None:
     captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
-    ended = Ended(ending=ending, status=1, output=captured, all_gone=True)
+    ended = ProcessEnd(ending=ending, status=1, output=captured, all_gone=True)
     return sandbox.breach(ended, network=network, limits=LIMITS, made_by=made_by)
 
 

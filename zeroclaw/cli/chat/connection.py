@@ -12,7 +12,7 @@ from pathlib import Path
 from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.errors import NeedsOperator
-from zeroclaw.host.control import Lines, Unreachable, connect
+from zeroclaw.host.control import DaemonUnreachable, Lines, connect
 from zeroclaw.value import Struct, field
 
 STREAM = "chat"
@@ -48,7 +48,7 @@ class Link(Struct):
             lost: Called when an established connection has ended; it is retried.
 
         Raises:
-            Unreachable: There was no daemon at the first attempt.
+            DaemonUnreachable: There was no daemon at the first attempt.
             NeedsOperator: The daemon has no terminal channel.
         """
         lines = await connect(self.place)
@@ -66,7 +66,7 @@ class Link(Struct):
                 await self.clock.sleep(BACK_OFF.wait_s(tries))
                 try:
                     lines = await connect(self.place)
-                except Unreachable:
+                except DaemonUnreachable:
                     lines = None
 
     def say(self, text: str) -> str:

@@ -15,7 +15,7 @@ from zeroclaw.gate.audit import Broken
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.inbound.live_config import last_halt
-from zeroclaw.store import Kept, LogKind, Query, RowKind, readable_of, scan
+from zeroclaw.store import LogKind, Query, ReadableStore, RowKind, readable_of, scan
 from zeroclaw.turn import entries
 
 STUCK = timedelta(minutes=5)
@@ -29,7 +29,7 @@ _ENDED = frozenset({"answered", "failed", "stopped"})
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
 
 
-async def health(kept: Kept, now: datetime) -> Health:
+async def health(kept: ReadableStore, now: datetime) -> Health:
     """Return the state of the store.
 
     Args:
@@ -75,7 +75,7 @@ async def health(kept: Kept, now: datetime) -> Health:
     )
 
 
-async def _failing(kept: Kept) -> tuple[Failing, ...]:
+async def _failing(kept: ReadableStore) -> tuple[Failing, ...]:
     failed = await kept.select(INBOX.where(state="failed", newest_first=True, limit=_MOST_FAILED))
     newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
     found: list[Failing] = []
@@ -98,7 +98,7 @@ async def _failing(kept: Kept) -> tuple[Failing, ...]:
     return tuple(sorted(found, key=lambda one: one.last_at, reverse=True))
 
 
-async def _told(kept: Kept, conversation: ConversationId) -> str:
+async def _told(kept: ReadableStore, conversation: ConversationId) -> str:
     """Return the note at the end of the newest turn."""
     last = await kept.last(LogKind.JOURNAL, conversation)
     with suppress(RecordUnreadable):

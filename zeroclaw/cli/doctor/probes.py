@@ -35,7 +35,7 @@ from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.connections import bind
 from zeroclaw.host.control import FILE as SOCKET
-from zeroclaw.host.control import Unreachable
+from zeroclaw.host.control import DaemonUnreachable
 from zeroclaw.host.models.servers import NoOffer, offers_of
 from zeroclaw.host.places import data_place, find_config, is_there, nearest, read_config
 from zeroclaw.host.references import resolve
@@ -142,7 +142,7 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
             return await ask(data, "status", Status), await ask(data, "errors", Errors)
     except TimeoutError:
         why = f"the one in `{data}` does not answer within {_ANSWER_S:g} s; restart it"
-    except (Unreachable, DaemonRefused) as error:
+    except (DaemonUnreachable, DaemonRefused) as error:
         why = str(error)
     return why, Errors()
 

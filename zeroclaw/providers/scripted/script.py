@@ -128,7 +128,7 @@ _AnyStep = Annotated[
 ]
 
 
-class Answer(_Table):
+class ScriptedAnswer(_Table):
     """One answer of the model: its steps in order."""
 
     steps: list[_AnyStep] = Field(min_length=1)
@@ -138,7 +138,7 @@ class Turn(_Table):
     """The answers to one user message, in order; each tool result leads to the next."""
 
     when: str = ""
-    answer: list[Answer] = Field(min_length=1)
+    answer: list[ScriptedAnswer] = Field(min_length=1)
 
 
 class Script(_Table):
@@ -163,7 +163,7 @@ def parse_script(text: str) -> Script:
         raise ConfigError(tuple(f"{path}: {what.lower()}" for path, what in found)) from error
 
 
-def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
+def next_answer(script: Script, messages: tuple[Message, ...]) -> ScriptedAnswer:
     """Return the model's next answer in a conversation.
 
     Raises:
@@ -183,7 +183,7 @@ def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
     if turn is not None and given < len(turn.answer):
         return turn.answer[given]
     if script.otherwise is not None:
-        return Answer(steps=[Say(say=script.otherwise)])
+        return ScriptedAnswer(steps=[Say(say=script.otherwise)])
     shown = " ".join(newest.content.split())[:40]
     message = f"the script has no answer {given + 1} to `{shown}`"
     raise ProviderRejected(message)

@@ -27,7 +27,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.processes import Ended, OutputCaps, Recorder
+from zeroclaw.host.processes import OutputCaps, ProcessEnd, Recorder
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, parse_reply, request_line
@@ -236,7 +236,7 @@ class _Files(Struct, eq=False):
 
 async def _run_reader(
     found: System | Bare, given: bytes, limits: Limits, *, timeout_s: float, spawned: Recorder
-) -> Ended:
+) -> ProcessEnd:
     """Run a reader, in the sandbox if there is one, within the memory and CPU time of `limits`."""
     box, argv = await asyncio.to_thread(_reader, limits)
     return await sandbox.run(
@@ -281,7 +281,7 @@ async def try_reader(found: System | Broken) -> System | Broken:
     return found
 
 
-def _broken(ended: Ended, timeout_s: float) -> str:
+def _broken(ended: ProcessEnd, timeout_s: float) -> str:
     """Return why a reader gave no reply; the file itself may be the cause."""
     if ended.ending == "timed_out" or ended.status == -signal.SIGXCPU:
         return f"reading it took longer than {timeout_s:g} s, so it was ended"

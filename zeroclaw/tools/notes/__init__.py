@@ -19,7 +19,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ModelSchema, ModelTool, ToolArguments, counted, quoted
-from zeroclaw.tools.notes.note import Kept, Note, matching, owner_of, within
+from zeroclaw.tools.notes.note import KeptNote, Note, matching, owner_of, within
 
 REMEMBER = "remember"
 _TIMEOUT_S = 30.0
@@ -35,7 +35,7 @@ class NotesStore(Protocol):
         """Return the notes of an owner, newest first."""
         ...
 
-    async def add(self, owner: str, note: Note, /, *, most: int) -> Kept | Literal["full"]:
+    async def add(self, owner: str, note: Note, /, *, most: int) -> KeptNote | Literal["full"]:
         """Keep a note; it is durable on return.
 
         Args:

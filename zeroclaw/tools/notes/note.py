@@ -47,7 +47,7 @@ class Note(Value):
     writer: str = ""
 
 
-class Kept(Value):
+class KeptNote(Value):
     """The result of keeping a text.
 
     Attributes:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from channels._remote import kept, lanes
+from channels._remote import lanes, reconnection
 from channels._remote.limits import LONGEST_WAIT_S
 from channels.discord import adapter, cards, gateway
 from channels.discord.adapter import DiscordChannel
@@ -127,7 +127,7 @@ async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
     async with rigged() as rig, asyncio.TaskGroup() as group:
         rig.discord.is_held = True
         failing = group.create_task(failure(rig))
-        for tries, wait_s in enumerate(kept.WAITS_S[:-1], start=1):
+        for tries, wait_s in enumerate(reconnection.WAITS_S[:-1], start=1):
             await rig.log.until("gateway_lost", tries)
             await rig.clock.advance(wait_s)
         error = await failing

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from channels._local import decode
-from channels._local.decode import Received, Refused
+from channels._local.decode import Received, RefusedPost
 from channels._local.feed import MOST_READERS, MOST_WAITING, Feed, Numbered
 from channels._local.render import (
     Event,
@@ -117,7 +117,7 @@ def test_a_note_of_the_daemon_reads_as_the_bots() -> None:
 
 def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
     assert slot(FINAL) == slot(Gone(id="m"))
-    assert slot(Received(id="k1")) == slot(Refused(id="k1", why=""))
+    assert slot(Received(id="k1")) == slot(RefusedPost(id="k1", why=""))
     assert len({slot(FINAL), slot(Received(id="k1")), slot(Typing())}) == 3
 
 

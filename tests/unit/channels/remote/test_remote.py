@@ -11,9 +11,9 @@ from channels._remote import lanes
 from channels._remote.fields import instant, moment
 from channels._remote.http import Http
 from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
-from channels._remote.kept import STEADY_S, WAITS_S, Ended, keep_connected
 from channels._remote.lanes import AGAIN_S, Lanes, patiently
 from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
+from channels._remote.reconnection import STEADY_S, WAITS_S, ConnectionEnd, keep_connected
 from channels._remote.settings import is_safe
 from tests.contract.loopback_harness import no_log
 from tests.fakes.house_parts import Facts
@@ -224,10 +224,14 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
 async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> None:
     """One that stood is made anew at once, and the waits begin anew."""
     clock, http = ManualClock(), Http("chat", "Chat")
-    ends = [Ended(why="lost", was_up=True), *[Ended(why="no")] * 2, Ended(why="lost", was_up=True)]
+    ends = [
+        ConnectionEnd(why="lost", was_up=True),
+        *[ConnectionEnd(why="no")] * 2,
+        ConnectionEnd(why="lost", was_up=True),
+    ]
     at: list[float] = []
 
-    async def hear() -> Ended:
+    async def hear() -> ConnectionEnd:
         at.append(clock.monotonic())
         if not ends:
             raise ChannelUnavailable("`chat`: it is away")
@@ -251,9 +255,9 @@ async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed(
     clock, http = ManualClock(), Http("chat", "Chat")
     at: list[float] = []
 
-    async def hear() -> Ended:
+    async def hear() -> ConnectionEnd:
         at.append(clock.monotonic())
-        return Ended(why="odd", was_up=True, is_planned=is_planned)
+        return ConnectionEnd(why="odd", was_up=True, is_planned=is_planned)
 
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
@@ -267,7 +271,7 @@ async def test_a_short_wait_that_the_platform_asks_for_leaves_the_channel_sendin
     clock, http = ManualClock(), Http("chat", "Chat")
     at: list[float] = []
 
-    async def hear() -> Ended:
+    async def hear() -> ConnectionEnd:
         at.append(clock.monotonic())
         raise RateLimited("`chat`: too many connections", retry_after_s=LONGEST_QUIET_S)
 
@@ -284,11 +288,11 @@ async def test_a_short_wait_that_the_platform_asks_for_leaves_the_channel_sendin
 async def test_a_long_wait_and_a_channel_that_is_closed_end_it(error: RateLimited | None) -> None:
     clock, http = ManualClock(), Http("chat", "Chat")
 
-    async def hear() -> Ended:
+    async def hear() -> ConnectionEnd:
         if error is not None:
             raise error
         await http.aclose()
-        return Ended(why="closed", was_up=True)
+        return ConnectionEnd(why="closed", was_up=True)
 
     raised = await _error_of(keep_connected(hear, http, clock, no_log))
     assert raised is error or "closed" in str(raised)

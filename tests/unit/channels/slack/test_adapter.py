@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from channels._remote import lanes
-from channels._remote.kept import STEADY_S, WAITS_S
+from channels._remote.reconnection import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check

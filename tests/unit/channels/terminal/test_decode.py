@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from channels._local.decode import Refused, envelope
+from channels._local.decode import RefusedPost, envelope
 from channels.terminal.decode import Hello, line
 from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
@@ -13,11 +13,11 @@ ME = Sender(id="operator", verified=True, display="operator")
 KEY = "0123456789abcdef"
 
 
-def event(written: Mapping[str, object]) -> Envelope | Refused:
+def event(written: Mapping[str, object]) -> Envelope | RefusedPost:
     found = line(written)
     assert not isinstance(found, Hello)
     kind = str(written.get("type"))
-    return found if isinstance(found, Refused) else envelope("terminal", kind, found)
+    return found if isinstance(found, RefusedPost) else envelope("terminal", kind, found)
 
 
 def test_a_message_keeps_its_text_and_its_id() -> None:
@@ -56,23 +56,28 @@ def test_a_hello_names_a_cursor() -> None:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ({}, Refused(id="", why="type: must be hello, say or press")),
-        ({"type": "sing", "id": 3}, Refused(id="", why="type: must be hello, say or press")),
+        ({}, RefusedPost(id="", why="type: must be hello, say or press")),
+        ({"type": "sing", "id": 3}, RefusedPost(id="", why="type: must be hello, say or press")),
         (
             {"type": "hello", "after": 3},
-            Refused(id="", why="after: input should be a valid string"),
+            RefusedPost(id="", why="after: input should be a valid string"),
         ),
-        ({"type": "say", "id": KEY, "text": " \n"}, Refused(id=KEY, why="the message is empty")),
+        (
+            {"type": "say", "id": KEY, "text": " \n"},
+            RefusedPost(id=KEY, why="the message is empty"),
+        ),
         (
             {"type": "say", "id": KEY, "text": "x", "more": 1},
-            Refused(id=KEY, why="more: extra inputs are not permitted"),
+            RefusedPost(id=KEY, why="more: extra inputs are not permitted"),
         ),
         (
             {"type": "press", "id": KEY, "approval": "", "choice": "once"},
-            Refused(id=KEY, why="approval: string should have at least 1 character"),
+            RefusedPost(id=KEY, why="approval: string should have at least 1 character"),
         ),
     ],
 )
-def test_a_line_that_is_no_event_is_told_why(written: dict[str, object], expected: Refused) -> None:
+def test_a_line_that_is_no_event_is_told_why(
+    written: dict[str, object], expected: RefusedPost
+) -> None:
     """P10."""
     assert event(written) == expected

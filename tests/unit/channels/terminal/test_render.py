@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels._local import CAPABILITIES
-from channels._local.decode import Received, Refused
+from channels._local.decode import Received, RefusedPost
 from channels._local.render import Gone, Typing, bot, card
 from channels.terminal.render import MOST_CHARS, line, markdown, visible
 from zeroclaw import (
@@ -155,7 +155,7 @@ def test_small_things_are_told_in_small_lines() -> None:
         "id": "i",
         "toast": "ok␛",
     }
-    assert line(Refused(id="i", why="no", again=True), 3) == {
+    assert line(RefusedPost(id="i", why="no", again=True), 3) == {
         "type": "refused",
         "number": 3,
         "id": "i",

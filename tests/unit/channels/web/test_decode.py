@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from channels._local.decode import Press, Refused, envelope, read
+from channels._local.decode import Press, RefusedPost, envelope, read
 from channels.web import decode
 from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
@@ -17,14 +17,14 @@ def body(**fields: object) -> bytes:
     return json.dumps({"id": KEY, **fields}).encode()
 
 
-def message(body: bytes) -> Envelope | Refused:
+def message(body: bytes) -> Envelope | RefusedPost:
     found = read(decode.Message, body)
-    return found if isinstance(found, Refused) else envelope("web", "message", found)
+    return found if isinstance(found, RefusedPost) else envelope("web", "message", found)
 
 
-def answer(body: bytes) -> Envelope | Refused:
+def answer(body: bytes) -> Envelope | RefusedPost:
     found = read(Press, body)
-    return found if isinstance(found, Refused) else envelope("web", "answer", found)
+    return found if isinstance(found, RefusedPost) else envelope("web", "answer", found)
 
 
 def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
@@ -72,7 +72,7 @@ def test_an_answer_may_be_given_without_reason_and_card() -> None:
 def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
     """Which field, and what is wrong with it (P10)."""
     found = message(posted)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedPost)
     assert found.why.startswith(why)
     assert "\n" not in found.why
 
@@ -87,4 +87,4 @@ def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
     ],
 )
 def test_what_is_no_answer_is_refused(fields: dict[str, object]) -> None:
-    assert isinstance(answer(body(**fields)), Refused)
+    assert isinstance(answer(body(**fields)), RefusedPost)

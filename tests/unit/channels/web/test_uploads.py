@@ -11,7 +11,7 @@ import pytest
 
 from channels.web import WebSettings
 from channels.web.adapter import WebChannel
-from channels.web.uploads import KEPT, KEPT_AFTER, Refused, Uploads
+from channels.web.uploads import KEPT, KEPT_AFTER, UploadRefused, Uploads
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.loopback_harness import NoMount
 from tests.contract.web_harness import Transcript, local_listener, no_log, web_context
@@ -218,7 +218,7 @@ async def test_all_that_is_on_its_way_has_one_bound(
     async with asyncio.TaskGroup() as group:
         first = group.create_task(uploads.take("slow-one", slowly()))
         await begun.wait()
-        with pytest.raises(Refused, match="too many files are on their way"):
+        with pytest.raises(UploadRefused, match="too many files are on their way"):
             await uploads.take("other-one", _chunks(b"xxx"))
         goes_on.set()
     assert first.result() == 3
@@ -309,11 +309,11 @@ async def test_memory_and_disk_have_one_bound(
     await uploads.take("file-one", _chunks(b"xx"))
     record.off = True
     await uploads.take("file-two", _chunks(b"xx"))
-    with pytest.raises(Refused, match="too many files wait"):
+    with pytest.raises(UploadRefused, match="too many files wait"):
         await uploads.take("file-three", _chunks(b"xx"))
     await uploads.take("file-two", _chunks(b"xxx"))
     record.off = False
-    with pytest.raises(Refused, match="too many files wait"):
+    with pytest.raises(UploadRefused, match="too many files wait"):
         await uploads.take("file-one", _chunks(b"xxx"))
     await uploads.take("file-two", _chunks(b"x"))
     assert await uploads.content("file-two", 9) == b"x"

@@ -13,7 +13,7 @@ STEADY_S = 5.0
 frame that is replayed and can't be read, would be met again without end."""
 
 
-class Ended(Value):
+class ConnectionEnd(Value):
     """How one connection ended.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ended(Value):
     wait_s: float = 0.0
 
 
-Hear = Callable[[], Awaitable[Ended]]
+Hear = Callable[[], Awaitable[ConnectionEnd]]
 """Opens one connection and receives events until it ends."""
 
 
@@ -50,7 +50,7 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: Log) -> None
             asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
             if http.closed.is_set() or asked_s > LONGEST_QUIET_S:
                 raise  # a long wait must be visible: the channel is not up meanwhile
-            end = Ended(why=str(error), wait_s=asked_s)
+            end = ConnectionEnd(why=str(error), wait_s=asked_s)
         is_steady = clock.monotonic() - began >= STEADY_S
         tries = 0 if end.was_up and is_steady else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):
