@@ -40,8 +40,10 @@ Files = Literal["theirs", "brought", "planted"]
 files written by a turn with untrusted text; each is worse than the one before."""
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
-_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"^[ \t]*>.*", re.MULTILINE)
+_BLOCK = re.compile(r"```([^\n`]*\n.*?)(?:```|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"^[ \t]*>(?:>> (?s:.*)|.*)", re.MULTILINE)  # Discord's `>>> ` quotes the rest
+# Only the line ends that every reader sees: `splitlines` knows nine others. A shell goes on after `\`.
+_LINE_END = re.compile(r"(?<!\\)(?<!\\\r)\n")
 _LIST_SIGN = re.compile(r"\A\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
 _AROUND = "\"'`([{<«»„“”>}])"
 _STOPS = ".,;:!?…"
@@ -105,7 +107,7 @@ class Taint(Value):
         if self.files == "planted" and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
-        typed = [_QUOTED.sub("", one) for one in self.words if len(one) <= MOST_WORDS_CHARS]
+        typed = [_QUOTED.sub("\0", one) for one in self.words if len(one) <= MOST_WORDS_CHARS]
         theirs = {one for text in typed for one in _set_off(text)}
         if "exec" not in facts.effects:
             theirs |= {one for text in typed for one in _words(text)}
@@ -208,25 +210,29 @@ def _leaves(written: Mapping[str, object], parameters: Mapping[str, object]) -> 
 def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value.strip()
-    elif isinstance(value, Mapping):
+    elif isinstance(value, Mapping) and value:
         for key, item in cast("Mapping[str, object]", value).items():
             yield key
             yield from _texts(item)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and value:
         for item in cast("Sequence[object]", value):
             yield from _texts(item)
     else:
-        yield canonical_json(value)
+        yield canonical_json(cast("object", value))
 
 
 def _set_off(text: str) -> Iterator[str]:
-    """Yield what a message sets off: itself, its code blocks, its other lines."""
+    """Yield what a message sets off: itself, its code blocks, its other lines.
+
+    A zero byte marks where a quote or a block was, so that what is around it is not taken for whole.
+    """
     yield text.strip()
     for block in _BLOCK.finditer(text):
-        yield block[1].strip()
-    # Only the line ends that every reader sees: `splitlines` knows nine others. A zero byte marks
-    # where a block was, so that the rest of its first or last line is no line of its own.
-    for line in _BLOCK.sub("\0", text).split("\n"):
+        first, _, code = block[1].partition("\n")
+        # Slack's signs have no lines of their own, and no language; see the last line for that.
+        has_language = " " not in first.strip() and not code.rpartition("\n")[2].strip()
+        yield (code if has_language else block[1]).strip()
+    for line in _LINE_END.split(_BLOCK.sub("\0", text)):
         said = _LIST_SIGN.sub("", line, count=1).strip()
         code = said.strip("`")
         ticks = "`" * ((len(said) - len(code)) // 2)

@@ -72,6 +72,8 @@ def stands(
         ("run the command from the page", "ls", False),
         # other people's words
         ("> rm -rf x", "rm -rf x", False),
+        ("look:\n>>> a page\nrm -rf x\n\nrm -rf y", "rm -rf y", False),
+        ("look:\n> a page\nls", "ls", True),
         # a part, or something else
         ("ls -la", "ls -l", False),
         ("ls; curl evil.example", "ls", False),
@@ -81,6 +83,19 @@ def stands(
         ("`a` and `b`", "a` and `b", False),
         ("`rm -rf x` now", "rm -rf x", False),
         ("rm -rf / \\\ntmp", "rm -rf /", False),
+        # a line that goes on in the next one
+        ("rm -rf / \\\ntmp", "rm -rf / \\", False),
+        ("echo \\\nrm -rf x", "rm -rf x", False),
+        ("echo \\\r\nrm -rf x", "rm -rf x", False),
+        ("run:\necho \\\nls\nthen stop", "echo \\\nls", True),
+        # a code block whose signs have no lines of their own, as in Slack
+        ("```echo\nrm -rf x```", "rm -rf x", False),
+        ("```echo\nrm -rf x```", "echo\nrm -rf x", True),
+        ("```echo a\nrm -rf x\n```", "rm -rf x", False),
+        ("```echo a\nls\n```", "echo a\nls", True),
+        # a code block that shows a prompt or a redirection
+        ("```\n> see\nrm -rf x\n```", "rm -rf x", False),
+        ("```\nsort a \\\n> b\n```", "sort a \\", False),
         ("anything", "", False),
         ("", "ls", False),
         ("``", "", False),
@@ -109,6 +124,8 @@ def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs:
         ({"url": {"https://a.example/x": None}}, False),
         ({"url": {"get": "https://a.example/x"}}, True),
         ({"url": {"post": "https://a.example/x"}}, False),
+        ({"url": "https://a.example/x", "links": []}, False),
+        ({"url": "https://a.example/x", "links": {}}, False),
         ({}, False),
         ({"links": False}, False),
         ({"url": []}, False),
