@@ -166,7 +166,9 @@ def extend(history: History, entry: Entry) -> History:
         case entries.TurnOpened():
             return _opened(_abandoned(history), entry)
         case entries.Noted():
-            return _noted(history, UserMessage(content=entry.text, note=entry.why))
+            retry = history.retry and replace(history.retry, own=())
+            noted = replace(history, retry=retry, turn=history.turn and _unsaid(history.turn))
+            return _noted(noted, UserMessage(content=entry.text, note=entry.why))
         case _:
             if history.turn is None:
                 return history
@@ -212,11 +214,12 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     state = advance(turn.state, entry)
     # A call that starts again after a restart has made no progress.
     resumed = turn.resumed if state == turn.state else 0
-    own = (*turn.own, *entry.own) if isinstance(entry, entries.Steered) else turn.own
+    if isinstance(entry, entries.Steered):
+        turn = _unsaid(turn) if entry.user.note else replace(turn, own=(*turn.own, *entry.own))
     calls = _calls(turn, state, entry)
     after = replace(
         _joined(history, _brought(turn.state, state, entry)),
-        turn=replace(turn, state=state, resumed=resumed, own=own, calls=calls),
+        turn=replace(turn, state=state, resumed=resumed, calls=calls),
         receipts=history.receipts + issued(turn.state, entry),
         loaded=_loaded(history, turn.state, state, entry),
     )
@@ -289,6 +292,11 @@ def _abandoned(history: History) -> History:
 def _closed(history: History) -> History:
     whole = _joined(history, history.waiting)
     return replace(whole, turn=None, waiting=())
+
+
+def _unsaid(turn: OpenTurn) -> OpenTurn:
+    """Return a turn in which no words dictate calls any more: an edit may have taken them back."""
+    return replace(turn, own=(), opened=replace(turn.opened, own=()))
 
 
 def _noted(history: History, note: UserMessage) -> History:
