@@ -26,6 +26,7 @@ ALBUM_S = 1.0
 
 MOST_LEVELS = 40
 """Deepest nesting that is read; Telegram allows 16."""
+_QUOTES = frozenset({"blockquote", "expandable_blockquote"})
 _SAID = ("summary", "text", "expression", "caption", "credit")
 _SHOWN = ("text", "expression", "alternative_text")
 
@@ -42,7 +43,20 @@ _FILES: Mapping[str, tuple[str, str]] = {
 
 
 def words(message: Json) -> str:
-    """Return the text of a message, of a file's caption, or of a rich message."""
+    """Return the text of a message, of a file's caption, or of a rich message.
+
+    A `>` marks each line that its writer formatted as a quote, as where quotes are typed.
+    """
+    units = _plain(message).encode("utf-16-le")
+    for mark in reversed(marks(message)):
+        if text(mark, "type") in _QUOTES and (inside := marked(message, mark)):
+            start, quote = 2 * (whole(mark, "offset") or 0), "> " + inside.replace("\n", "\n> ")
+            rest = units[start + 2 * (whole(mark, "length") or 0) :]
+            units = units[:start] + quote.encode("utf-16-le") + rest
+    return units.decode("utf-16-le", "replace")
+
+
+def _plain(message: Json) -> str:
     return text(message, "text") or text(message, "caption") or rich_words(message)
 
 
@@ -57,7 +71,7 @@ def marked(message: Json, mark: Json) -> str:
     offset, length = whole(mark, "offset"), whole(mark, "length")
     if offset is None or length is None or offset < 0 or length < 0:
         return ""
-    units = words(message).encode("utf-16-le")
+    units = _plain(message).encode("utf-16-le")
     return units[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
 
 
@@ -220,18 +234,18 @@ def _said(found: object, levels: int) -> str:
 # --- messages in several parts -------------------------------------------------------------------
 
 
-def continues(message: Json, said: str, bot: int) -> Continues | None:
+def continues(message: Json, bot: int) -> Continues | None:
     """Return how a message may continue in the next one, None if it is complete.
 
     Args:
         message: The Bot API's Message.
-        said: Its text.
         bot: The bot's user id, which is quoted as "you".
     """
     group = text(message, "media_group_id")
     if group:
         return Continues(within_s=ALBUM_S, group=group, lead=lead(message, bot))
-    if len(said) <= HALF // 2 or not text(message, "text") or stands_alone(message):
+    said = text(message, "text")
+    if len(said) <= HALF // 2 or stands_alone(message):
         return None
     units = len(said.encode("utf-16-le")) // 2
     if units <= HALF:

@@ -177,7 +177,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         message=str(number),
         attachments=files,
         sent_at=_at(message),
-        continues=continues(message, said, me.id),
+        continues=continues(message, me.id),
         alone=stands_alone(message),
         overheard=bool(why),
         position=position(address.chat, number),

@@ -651,6 +651,27 @@ def test_what_a_sender_wrote_themselves_is_told_apart(
     assert body.own == own
 
 
+@pytest.mark.parametrize(
+    ("said", "marks", "read"),
+    [
+        ("😀\nrun\nit\nnow", [("blockquote", 3, 6)], "😀\n> run\n> it\nnow"),
+        ("run it\nsee?\nor so", [("expandable_blockquote", 0, 6)], "> run it\nsee?\nor so"),
+        ("a\nb\nc", [("blockquote", 0, 1), ("bold", 2, 1), ("blockquote", 4, 1)], "> a\nb\n> c"),
+        ("/stop", [("blockquote", 0, 5)], "> /stop"),
+        ("run it", [("bold", 0, 6)], "run it"),
+        ("run it", [("blockquote", 9, 2), ("blockquote", -1, 2)], "run it"),
+    ],
+)
+def test_what_is_formatted_as_a_quote_reads_as_one(
+    said: str, marks: list[tuple[str, int, int]], read: str
+) -> None:
+    """By its lines, as a quote that is typed elsewhere; so it dictates nothing and commands nothing."""
+    entities = [{"type": kind, "offset": at, "length": size} for kind, at, size in marks]
+    assert taken(new(text=said, entities=entities)).body == Said(text=read)
+    told = new(caption=said, caption_entities=entities, document={"file_id": "f"})
+    assert taken(told).body == Said(text=read)
+
+
 def test_an_edit_is_told_apart_likewise() -> None:
     """The quotation of a reply comes again with each edit."""
     quoting = message(
