@@ -1,10 +1,13 @@
 """Model files arrive whole or not at all, however often it takes."""
 
 import asyncio
+import fcntl
 import hashlib
 import json
+import os
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -147,6 +150,27 @@ async def test_a_download_that_another_process_runs_is_left_to_it(target: Path) 
         server.pages["/m.gguf"] = Page(body=MODEL)
         await bring(server, target)
     assert content(target) == MODEL
+
+
+async def test_a_download_is_its_own_until_it_is_in_its_place(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else another one empties the file after it was checked."""
+    sync, refused = os.fsync, list[Path]()
+
+    def look_and_sync(descriptor: int) -> None:
+        [part] = target.parent.iterdir()
+        with part.open("ab") as other, suppress(BlockingIOError):
+            refused.append(part)
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            refused.clear()
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", look_and_sync)
+    async with Pages() as server:
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target)
+    assert (len(refused), content(target)) == (1, MODEL)
 
 
 async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:

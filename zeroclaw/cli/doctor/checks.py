@@ -359,7 +359,7 @@ def _delivery(store: Health) -> CheckResult:
 
 def _audit(store: Health) -> Iterator[CheckResult]:
     if not store.broken:
-        yield ok("audit", f"none of the newest {store.chains} chains was changed")
+        yield ok("audit", f"newest chains checked: {store.chains}; none was changed")
     for one in store.broken[:_SHOWN]:
         why = "from there on nothing in it is proven, and receipts can't be checked"
         yield fail("audit", one, f"{why}: find out who, or which disk, changed it")

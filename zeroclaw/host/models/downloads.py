@@ -56,17 +56,16 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
             it was wrong.
     """
     part = target.with_name(f".{target.name}.{sha256[:16]}.part")
-    with _told(target):
-        with await asyncio.to_thread(_opened, part) as file:
-            for _ in range(MOST_REDIRECTS + 1):
-                moved = await _once(http, url, file, show)
-                if not moved:
-                    break
-                url = _followed(url, moved)
-            else:
-                message = f"`{_host(url)}` sends from one address to the next; give the last one"
-                raise Refused(message)
-        await asyncio.to_thread(_finish, part, target, sha256)
+    with _told(target), await asyncio.to_thread(_opened, part) as file:
+        for _ in range(MOST_REDIRECTS + 1):
+            moved = await _once(http, url, file, show)
+            if not moved:
+                break
+            url = _followed(url, moved)
+        else:
+            message = f"`{_host(url)}` sends from one address to the next; give the last one"
+            raise Refused(message)
+        await asyncio.to_thread(_finish, file, part, target, sha256)
 
 
 def _opened(part: Path) -> BinaryIO:
@@ -75,22 +74,23 @@ def _opened(part: Path) -> BinaryIO:
     file = part.open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+        part.stat()  # it may have been moved into place before it was locked
+    except (BlockingIOError, FileNotFoundError) as error:
         file.close()
         message = f"another process is downloading `{part}`; wait for it"
         raise Refused(message) from error
     return file
 
 
-def _finish(part: Path, target: Path, sha256: str) -> None:
-    """Check the complete file and move it into place."""
+def _finish(file: BinaryIO, part: Path, target: Path, sha256: str) -> None:
+    """Check the complete file and move it into place, while no other process can write to it."""
+    file.flush()
     try:
         check_model(part, sha256, target)
     except Refused:
         part.unlink()
         raise
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
+    os.fsync(file.fileno())
     part.replace(target)
 
 
