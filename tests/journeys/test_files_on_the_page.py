@@ -46,13 +46,15 @@ async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
 
 
 async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
-    """Nothing has to be written; one that was put down by mistake is taken away again."""
+    """Nothing has to be written; a mistake is taken away again, and the rest survives a reload."""
     async with browsing(tmp_path) as here:
         page = await here.log_in()
         await page.page.evaluate(DROP, "wrong.txt")
         await page.page.evaluate(DROP, "right.txt")
         await ready(page, 2)
         await page.button("Remove wrong.txt").click()
+        await page.page.reload()
+        await ready(page, 1)
         here.model.say("seen")
         await page.button("Send").click()
         await expect(page.answers).to_have_text(["seen"])

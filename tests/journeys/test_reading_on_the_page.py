@@ -16,6 +16,12 @@ ARABIC = "مرحبا بالعالم"
 DIRECTIONS = """
 nodes => nodes.map(one => [one.tagName, getComputedStyle(one).direction])
 """
+BEGIN_TO_SCROLL = """
+one => {
+  one.dispatchEvent(new KeyboardEvent("keydown", { key: "PageUp", bubbles: true }));
+  return one.scrollTop;
+}
+"""
 TELL_WHEN_SCROLLED = (
     "one => one.addEventListener('scrollend', () => { one.dataset.scrolled = ''; })"
 )
@@ -114,28 +120,36 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(tmp_path: 
     """One notch of a wheel or one key is enough; at the end the page follows again."""
     async with browsing(tmp_path) as here:
         page = await here.log_in(size=(700, 500))
-        gates = [here.model.gate() for _ in range(3)]
-        here.model.say("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ", gates[2], "four.")
+        gates = [here.model.gate() for _ in range(4)]
+        begun = ("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ")
+        here.model.say(*begun, gates[2], "four. ", gates[3], "five.")
         await page.say("hi")
         await expect(page.draft.locator("p")).to_have_count(40)
         scroller = page.page.locator("#scroller")
-        await scroller.hover()
-        await scroller.evaluate(TELL_WHEN_SCROLLED)
-        await page.page.mouse.wheel(0, -60)
-        await expect(scroller).to_have_attribute("data-scrolled", "")
-        there = await scroller.evaluate("one => one.scrollTop")
+        # A key's smooth scrolling has only begun when the next piece comes.
+        there = await scroller.evaluate(BEGIN_TO_SCROLL)
         gates[0].open()
         await expect(page.draft).to_contain_text("two")
         assert await scroller.evaluate("one => one.scrollTop") == there
         await page.button("newest ↓").click()
         await expect(page.button("newest ↓")).to_be_hidden()
+        await scroller.hover()
+        await scroller.evaluate(TELL_WHEN_SCROLLED)
+        await page.page.mouse.wheel(0, -60)
+        await expect(scroller).to_have_attribute("data-scrolled", "")
+        there = await scroller.evaluate("one => one.scrollTop")
         gates[1].open()
         await expect(page.draft).to_contain_text("three")
+        assert await scroller.evaluate("one => one.scrollTop") == there
+        await page.button("newest ↓").click()
+        await expect(page.button("newest ↓")).to_be_hidden()
+        gates[2].open()
+        await expect(page.draft).to_contain_text("four")
         assert await scroller.evaluate(
             "one => one.scrollHeight - one.scrollTop - one.clientHeight < 2"
         )
-        gates[2].open()
-        await expect(page.answers).to_contain_text("four")
+        gates[3].open()
+        await expect(page.answers).to_contain_text("five")
 
 
 async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:

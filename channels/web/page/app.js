@@ -12,6 +12,7 @@ const TOAST_MS = 5000;
 const NEAR_PX = 120;
 const TALLEST_PX = 260;
 const WRITTEN = `zeroclaw-written ${location.pathname}`;
+const CHOSEN = `zeroclaw-chosen ${location.pathname}`;
 
 const by = (id) => document.getElementById(id);
 const scroller = by("scroller");
@@ -199,11 +200,18 @@ function changed() {
 /* Scrolling up, however little, ends the following; coming near the end begins it again. */
 function scrolled() {
   const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-  isFollowing = left < (scroller.scrollTop < top ? 2 : NEAR_PX);
+  isFollowing = left < (scroller.scrollTop < top ? 1 : NEAR_PX);
   top = scroller.scrollTop;
   by("latest").hidden = isFollowing;
 }
 scroller.addEventListener("scroll", scrolled, { passive: true });
+// Browsers scroll smoothly; an answer that grows before the first step of it would end it.
+for (const kind of ["keydown", "wheel"]) {
+  scroller.addEventListener(kind, (event) => {
+    const isUp = event.deltaY < 0 || ["ArrowUp", "PageUp", "Home"].includes(event.key);
+    if (isUp && !event.ctrlKey && scroller.scrollTop && event.target.tagName !== "INPUT") isFollowing = false;
+  }, { passive: true });
+}
 // For example when a phone is rotated, or its keyboard opens.
 new ResizeObserver(() => {
   if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
@@ -289,9 +297,12 @@ text.addEventListener("keydown", (event) => {
 /* --- going away and coming back ------------------------------------------------------------------- */
 
 text.value = sessionStorage.getItem(WRITTEN) ?? "";
+chosen.files = JSON.parse(sessionStorage.getItem(CHOSEN) ?? "[]");
+chosen.show();
 fit();
 window.addEventListener("pagehide", () => {
   try {
+    sessionStorage.setItem(CHOSEN, JSON.stringify(chosen.ready));
     sessionStorage.setItem(WRITTEN, text.value);
   } catch {
     sessionStorage.removeItem(WRITTEN); // too large

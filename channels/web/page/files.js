@@ -10,9 +10,14 @@ export class Chosen {
     this.files = [];
   }
 
+  /* The files that have been uploaded for the next message. */
+  get ready() {
+    return this.files.filter((one) => one.state === "ready");
+  }
+
   /* Whether no file has been uploaded for the next message. */
   get isEmpty() {
-    return !this.files.some((one) => one.state === "ready");
+    return !this.ready.length;
   }
 
   /* Whether an upload is running; the message has to wait for it. */
@@ -31,7 +36,7 @@ export class Chosen {
 
   /* Take the uploaded files for a message; refused ones stay in the list with the reason. */
   take() {
-    const ready = this.files.filter((one) => one.state === "ready");
+    const ready = this.ready;
     this.files = this.files.filter((one) => one.state !== "ready");
     this.show();
     return ready.map(({ id, name, type, size }) => ({ id, name, type, size }));
