@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import signal
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -133,14 +134,13 @@ class Sitting:
     def __init__(
         self, place: Path, bot: Bot, at: EmulatedTerminal | None = None, *, approves: bool = False
     ) -> None:
-        self._out, self._into = os.pipe()
         self._output = io.StringIO()
         view = View(is_terminal=at is not None, history=0)
         clock = QuickClock()
         self.session = Session(
             link=Link(place, clock=clock, token=CountingIds().ulid),
             view=view,
-            screen=Pipe(self._out, self._output)
+            screen=self._pipe()
             if at is None
             else Terminal(view, source=at.keyboard, output=at.output()),
             status=bot.status,
@@ -152,11 +152,17 @@ class Sitting:
     def written(self) -> str:
         return self._output.getvalue()
 
+    def _pipe(self) -> Pipe:
+        source, self._into = os.pipe()
+        weakref.finalize(self, os.close, source)
+        self._end = weakref.finalize(self, os.close, self._into)
+        return Pipe(source, self._output)
+
     def script(self, *lines: str | None) -> None:
         """Write lines; None ends the script."""
         for line in lines:
             if line is None:
-                os.close(self._into)
+                self._end()
             else:
                 os.write(self._into, f"{line}\n".encode())
 
