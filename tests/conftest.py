@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from ctypes.util import find_library
@@ -197,13 +198,14 @@ def no_blocking_calls() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_changed_process() -> Iterator[None]:
-    """After a test no signal is blocked, and garbage is collected.
+    """After a test no signal is blocked, garbage is collected, and threads switch as before.
 
     Else every program that a later test starts is deaf to that signal.
     """
+    switch_s = sys.getswitchinterval()
     yield
     blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    assert (blocked, gc.isenabled()) == (set(), True)
+    assert (blocked, gc.isenabled(), sys.getswitchinterval()) == (set(), True, switch_s)
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import socket
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -35,6 +37,14 @@ from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", "{}"))
+
+
+@pytest.fixture(autouse=True)
+def own_switch_interval() -> Iterator[None]:
+    """For the tests in whose own process a daemon runs: it shortens the interval of all threads."""
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
 
 
 # --- the start -----------------------------------------------------------------------------------
