@@ -84,17 +84,16 @@ async def conversations_of(
                 found[here] = await _is_direct(kept, here)
     for stream in await kept.streams(LogKind.JOURNAL):
         here = ConversationId(stream)
-        if here not in found and await _has_begun(kept, here, ids):
+        if here not in found and await _has_written(kept, here, ids):
             found[here] = await _is_direct(kept, here)
     return tuple(found.items())
 
 
-async def _has_begun(kept: ReadableStore, here: ConversationId, ids: Collection[str]) -> bool:
-    """Whether a person began a turn in a conversation, as far as its journal can be read."""
+async def _has_written(kept: ReadableStore, here: ConversationId, ids: Collection[str]) -> bool:
+    """Whether a person wrote anything in a conversation, as far as its journal can be read."""
     with suppress(RecordUnreadable):
         async for one in read_all(kept, LogKind.JOURNAL, here):
-            entry = entries.decode(one.body)
-            if isinstance(entry, entries.TurnOpened) and entry.principal.id in ids:
+            if entries.writer_of(entries.decode(one.body)) in ids:
                 return True
     return False
 

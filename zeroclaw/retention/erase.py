@@ -212,14 +212,16 @@ class Erasure:
 
     async def _delete_conversation(self, here: ConversationId) -> None:
         """Remove what is left of a conversation in which nothing is in progress."""
-        for table in _FIRST:
-            await self._remove(table.where(conversation=here))
-        newest = await self._store.last(LogKind.JOURNAL, here)
-        if newest is not None:
-            before = newest.sequence + 1
-            await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
-        for table in _LAST:
-            await self._remove(table.where(conversation=here))
+        for _ in range(2):  # again for what came meanwhile, such as an edit or a `/stop`
+            for table in _FIRST:
+                await self._remove(table.where(conversation=here))
+            newest = await self._store.last(LogKind.JOURNAL, here)
+            if newest is not None:
+                before = newest.sequence + 1
+                await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
+            for table in _LAST:
+                await self._remove(table.where(conversation=here))
+            await self._until(partial(self._is_free, here))
         self._leases.mark_lost(here)
 
     # --- conversations off the record ------------------------------------------------------------
@@ -363,7 +365,8 @@ class Erasure:
             await self._remove(table.where(conversation=here), partial(is_theirs, table))
         if damaged:
             raise damaged[0]
-        return True
+        # An edit may have been noted before its message went.
+        return await self._until(partial(self._rewrite_journal, request.person, here))
 
     async def _are_cards_settled(self, here: ConversationId) -> bool:
         """Wait, but not for long, until cards show their ends; return False for a new request."""

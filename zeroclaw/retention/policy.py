@@ -140,11 +140,12 @@ def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
 def journal_without(
     journal: Iterable[entries.Entry], person: str
 ) -> tuple[entries.Entry, ...] | None:
-    """Return what stays of a shared conversation without a person; None if they have no turns in it.
+    """Return what stays of a shared conversation without a person; None if nothing is theirs.
 
-    Whole turns are removed, up to the beginning of the next one. Every summary is removed too,
-    because it mixes everybody's words; what it covered is sent in full again, and summarised again
-    when it gets too long.
+    Whole turns are removed, up to the beginning of the next one, and late edits wherever they
+    stand; earlier releases stored no writer with those, so all of these go. Every summary is
+    removed too, because it mixes everybody's words; what it covered is sent in full again, and
+    summarised again when it gets too long.
 
     Args:
         journal: Of a conversation without an open turn.
@@ -155,7 +156,9 @@ def journal_without(
     for entry in journal:
         if isinstance(entry, entries.TurnOpened):
             is_theirs = entry.principal.id == person
-            has_theirs = has_theirs or is_theirs
-        if not is_theirs and not isinstance(entry, entries.Compacted):
+        is_edit = isinstance(entry, entries.Noted) and entry.why == "edited"
+        has_theirs |= entries.writer_of(entry) == person
+        is_going = is_theirs or (is_edit and entries.writer_of(entry) in ("", person))
+        if not is_going and not isinstance(entry, entries.Compacted):
             staying.append(entry)
     return tuple(staying) if has_theirs else None

@@ -251,7 +251,9 @@ def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
 
 
 def _noted(item: Item, at: datetime) -> Noted:
-    return Noted(text=_told(item), why="edited", at=at, untrusted=_origins(item))
+    return Noted(
+        text=_told(item), why="edited", at=at, untrusted=_origins(item), by=item.principal.id
+    )
 
 
 def _origins(item: Item) -> tuple[Source, ...]:

@@ -224,12 +224,14 @@ class Noted(Value):
         text: What the model reads.
         why: Why the runtime wrote it; never empty.
         untrusted: The sources of untrusted text in it.
+        by: Whose edit it is, as `Principal.id`; empty for the runtime, and in earlier releases.
     """
 
     text: str
     why: str
     at: datetime
     untrusted: tuple[Source, ...] = ()
+    by: str = ""
 
 
 Recorded = Gated | AnswerTaken | CallStarted | CallFinished | BatchAppended | Compacted
@@ -245,6 +247,13 @@ Entry = (
     | TurnFinished
     | Noted
 )
+
+
+def writer_of(entry: Entry) -> str:
+    """Return the person who began a turn or edited a message, as `Principal.id`; else empty."""
+    if isinstance(entry, TurnOpened):
+        return entry.principal.id
+    return entry.by if isinstance(entry, Noted) else ""
 
 
 class _Versioned(Struct):

@@ -14,7 +14,7 @@ from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
-from zeroclaw.envelope import ConversationId, ItemId, Principal, TurnId, is_off_the_record
+from zeroclaw.envelope import ConversationId, Edited, ItemId, Principal, TurnId, is_off_the_record
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
@@ -30,7 +30,9 @@ from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import journal_without
 from zeroclaw.store import (
     Append,
+    Claim,
     Commit,
+    Delete,
     DropBlob,
     DurablePoint,
     LogKind,
@@ -65,6 +67,12 @@ async def forget(house: House, who: str = "ada", whom: str = "") -> None:
 async def settled(house: House) -> None:
     for _ in range(10):
         await house.advance(1)
+
+
+async def let_others_work() -> None:
+    """Let what was just committed be taken up, from within a commit that is waited for."""
+    for _ in range(100):
+        await asyncio.sleep(0)
 
 
 async def card_ends(house: House) -> None:
@@ -129,6 +137,81 @@ async def test_an_edit_that_comes_as_its_message_is_removed_is_not_kept(world: W
         await house.edit("p1", "tulip two")
         assert house.texts()[-1] == "Done: what you said to me is removed."
         assert "tulip" not in await kept(world)
+
+
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_an_edit_that_comes_while_its_chat_is_removed_is_not_kept(
+    world: World, room: str
+) -> None:
+    """It is admitted after the journal went, and before the message that it changes."""
+    async with world.running() as house:
+        await house.say("tulip one", "ben", room=room)
+
+        async def edit_first(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(one, Delete) and one.kind is RowKind.TURN for one in writes):
+                world.store.meanwhile = None
+                edit = house.envelope(Edited(message="p1", text="tulip two"), "ben", room=room)
+                await house.services.ingress.admit(edit)
+                await let_others_work()
+
+        world.store.meanwhile = edit_first
+        await forget(house, "ben")
+        assert world.store.meanwhile is None
+        assert house.texts("ben")[-1] == "Done: what you said to me is removed."
+        assert "tulip" not in await kept(world)
+
+
+@pytest.mark.parametrize("is_during", [True, False])
+async def test_an_edit_that_came_after_somebody_elses_turn_goes_too(
+    world: World, is_during: bool
+) -> None:
+    """It is in the shared journal, behind or within a turn that stays."""
+    async with world.running() as house:
+        await house.say("tulip one", "ben", room="club")
+        world.model.will(*[POKE] * is_during, says("of ada"))
+        await house.say("a rose", room="club")
+        await house.edit("p1", "tulip two", "ben", room="club")
+        if is_during:
+            await house.press()
+        assert "tulip two" in await kept(world)
+        await house.say("a lily", room="club")
+        await house.edit("p2", "a daisy", room="club")
+        await forget(house, "ben")
+        left = await kept(world)
+        assert "tulip" not in left
+        assert "a daisy" in left
+
+
+async def test_a_stop_that_comes_while_its_chat_is_removed_leaves_nothing(world: World) -> None:
+    """It was planned while the earlier conversation had a turn, and is answered in it (P1)."""
+    world.model.will(asks_for(("burn", "{}")))
+    world.burn.hold = asyncio.Event()
+    async with world.running() as house, asyncio.TaskGroup() as group:
+        await house.say("tulip")
+        await house.press()
+        [here] = await world.store.streams(LogKind.JOURNAL)
+        stop = house.envelope(house.said("/stop"))
+        is_due = asyncio.Event()
+
+        async def stop_late(writes: tuple[Write, ...]) -> None:
+            gone = {(one.kind, one.key) for one in writes if isinstance(one, Delete)}
+            if any(isinstance(one, Claim) and one.keys == stop.keys for one in writes):
+                await is_due.wait()
+            elif (RowKind.CONVERSATION, here) in gone and not is_due.is_set():
+                is_due.set()
+                await let_others_work()
+
+        await house.say("/new")
+        world.store.meanwhile = stop_late
+        stopped = group.create_task(house.services.ingress.admit(stop))
+        await house.settle()
+        world.burn.hold.set()
+        await forget(house)
+        assert stopped.done()
+        assert is_due.is_set()
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        for kind in (RowKind.INBOX, RowKind.OUTBOX):
+            assert here not in [row.conversation for row in await house.rows(kind)]
 
 
 async def test_what_is_chosen_as_a_chat_off_the_record_is_removed_ends_no_daemon(
@@ -756,6 +839,17 @@ def test_only_their_turns_go() -> None:
     assert history.turn is None
     texts = [one.content for one in history.messages]
     assert texts == ["edited", "from ada", "for ada", "from ada", "for ada"]
+
+
+def test_late_edits_go_wherever_they_stand() -> None:
+    """Their own, and those of an earlier release, which stored no writer; they alone suffice."""
+    of_ada, of_ben, old = (
+        entries.Noted(text="now", why="edited", at=AT, by=by)
+        for by in ("person:ada", "person:ben", "")
+    )
+    journal = (NOTE, *turn("ada", of_ben, of_ada), of_ben, old, of_ada)
+    assert journal_without(journal, "person:ben") == (NOTE, *turn("ada", of_ada), of_ada)
+    assert journal_without((*turn("ada", of_ada), old), "person:ben") is None
 
 
 def test_summaries_go_wherever_they_stand() -> None:
