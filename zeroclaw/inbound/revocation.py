@@ -17,8 +17,8 @@ from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
-from zeroclaw.store import Commit, DurablePoint, Reads, RowKind
-from zeroclaw.value import Struct, replace
+from zeroclaw.store import DurablePoint, Reads, RowKind
+from zeroclaw.value import Struct, field, replace
 
 NOTHING = Plan(conversation=None)
 
@@ -34,14 +34,26 @@ class Revocation(Struct, eq=False):
     context: InboundContext
     group: asyncio.TaskGroup
     news: asyncio.Event
+    _sweeping: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _is_due: bool = False
 
     def begin(self) -> None:
-        """Start to end what revoked people have under way; never waits."""
+        """Start to end what revoked people have under way; never waits.
+
+        A sweep that has not begun yet serves all who ask for one.
+        """
         self.news.set()
-        self.group.create_task(self.sweep(), name="revoked")
+        if not self._is_due:
+            self._is_due = True
+            self.group.create_task(self.sweep(), name="revoked")
 
     async def sweep(self) -> None:
         """End what revoked people have under way."""
+        async with self._sweeping:
+            self._is_due = False
+            await self._sweep()
+
+    async def _sweep(self) -> None:
         async for grant in GRANTS.readable(self.context.store):
             if self._ends(grant):
                 await self.context.transact(partial(self._grant, grant.id), DurablePoint.ADMITTED)
@@ -49,7 +61,8 @@ class Revocation(Struct, eq=False):
         async for item in INBOX.readable(self.context.store, state="queued"):
             if self.context.people.excluded_by(item.principal):
                 await self.context.transact(partial(self._withdraw, item.id), DurablePoint.ADMITTED)
-        await self._stop()
+        async for turn in TURNS.readable(self.context.store, state="open"):
+            await self.context.transact(partial(self._stop, turn.turn), DurablePoint.ADMITTED)
 
     async def _grant(self, key: str, reads: Reads) -> Plan:
         one = await GRANTS.get(reads, key)
@@ -81,15 +94,13 @@ class Revocation(Struct, eq=False):
         here = item.conversation
         return Plan(conversation=here, writes=(item_put(item, "stopped"),), wake=(here,))
 
-    async def _stop(self) -> None:
-        async for turn in TURNS.readable(self.context.store, state="open"):
-            item = turn.item
-            if by := self.context.people.excluded_by(item.principal):
-                address, here = item.address, item.conversation
-                # The operator who revoked the person is known only by name.
-                operator = replace(CONSOLE, channel=address.channel, display=by)
-                stop = self.context.control(Stop(cause="revoked"), here, address, operator, None)
-                await self.context.store.commit(
-                    Commit(point=DurablePoint.ADMITTED, conversation=here, writes=(stop,))
-                )
-                self.context.announce(Plan(conversation=here, wake=(here,)))
+    async def _stop(self, key: str, reads: Reads) -> Plan:
+        turn = await TURNS.get(reads, key)
+        by = "" if turn is None else self.context.people.excluded_by(turn.item.principal)
+        if turn is None or turn.final or not by:
+            return NOTHING  # it goes on, or has ended meanwhile and may be erased
+        address, here = turn.address, turn.item.conversation
+        # The operator who revoked the person is known only by name.
+        operator = replace(CONSOLE, channel=address.channel, display=by)
+        stop = self.context.control(Stop(cause="revoked"), here, address, operator, None)
+        return Plan(conversation=here, writes=(stop,), wake=(here,))

@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
 from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_model import POKE
 from zeroclaw.channel import CardCall
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import (
@@ -26,7 +27,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.inbound.pairing import ALPHABET, STRANGERS, to_put
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -467,6 +468,57 @@ async def test_who_is_revoked_meets_silence_and_may_come_back(
         await house.say("hello", who)
         assert house.texts(who) == ["ok"]
         assert await house.rows(RowKind.PERSON) == ()
+
+
+def is_stop(one: Write | Row) -> bool:
+    return isinstance(one, Put | Row) and b'"cause":"revoked"' in one.body
+
+
+async def test_one_sweep_serves_all_revocations_that_wait(world: World) -> None:
+    """While one is held up; what came meanwhile is ended all the same."""
+    world.model.will(POKE, POKE)
+    async with world.running() as house:
+        await house.say("poke", "ben")
+        await house.say("poke", "cleo")
+        is_free = asyncio.Event()
+
+        async def wait(writes: tuple[Write, ...]) -> None:
+            if any(map(is_stop, writes)):
+                await is_free.wait()
+
+        world.store.meanwhile = wait
+        await console(house, "revoke ben")
+        for who in ("chat:x", "chat:y", "chat:cleo"):
+            await console(house, f"revoke {who}")
+        assert [one.get_name() for one in asyncio.all_tasks()].count("revoked") == 2
+        is_free.set()
+        await house.settle()
+        assert [row.state for row in await house.rows(RowKind.TURN)] == ["closed", "closed"]
+
+
+async def test_a_late_stop_of_a_revoked_person_leaves_nothing_of_an_erased_chat(
+    world: World,
+) -> None:
+    """It was planned while the turn ran, and is committed after that is gone."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke", "ben")
+        await house.say("/forget ben")
+        code = house.texts()[-1].split("/forget ")[-1][:4]
+        is_erased = asyncio.Event()
+
+        async def wait(writes: tuple[Write, ...]) -> None:
+            if any(map(is_stop, writes)):
+                await is_erased.wait()
+
+        world.store.meanwhile = wait
+        await console(house, "revoke ben")
+        await house.say(f"/forget {code}")
+        await house.advance(10)
+        is_erased.set()
+        await house.settle()
+        assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
+        assert not any(map(is_stop, await house.rows(RowKind.INBOX)))
 
 
 async def test_a_new_name_brings_nobody_back(world: World) -> None:
