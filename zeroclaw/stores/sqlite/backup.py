@@ -69,13 +69,12 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         sync_directory(unfinished)
         unfinished.rename(to)
         sync_directory(to.parent)
-    except (sqlite3.Error, OSError, StoreUnusable) as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if isinstance(error, StoreUnusable):
-            raise
+    except (sqlite3.Error, OSError) as error:
         # The reading side never writes, so any other error comes from the copy.
         is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _UNREADABLE_CODES
         raise unusable(error, source if is_read else to) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)  # also if a person breaks it off
 
 
 def restore(

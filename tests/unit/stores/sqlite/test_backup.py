@@ -145,6 +145,18 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+def test_a_copy_that_a_person_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Ctrl-C in the middle: half of what everybody said must not lie about."""
+    keep(tmp_path / "data", "a")
+
+    def interrupted(done: int, every: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        back_up(tmp_path / "data", tmp_path / "copy", files=(), progress=interrupted)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
 def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
     """It could not be restored, and would push out the last one that can."""
     data = tmp_path / "data"
