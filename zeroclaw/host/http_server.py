@@ -97,8 +97,12 @@ class HttpConnection:
             head = await self.next()
         if not isinstance(head, h11.Request):
             return None
-        if _WITH_BODY.isdisjoint(name for name, _ in head.headers):
+        lengths = [name for name, _ in head.headers if name in _WITH_BODY]
+        if not lengths:
             self._http.next_event()  # consumes EndOfMessage, so that the request counts as heard
+        elif len(lengths) > 1:  # a proxy in front may take the end of the body to be elsewhere
+            message = "the length of the body is told twice"
+            raise h11.RemoteProtocolError(message)
         return head
 
     async def body(self) -> bytes:

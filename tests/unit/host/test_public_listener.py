@@ -213,6 +213,9 @@ async def test_everything_else_is_nowhere(asked: bytes) -> None:
         b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: " + b"9" * 5000 + b"\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip\r\n\r\n",
+        # Where the body ends, a proxy in front may read otherwise (RFC 9112, 6.1).
+        b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n"
+        b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nx: " + b"x" * 20_000,
     ],
 )
