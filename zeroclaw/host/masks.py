@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Value
 
 Parts = tuple[str, ...]
@@ -73,8 +74,13 @@ def _look(workspace: Path, parts: Parts) -> os.stat_result | None:
     return seen
 
 
+def is_closed(name: str) -> bool:
+    """Whether no tool sees a file or directory of this name in a skill's folder."""
+    return name[0] == "." or names_secrets(name)
+
+
 def masks_in(folder: Path) -> tuple[Mask, ...]:
-    """Return what a command must not see in a skill's folder: hidden and special files.
+    """Return what a command must not see in a skill's folder: hidden and special files, and secrets.
 
     Links stay visible: within a sandbox they lead nowhere else on this machine.
 
@@ -97,7 +103,7 @@ def masks_in(folder: Path) -> tuple[Mask, ...]:
                 if count > MOST_ENTRIES:
                     message = f"holds more than {MOST_ENTRIES:,} files"
                     raise ValueError(message)
-                if one.name[0] == "." or not (is_plain or one.is_symlink()):
+                if (is_plain and is_closed(one.name)) or not (is_plain or one.is_symlink()):
                     found.append(
                         Mask(parts=one.relative_to(folder).parts, is_directory=is_directory)
                     )

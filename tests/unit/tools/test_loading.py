@@ -93,6 +93,9 @@ async def test_a_skill_is_loaded_and_its_files_are_read(tmp_path: Path) -> None:
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("hidden", encoding="utf-8")
     (folder / ".env").write_text("hidden", encoding="utf-8")
+    (folder / "scripts" / "tls.pem").write_text("hidden", encoding="utf-8")
+    (folder / "keyrings").mkdir()
+    (folder / "keyrings" / "key").write_text("hidden", encoding="utf-8")
     (tmp_path / "outside").write_text("outside", encoding="utf-8")
     (folder / "link").symlink_to(tmp_path / "outside")
     _, load_skills = tools(await asyncio.to_thread(skills_in, tmp_path))
@@ -100,7 +103,7 @@ async def test_a_skill_is_loaded_and_its_files_are_read(tmp_path: Path) -> None:
     assert told.endswith("`file`:\n- `scripts/sail.py`")
     assert await called(load_skills, tmp_path, name="tides", file="scripts/sail.py") == "print()"
     assert await called(load_skills, tmp_path, name="ports") == "there is no skill `ports`"
-    for name in ("../outside", "link", ".env", "SKILL.md"):
+    for name in ("../outside", "link", ".env", "scripts/tls.pem", "keyrings/key", "SKILL.md"):
         with pytest.raises(ToolFailed, match="has no file"):
             await called(load_skills, tmp_path, name="tides", file=name)
     asked = load_skills.check({"name": "tides", "file": "a"})

@@ -861,6 +861,10 @@ async def test_what_a_skills_folder_holds_beside_its_files_is_not_seen(
     (folder / ".env").write_text("hidden", encoding="utf-8")
     (folder / "scripts" / ".git").mkdir()
     (folder / "scripts" / ".git" / "config").write_text("hidden", encoding="utf-8")
+    (folder / "scripts" / "tls.pem").write_text("hidden", encoding="utf-8")
+    (folder / "id_rsa").symlink_to("scripts/tls.pem")
+    (folder / "keyrings").mkdir()
+    (folder / "keyrings" / "key").write_text("hidden", encoding="utf-8")
     os.mkfifo(folder / "pipe")
     (folder / "scripts" / "run.sh").chmod(0o6755)
     with socket.socket(socket.AF_UNIX) as server:
@@ -869,7 +873,8 @@ async def test_what_a_skills_folder_holds_beside_its_files_is_not_seen(
         told = await with_skill(
             workspace,
             folder,
-            "cd /skills/tides; cat out .env scripts/.git/config 2>&1; cat <pipe; ls up;"
+            "cd /skills/tides; cat out .env scripts/.git/config scripts/tls.pem id_rsa keyrings/key 2>&1;"
+            " cat <pipe; ls up;"
             " python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"door\")'",
         )
     assert "outside" not in told.replace("out: No such", "")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.host.masks import is_closed
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import Localized
@@ -137,10 +138,10 @@ def _text_of(folder: Path) -> str:
 
 
 def _files_in(folder: Path) -> tuple[str, ...]:
-    """Return the names of a skill's other files, without links and hidden files."""
+    """Return the names of a skill's other files, without links, hidden files and secrets."""
     files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
     names = (one.relative_to(folder).as_posix() for one in files)
-    seen = (one for one in names if one != FILE and not f"/{one}".count("/."))
+    seen = (one for one in names if one != FILE and not any(map(is_closed, one.split("/"))))
     return tuple(sorted(islice(seen, MOST_FILES)))
 
 
