@@ -407,13 +407,11 @@ class Account:
                 shown = Outgoing(rendered=rendered, key=content.key, plain=True)
             await self.channel.edit(ref, shown)
 
-        return await self._call(edit, chat=ref.address.chat, message=ref.message)
+        return await self._call(edit, chat=ref.address.chat)
 
     async def delete(self, ref: MessageRef) -> CallOutcome[None]:
         """Remove a message."""
-        return await self._call(
-            lambda: self.channel.delete(ref), chat=ref.address.chat, message=ref.message
-        )
+        return await self._call(lambda: self.channel.delete(ref), chat=ref.address.chat)
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
         """Show that the bot is at work, if a call slot is free; for platforms that can.
@@ -455,9 +453,7 @@ class Account:
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> CallOutcome[None]:
         """Show how a card ended."""
-        return await self._call(
-            lambda: self.channel.settle(ref, outcome), chat=ref.address.chat, message=ref.message
-        )
+        return await self._call(lambda: self.channel.settle(ref, outcome), chat=ref.address.chat)
 
     async def fetch(
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
@@ -468,14 +464,9 @@ class Account:
         )
 
     async def _call(
-        self,
-        function: Callable[[], Awaitable[T]],
-        *,
-        chat: str,
-        message: str = "",
-        more_s: float = 0.0,
+        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
     ) -> CallOutcome[T]:
-        """Make a granted call; `message` is the id of the message it changes, empty for a new one."""
+        """Make a granted call; the pacing knows from its grant which message it changes."""
 
         async def call() -> T:
             if self._clock.monotonic() < self._refused_until:
@@ -488,7 +479,7 @@ class Account:
         match outcome:
             case Delivered(value=value):
                 made = value.ref if isinstance(value, LookupResult) else value
-                name = made.message if isinstance(made, MessageRef) else message
+                name = made.message if isinstance(made, MessageRef) else ""
                 self._feed(pacing.CallAnswered(chat=chat, at=at, message=name))
                 self.outage.end()
                 if self._refusals:

@@ -133,12 +133,10 @@ class DraftHandle:
         self._is_telling = False
         self._news_of_tools = asyncio.Event()
         self._not_yet: asyncio.TimerHandle | None = None
-        self._at_rest = asyncio.Event()
-        self._at_rest.set()
-        self._stands = asyncio.Event()
-        self._stands.set()
+        self._at_rest, self._stands = asyncio.Event(), asyncio.Event()
         self._previewed = 0
         self._left = DraftRemainder()
+        self._look_for_rest()
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
@@ -239,10 +237,10 @@ class DraftHandle:
         self._after_cut.append(then)
         if self._is_cutting or self._news is None:
             return
-        if len(self._text) - self._settled(self._text) > CUT_AT_ONCE_CHARS:
+        is_long = len(self._text) - self._settled(self._text) > CUT_AT_ONCE_CHARS
+        if is_long and begin_in(self._group, self._cut_apart(), name=self._name) is not None:
             self._is_cutting = True
             self._look_for_rest()
-            self._group.create_task(self._cut_apart(), name=self._name)
         else:
             news, self._news = self._news, None
             self._go_on(replace(news, parts=self._parts(self._text)))
@@ -260,9 +258,10 @@ class DraftHandle:
                     break
         finally:
             self._go_on(event)
-            # Only now: until here, the demanded text was not yet fed to the machine.
-            self._is_cutting = False
-            self._look_for_rest()
+        # Only now: until here, the demanded text was not yet fed to the machine. If cancelled, never:
+        # the thread may still be cutting.
+        self._is_cutting = False
+        self._look_for_rest()
         self._show_if_free()
 
     def _demand(self) -> None:
@@ -434,10 +433,6 @@ class DraftHandle:
         outcome: CallOutcome[MessageRef] | CallOutcome[None] = Unknown(why="cancelled")
         try:
             outcome = await self._outcome(account, call)
-        except asyncio.CancelledError:
-            # The group is shutting down, so nothing more will be shown.
-            self._feed(machine.Closed())
-            raise
         finally:
             account.done(self._address)
             self._feed(machine.Landed(call=call.call, outcome=outcome))

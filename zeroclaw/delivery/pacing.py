@@ -132,7 +132,7 @@ class CallAnswered(Value):
     """A granted call was carried out.
 
     Attributes:
-        message: The platform's id of the message it made or changed, empty for none.
+        message: The platform's id of the message it made, empty for none.
     """
 
     chat: str

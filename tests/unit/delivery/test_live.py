@@ -296,16 +296,19 @@ async def test_text_for_another_message_asks_anew_when_its_turn_comes() -> None:
         await handle.close()
 
 
-async def test_a_process_that_ends_while_it_calls_leaves_no_task() -> None:
-    """Cancelling the owner cancels the call; nothing new is begun."""
+@pytest.mark.parametrize("newest", ["abc", "words " * 200])
+async def test_a_process_that_ends_while_it_calls_leaves_no_task(newest: str) -> None:
+    """Cancelling the owner cancels the call; nothing new is begun, by no draft of the chat."""
     async with running(platform()) as rig:
         rig.channel.will("edit", Hang())
-        handle = draft(rig)
+        handle, other = draft(rig), draft(rig, turn="other")
         handle.show(0, "a")
         await rig.clock.sleep(1)
         handle.show(1, "ab")
+        other.show(0, "b")
         await rig.clock.sleep(1)
-        handle.show(2, "abc")
+        handle.show(2, newest)
+        other.show(1, newest)
         assert len(rig.channel.in_flight) == 1
     assert rig.channel.in_flight == []
     assert len(rig.channel.calls) == 2
@@ -427,6 +430,19 @@ async def test_a_refused_sign_holds_up_no_text_and_its_wait_is_kept_by_signs() -
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["typing", "send", "typing", "typing"]
         await again.close()
+
+
+async def test_a_sign_refused_in_one_chat_ends_no_wait_of_another() -> None:
+    """Each chat has asked for its own (P6)."""
+    async with running(platform(TYPES)) as rig:
+        rig.channel.will("typing", *[RateLimited("too many", retry_after_s=3 * TYPING_S)] * 2)
+        handles = [
+            draft(rig, address=rig.channel.address(chat), turn=chat) for chat in ("c1", "c2")
+        ]
+        await rig.clock.sleep(TYPING_S * 2)
+        assert names(rig) == ["typing", "typing"]
+        for handle in handles:
+            await handle.close()
 
 
 async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:

@@ -368,6 +368,22 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         assert shown.outcome == outcome()
 
 
+async def test_a_card_that_was_pressed_before_its_send_was_recorded_is_not_sent_again() -> None:
+    """The press tells where it is, and its approvals learn that too (P5)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        there = rig.channel.address("approver", direct=True)
+        item = ApprovalCard(address=there, card=card(), approvals=("a1",))
+        put = outbox_row(rig.ids.ulid(), item, HERE, state="sending")
+        await commit(rig.store, put)
+        rig.hooks.stands = MessageRef(address=there, message="m1")
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        row = await rig.row(put)
+        assert (row.state, OUTBOX.of(row)) == ("delivered", replace(item, ref=rig.hooks.stands))
+        assert rig.hooks.asked_refs == [rig.hooks.stands]
+        assert rig.channel.calls == []
+
+
 async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() -> None:
     """How it ends waits to be shown on it, which makes it no other card (P5)."""
     async with running(platform(LOOKING)) as rig:
