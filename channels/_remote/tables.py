@@ -1,4 +1,4 @@
-"""Draws Markdown tables as aligned plain text, for platforms without tables; pure.
+"""Draws Markdown tables as plain text, and keeps libraries from leaving out a part of one; pure.
 
 Each line is scanned once, by patterns without nested repetition, so the time is linear.
 """
@@ -11,6 +11,11 @@ MOST_ROWS, MOST_CELLS, MOST_CELL_CHARS = 200, 20, 60
 """A larger table is left as it is."""
 _ROW = re.compile(r"[ \t]{0,3}\|.*")
 _RULE = re.compile(r"[ \t]{0,3}\|?[ \t:|-]*-[ \t:|-]*")
+_BORDER = re.compile(r"(?<!\\)\|")
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^\n]+?(?<!`)\1(?!`)")
+AROUND = " \t>"
+"""What may stand around a line of a table."""
+_ENDS = ("```", "~~~")
 
 
 def table_end(lines: Sequence[str], at: int) -> int:
@@ -21,6 +26,36 @@ def table_end(lines: Sequence[str], at: int) -> int:
     while end < len(lines) and _ROW.fullmatch(lines[end]):
         end += 1
     return end
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line looks like the rule between a table's head and its rows."""
+    bare = line.strip(AROUND)
+    return "|" in bare and "-" in bare and not bare.strip("|:- \t")
+
+
+def without_lost_cells(source: str, stand_in: str) -> str:
+    """Return Markdown in which no row is longer than its table's head, where libraries drop its end.
+
+    A stand-in replaces each pipe in code, which they take for a border, and those in the rule of a
+    table whose rows are still too long: it is no table then, and is shown as it is written.
+    """
+    lines, rule = _without_pipes(source, stand_in).split("\n"), -1
+    for at, line in enumerate(lines):
+        bare = line.strip(AROUND)
+        if rule < 0 or not bare or bare.startswith(_ENDS):
+            rule = at if is_rule(line) else -1
+        elif _count(line) > _count(lines[rule]):
+            lines[rule], rule = lines[rule].replace("|", stand_in), -1
+    return "\n".join(lines)
+
+
+def _without_pipes(source: str, stand_in: str) -> str:
+    return _CODE.sub(lambda code: _BORDER.sub(stand_in, code[0]), source)
+
+
+def _count(line: str) -> int:
+    return len(_BORDER.findall(line.strip(AROUND).strip("|")))
 
 
 def drawn(lines: Sequence[str]) -> list[str]:
@@ -39,8 +74,8 @@ def drawn(lines: Sequence[str]) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    parted = re.split(r"(?<!\\)\|", line.strip().strip("|"))
-    return [cell.strip().replace("\\|", "|") for cell in parted]
+    parted = _BORDER.split(_without_pipes(line.strip().strip("|"), "\x00"))
+    return [cell.strip().replace("\\|", "|").replace("\x00", "|") for cell in parted]
 
 
 def _padded(cell: str, width: int) -> str:

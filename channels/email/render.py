@@ -26,7 +26,7 @@ from urllib.parse import quote
 import nh3
 from markdown_it import MarkdownIt
 
-from channels._remote import cards
+from channels._remote import cards, tables
 from channels.email import EmailSettings
 from channels.email.decode import MOST_REASON_CHARS, REPLY, Me, Parent, press_code
 from zeroclaw import (
@@ -243,7 +243,7 @@ def mail(
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_LEVELS})
-    parser.enable(["table", "strikethrough"])
+    parser.enable(["table", "strikethrough"]).disable(["image", "reference"])
     parser.parse("a")  # compiles the rules; another thread would use them half compiled
     return parser
 
@@ -274,10 +274,10 @@ def _read(source: str) -> tuple[str, str]:
     if len(_RISKY.findall(source)) > MOST_RISKY:
         return source, f"<pre>{html.escape(source)}</pre>"
     rich = nh3.clean(
-        _parser().render(source),
+        _parser().render(tables.without_lost_cells(source, "\x1a")),  # no text holds this sign
         tags=set(_TAGS),
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         attribute_filter=_unfilled,
         url_schemes={"http", "https", "mailto"},
-    )
+    ).replace("\x1a", "|")
     return readable_page(rich).text, rich

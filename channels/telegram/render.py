@@ -1,12 +1,14 @@
 """Turns Markdown into text and entities, which Telegram does not have to parse.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) parses the Markdown. Four of its
+telegramify-markdown (of the extra `telegram`, loaded when first used) parses the Markdown. Six of its
 flaws are worked around here:
 
 - It drops raw HTML including the text inside, so `<` is hidden from it.
 - It renders formulas in time and memory that double with each nested root, so one line could stop the
   daemon. So `$` is hidden from it.
 - Drawing a huge table takes seconds, so such tables are hidden from it (`rich.py`).
+- It drops the definitions of links, although what refers to one may stand in another message, and cells
+  beyond a table's head. So their brackets and borders are hidden from it.
 - It nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
 """
 
@@ -16,6 +18,7 @@ from itertools import chain
 
 from channels._remote.fields import storable
 from channels._remote.limits import units
+from channels._remote.tables import without_lost_cells
 from channels.telegram import rich
 from channels.telegram.styled import Mark, Styled, to_body
 from zeroclaw import Rendered
@@ -29,9 +32,10 @@ KINDS = frozenset(
 )
 """All styles that may be sent."""
 _HIDDEN = "<$"
-_HIDDEN_IN_RULES = "|"
+_HIDDEN_AT_PLACES = "|["
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so rare in texts
 _LANGUAGE = re.compile(rich.LANGUAGE)
+_DEFINED = re.compile(r"\[(?=(?:[^\[\]\\]|\\.){0,999}\]:)", re.DOTALL)
 # Telegram drops these: control characters, and those that change the reading direction.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time is quadratic in the nesting depth: seconds for one line of nothing but markers.
@@ -63,8 +67,8 @@ def _styled(source: str, *, richly: bool) -> Styled:
     if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MOST_BLOCKS:
         return Styled(text=clean.strip())
     free = (one for one in _STAND_INS if one not in clean)
-    # If the text has all stand-ins, the first three are reused and read as the hidden characters.
-    hidden = dict(zip(_HIDDEN + _HIDDEN_IN_RULES, chain(free, _STAND_INS), strict=False))
+    # If the text has all stand-ins, the first four are reused and read as the hidden characters.
+    hidden = dict(zip(_HIDDEN + _HIDDEN_AT_PLACES, chain(free, _STAND_INS), strict=False))
     shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
 
     def seen(words: str) -> str:
@@ -72,7 +76,8 @@ def _styled(source: str, *, richly: bool) -> Styled:
         return _DROPPED.sub("\ufffd", words.translate(shown))
 
     read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
-    read = rich.without_huge(read, hidden[_HIDDEN_IN_RULES])
+    read = _DEFINED.sub(hidden["["], read)
+    read = rich.without_huge(without_lost_cells(read, hidden["|"]), hidden["|"])
     text, marks = _parsed(read, seen)
     if not text.strip():
         return Styled(text=clean.strip())

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from html.parser import HTMLParser
 
+from channels._remote.tables import AROUND, is_rule
+
 LINKS = ("http://", "https://")
 INLINE = frozenset({"a", "b", "br", "code", "i", "s", "tg-spoiler"})
 BLOCKS = frozenset(
@@ -37,7 +39,6 @@ MOST_CELLS = 4_000
 """Cells of all tables of a text, more than fit a message; each costs some 40 microseconds."""
 MOST_DRAWN = 400_000
 """Characters of all drawn tables of a text, a hundred times more than fit a message."""
-_AROUND = " \t>"
 
 _VOID = frozenset({"br", "hr"})
 _CELLS = frozenset({"td", "th"})
@@ -56,12 +57,6 @@ def may_need(source: str) -> bool:
     Such a line in a code block is a false positive, which is sorted out later.
     """
     return any(map(is_rule, source.split("\n")))
-
-
-def is_rule(line: str) -> bool:
-    """Whether a line looks like the rule between a table's head and its rows."""
-    bare = line.strip(_AROUND)
-    return "|" in bare and "-" in bare and not bare.strip("|:- \t")
 
 
 def without_huge(source: str, stand_in: str) -> str:
@@ -93,7 +88,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[range]:
     """Yield the ranges of lines between blank lines; a table never spans several."""
     start = 0
     for at, line in enumerate(lines):
-        if not line.strip(_AROUND):
+        if not line.strip(AROUND):
             yield range(start, at)
             start = at + 1
     yield range(start, len(lines))

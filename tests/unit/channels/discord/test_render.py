@@ -29,6 +29,11 @@ def test_a_table_is_a_block_whose_columns_stand_below_each_other() -> None:
     assert body(table) == ("before\n```\na   name\n--  ----\n1   中文\n22\n```\nafter")
 
 
+def test_a_pipe_in_code_parts_no_cells() -> None:
+    table = "| run | does |\n|---|---|\n| `a | b` | c \\| d |"
+    assert body(table) == "```\nrun      does\n-------  -----\n`a | b`  c | d\n```"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -84,7 +84,7 @@ def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says
     drawn = render.markdown(
         "&#114;e   \t  [c](https://a.example)![x](https://b.example/y.png)  \n|a|\n|-|\n|b|"
     )
-    assert drawn.plain == "re c\n\na\nb"
+    assert drawn.plain == "re c!x\n\na\nb"
 
 
 def test_no_thread_meets_a_parser_whose_rules_are_half_compiled() -> None:
@@ -104,6 +104,19 @@ def test_html_says_the_same() -> None:
         assert piece in html
     assert "<table>" in html
     assert "<blockquote>" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("|run|does|\n|-|-|\n|`a | b`|c|", "<td><code>a | b</code></td>\n<td>c</td>"),
+        ("|a|\n|-|\n|b|c|", "|b|c|"),
+        ("[1]: https://a.example", "[1]: https://a.example"),
+        ("![a](https://a.example)", '!<a href="https://a.example" rel="noopener noreferrer">a</a>'),
+    ],
+)
+def test_html_leaves_out_nothing_for_which_it_has_no_place(text: str, html: str) -> None:
+    assert html in rich(text)
 
 
 HOSTILE = {
@@ -378,7 +391,7 @@ def test_every_text_travels_whole(text: str) -> None:
         ("1. one\n2. two", "- one\n- two"),
         ("a&amp;b", "a&b"),
         ("non**sense**", "nonsense"),
-        ("| a |\n|---|\n| b | c |", "a\nb"),
+        ("| a |\n|---|\n| b |", "a\nb"),
     ],
 )
 def test_what_reads_as_other_words_than_were_written_is_read(text: str, read: str) -> None:
