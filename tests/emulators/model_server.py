@@ -76,6 +76,7 @@ class ModelServer(ScriptBook):
     Attributes:
         requests: Every request for an answer, in order.
         disconnects: How many clients went before their answer's end.
+        taken_connections: How many there were, ended ones included.
         listed: What its list of models says of the one that there is, beside its name.
     """
 
@@ -83,6 +84,7 @@ class ModelServer(ScriptBook):
         self.requests: list[Received] = []
         self.disconnects = 0
         self.listed: dict[str, object] = {}
+        self.taken_connections = 0
         self._port = port
         self._planned: list[Planned] = []
         self._gates: dict[str, LocalGate] = {}
@@ -160,6 +162,7 @@ class ModelServer(ScriptBook):
             writer.transport.abort()  # taken just before it went down
             return
         self._connections[task] = writer
+        self.taken_connections += 1
         try:
             while True:
                 request = await _read(reader)

@@ -348,7 +348,9 @@ async def test_a_given_address_is_connected_to_and_the_rest_is_sent_as_written()
 async def test_a_client_that_keeps_nothing_alive_closes_what_was_read() -> None:
     client = http_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
-        await fetch(client, post(server))
+        for _ in range(2):
+            await fetch(client, post(server))
+        assert server.taken_connections == 2
         await server.until(lambda server: server.open_connections == 0)
     await client.aclose()
 
