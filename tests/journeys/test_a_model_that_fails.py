@@ -55,16 +55,6 @@ async def test_an_endpoint_that_refuses_the_key(tmp_path: Path) -> None:
         await tells_and_goes_on(here, "operator")
 
 
-async def test_an_endpoint_that_is_busy_is_asked_again(tmp_path: Path) -> None:
-    """A 429 and a 503 before the first byte are no failure."""
-    async with world(tmp_path) as here:
-        here.model.refuse(429, "slow down", headers={"retry-after": "0.1"})
-        here.model.refuse(503, "warming up", headers={"retry-after": "0.1"})
-        here.model.say("Here.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Here.")
-
-
 async def test_a_model_that_says_nothing(tmp_path: Path) -> None:
     """A stream without text, call or reasoning is told, never an empty message."""
     async with world(tmp_path) as here:

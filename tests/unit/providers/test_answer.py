@@ -581,11 +581,6 @@ def test_an_answer_of_reasoning_alone_is_one() -> None:
     assert events_of(delta(reasoning="hm"), delta("stop"))[-1] == Finished(reason="stop")
 
 
-def test_a_stream_without_a_finish_is_broken() -> None:
-    with pytest.raises(StreamBroken, match="without a finish"):
-        events_of(delta(content="half"))
-
-
 @pytest.mark.parametrize(
     "finish",
     [
