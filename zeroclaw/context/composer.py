@@ -161,6 +161,7 @@ class Composer(Struct, eq=False):
         whose: The conversation, person and chat.
         turn: The turn's id; None if nothing is sent, and then no failure is reported.
         correlation: The turn's correlation id.
+        untrusted: The names of the texts that strangers may have written, of all its requests.
     """
 
     sources: RequestSources
@@ -168,6 +169,7 @@ class Composer(Struct, eq=False):
     whose: RequestOwner
     turn: TurnId | None = None
     correlation: str = ""
+    untrusted: tuple[str, ...] = ()
     _standing: tuple[tuple[str, ...], Gathered] | None = None
     _tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
     _sent: Assembled | None = None
@@ -194,6 +196,8 @@ class Composer(Struct, eq=False):
         for one in (*standing.left_out, *passing.left_out):
             if one.is_required:
                 raise ContextMissing(one.why, name=one.name)
+        names = (*self.untrusted, *standing.untrusted, *passing.untrusted)
+        self.untrusted = tuple(dict.fromkeys(names))
         scene = await self._scene(spoken, (*standing.parts, *passing.parts))
         made = await self._assembled(scene)
         self._sent = made

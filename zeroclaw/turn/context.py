@@ -19,6 +19,7 @@ from zeroclaw.envelope import ActionId, Address, ConversationId, Principal
 from zeroclaw.events import Event, Happening
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.decide import Gate
+from zeroclaw.gate.taint import Source, named
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import MILLIONTHS
 from zeroclaw.store import Put, Reads, Store
@@ -122,6 +123,12 @@ class TurnContext(Value):
     news: asyncio.Event
     why: Localized | None = None
     gated: dict[ActionId, Frozen] = field(default_factory=dict[ActionId, Frozen])
+
+    @property
+    def untrusted(self) -> tuple[Source, ...]:
+        """The sources of untrusted text that Context Providers added to its requests."""
+        names = self.composer.untrusted
+        return (named("context", ", ".join(names)),) if names else ()
 
     @property
     def conversation(self) -> ConversationId:

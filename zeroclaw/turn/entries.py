@@ -73,12 +73,14 @@ class AssistantReceived(Value):
 
     Attributes:
         shown: The text as people saw it; None if that equals the content.
+        untrusted: The sources of untrusted text that only requests of this turn contained.
     """
 
     message: AssistantMessage
     usage: Usage
     at: datetime
     shown: str | None = None
+    untrusted: tuple[Source, ...] = ()
 
 
 class Gated(Value):
@@ -207,6 +209,7 @@ class TurnFinished(Value):
         fills: Results of calls that the end cut short.
         usage: The usage of the whole turn.
         note: What else the person was told, or empty.
+        untrusted: As in `AssistantReceived`.
     """
 
     reason: DoneReason
@@ -215,6 +218,7 @@ class TurnFinished(Value):
     message: AssistantMessage | None = None
     fills: tuple[Fill, ...] = ()
     note: str = ""
+    untrusted: tuple[Source, ...] = ()
 
 
 class Noted(Value):

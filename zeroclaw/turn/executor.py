@@ -108,7 +108,11 @@ class EffectExecutor:
                 happened = Transition(events=(replace(event, usage=usage),))
                 if message.tool_calls:
                     received = entries.AssistantReceived(
-                        message=message, usage=usage, at=now, shown=event.shown
+                        message=message,
+                        usage=usage,
+                        at=now,
+                        shown=event.shown,
+                        untrusted=self._turn.untrusted,
                     )
                     # The calls are recorded before the gate decides, so before anything is done.
                     happened = replace(happened, journal=(received,))

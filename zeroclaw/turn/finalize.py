@@ -44,6 +44,7 @@ async def finish(
         message=done.message,
         fills=fills,
         note=done.note,
+        untrusted=turn.untrusted,
     )
     state = _ITEM_STATES.get(done.reason, "failed")
     # Operators are told once that a budget is used up, not with each message.

@@ -314,6 +314,8 @@ def _untrusted(entry: Entry) -> tuple[Source, ...]:
             entries.TurnOpened(untrusted=tuple() as sources)
             | entries.CallFinished(untrusted=sources)
             | entries.Steered(untrusted=sources)
+            | entries.AssistantReceived(untrusted=sources)
+            | entries.TurnFinished(untrusted=sources)
             | entries.Noted(untrusted=sources)
         ):
             return sources

@@ -203,16 +203,19 @@ LOOKS = (asks_for(("look", "{}")), says("done"))
 class Feed:
     """Adds what is in it now; fails when that is an error."""
 
-    def __init__(self, spec: ContextSpec, now: str | Exception = "") -> None:
+    def __init__(
+        self, spec: ContextSpec, now: str | Exception = "", *, untrusted: bool = False
+    ) -> None:
         self.spec = spec
         self.now = now
+        self.untrusted = untrusted
         self.asked: list[ContextRequest] = []
 
     async def texts(self, request: ContextRequest) -> Sequence[ContextText]:
         self.asked.append(request)
         if isinstance(self.now, Exception):
             raise self.now
-        return (ContextText(text=self.now, title="Feed"),)
+        return (ContextText(text=self.now, title="Feed", untrusted=self.untrusted),)
 
 
 def systems(world: World) -> list[str]:
@@ -319,6 +322,26 @@ async def test_what_strangers_may_have_written_makes_a_turn_untrusted(world: Wor
         assert len(run.runs) == 1
         [why] = [call.why for call in house.card().calls]
         assert why.endswith("(what `feed` adds to each request)")
+
+
+async def test_a_passing_text_of_strangers_makes_its_turn_untrusted(world: World) -> None:
+    """Its trusted provider says so with the text; the mark stays after it, with what was answered."""
+    run = PlainTool(replace(LOOK, name="run", effects=frozenset({"exec"})))
+    world.configure(autonomy="full")
+    world.tools = (run,)
+    feed = Feed(ContextSpec(name="feed", place="turn", trusted=True), "x", untrusted=True)
+    world.context = (feed,)
+    async with world.running() as house:
+        world.model.will(asks_for(("run", "{}")))
+        await house.say("do as usual")
+        [why] = [call.why for call in house.card().calls]
+        assert why.endswith("(what `feed` adds to each request)")
+        world.model.will(says("as I read"))
+        await house.say("what is new?", "ben")
+        feed.untrusted = False
+        world.model.will(asks_for(("run", "{}")))
+        await house.say("and now?", "ben")
+        assert run.runs == []
 
 
 async def test_the_operators_files_stand_before_the_rules(world: World, tmp_path: Path) -> None:
