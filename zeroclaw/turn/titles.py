@@ -2,7 +2,8 @@
 
     turn ended ──► queue ──► a short request ──► title, and its usage on the row of that turn
 
-No turn waits for it. If it fails or a kill interrupts it, the next answer triggers it again.
+No turn waits for it. If it fails or a kill interrupts it, the next answer triggers it again; if it
+was paid for and gave none, the answer with which the conversation is twice as long.
 """
 
 import asyncio
@@ -38,9 +39,14 @@ _ASK = (
 
 
 class Title(Value):
-    """The title of a conversation; empty if the model gave none."""
+    """The title of a conversation; empty if the model gave none.
+
+    Attributes:
+        exchanges: How many the conversation had; 0 in earlier releases.
+    """
 
     text: str
+    exchanges: int = 0
 
 
 TITLES = Table(
@@ -84,10 +90,12 @@ class Titles:
         services, here = self._services, ended.conversation
         store, budget = services.store, services.budget
         turn = await TURNS.get(store, ended.turn)
-        if turn is None or await TITLES.get(store, here) is not None:
+        earlier = await TITLES.get(store, here)
+        if turn is None or (earlier is not None and earlier.text):
             return
         messages = (await read_history(store, here)).messages
-        if len([one for one in messages if _is_said(one)]) < EXCHANGES:
+        exchanges = len([one for one in messages if _is_said(one)])
+        if exchanges < (EXCHANGES if earlier is None else 2 * earlier.exchanges):
             return
         if await budget.exceeded(turn.item.principal, None) is not None:
             return
@@ -103,7 +111,8 @@ class Titles:
                 return
         # What was paid for and failed would be paid for again behind each answer.
         told = "" if isinstance(said, Raised) else said.content
-        title = Title(text=title_of(screen_shown(told, services.gate.redactor)))
+        text = title_of(screen_shown(told, services.gate.redactor))
+        title = Title(text=text, exchanges=exchanges)
 
         async def named(reads: Reads) -> tuple[Commit | None, bool]:
             row = await TURNS.get(reads, ended.turn)

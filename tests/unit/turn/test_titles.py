@@ -109,10 +109,10 @@ async def test_one_that_failed_is_asked_for_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("end", [ProviderRejected("nothing"), StreamBroken("nothing")])
-async def test_one_that_was_paid_for_and_failed_is_not_asked_for_again(
+async def test_one_that_was_paid_for_and_failed_is_asked_for_when_more_was_said(
     world: World, end: Exception
 ) -> None:
-    """As by a model that reasons to the limit; each turn would pay for it."""
+    """Twice as much: a model that reasons to the limit would be paid for it behind each answer."""
     world.configure(runtime=ON)
     async with world.running() as house:
         nothing = (UsageReported(usage=Usage(output_tokens=9)), end)
@@ -120,6 +120,11 @@ async def test_one_that_was_paid_for_and_failed_is_not_asked_for_again(
         await house.say("Well?", "ben")
         assert await titles(house) == [""]
         assert len(world.model.requests) == 5
+        world.model.otherwise(says("five"), says("six"), says("Tea"))
+        await house.say("Or milk?", "ben")
+        assert await titles(house) == [""]
+        await house.say("Or water?", "ben")
+        assert await titles(house) == ["Tea"]
 
 
 async def test_what_was_forgotten_gets_none(world: World) -> None:
