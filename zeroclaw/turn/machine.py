@@ -179,7 +179,8 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
         case signals.ContextOverflowed():
             return _overflowed(state)
         case signals.RequestSent():  # once more if text that was shown is no part of the answer
-            return Streaming(progress=state.progress, shown=state.shown), ()
+            is_no_answer = isinstance(state, Streaming) and state.fresh
+            return Streaming(progress=state.progress, shown="" if is_no_answer else state.shown), ()
         case signals.TextArrived() | signals.ResponseReceived() | signals.StreamCut() if isinstance(
             state, Streaming
         ):

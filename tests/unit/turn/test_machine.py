@@ -168,9 +168,9 @@ def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
 
 
 def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
-    """What a model thought until a tag said so stays until its answer comes (P6)."""
+    """What a model thought until a tag said so is no answer, whatever ends the turn (P6)."""
     shown = Streaming(progress=FIRST, shown="Okay, a lobster.", fresh=True)
-    anew = Streaming(progress=FIRST, shown="Okay, a lobster.")
+    anew = Streaming(progress=FIRST)
     assert step(shown, SENT) == (anew, ())
     stepped = step(anew, signals.TextArrived(request=1, text="An animal."))
     assert stepped[1] == (ShowText(text="An animal."),)

@@ -167,6 +167,18 @@ async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: 
     assert [one.content for one in answers] == ["An animal."]
 
 
+async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
+    """Neither in the chat nor in the history (P6)."""
+    taken = ReasoningDelta(text="Okay, a lobster.", takes_back=True)
+    world.model.will((TextDelta(text="Okay, a lobster."), taken, asyncio.Event()))
+    async with world.running() as house:
+        await house.say("what is a lobster?")
+        await house.say("/stop")
+        assert "Okay" not in house.texts()[0]
+        await house.say("and then?")
+    assert "Okay" not in "".join(one.content for one in world.model.requests[-1].messages)
+
+
 async def test_usage_of_all_requests_adds_up(world: World) -> None:
     """The turn's end tells the whole (S4-17)."""
     world.model.will((*LOOK[:-1], *says()[:1], LOOK[-1]), says("done"))
