@@ -112,8 +112,10 @@ class ChannelHost:
         """Wrap ingress to record the positions read, since an adapter may be recreated.
 
         A cancelled adapter leaves its admissions to finish: what one has committed, such as a halt,
-        comes into force only once it is announced.
+        comes into force only once it is announced. An event that is delivered again meanwhile waits
+        for the same admission, so that a store that stalls collects no more of them.
         """
+        under_way: dict[Envelope, asyncio.Task[Admission | Raised]] = {}
 
         async def noted(envelope: Envelope) -> Admission:
             admission = await admit(envelope)
@@ -123,10 +125,15 @@ class ChannelHost:
             return admission
 
         async def finished(envelope: Envelope) -> Admission:
-            admitting = begin_in(self._group, call(lambda: noted(envelope)), name="admission")
+            admitting = under_way.get(envelope)
             if admitting is None:
-                message = "zeroclaw is shutting down"
-                raise ShuttingDown(message)
+                work = call(lambda: noted(envelope))
+                admitting = begin_in(self._group, work, name="admission")
+                if admitting is None:
+                    message = "zeroclaw is shutting down"
+                    raise ShuttingDown(message)
+                under_way[envelope] = admitting
+                admitting.add_done_callback(lambda _: under_way.pop(envelope))
             admission = await asyncio.shield(admitting)
             if isinstance(admission, Raised):
                 raise admission.error

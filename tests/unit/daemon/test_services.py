@@ -19,7 +19,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.daemon.foundation import Openers, open_foundation
 from zeroclaw.delivery.account import REFUSED_S
-from zeroclaw.envelope import Envelope, Position, Said
+from zeroclaw.envelope import Accepted, Admission, Duplicate, Envelope, Position, Said
 from zeroclaw.errors import (
     ChannelUnauthorized,
     ChannelUnavailable,
@@ -32,6 +32,7 @@ from zeroclaw.host import sandbox
 from zeroclaw.inbound.context import Plan
 from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.mount import HookAnswer, HookRequest, LineStream
+from zeroclaw.store import Write
 from zeroclaw.value import replace
 
 
@@ -99,6 +100,38 @@ async def test_an_adapter_that_is_made_anew_gets_the_positions_of_now(world: Wor
         envelope = house.envelope(Said(text="hello"))
         await world.platforms["chat"].say(replace_position(envelope, "17"))
         assert positions == {"inbox": "17"}
+
+
+async def test_an_event_that_comes_again_while_the_store_stalls_waits_for_the_first(
+    world: World,
+) -> None:
+    """As from a platform that gives up on each delivery; it is answered once (P1)."""
+    is_slow = asyncio.Event()
+
+    async def stall(_: tuple[Write, ...]) -> None:
+        await is_slow.wait()
+
+    async with world.running() as house:
+        envelope = house.envelope(Said(text="hello"))
+        admit = house.services.channels.noting(house.services.ingress.admit)
+        world.store.meanwhile = stall
+
+        async def deliver() -> Admission:
+            return await admit(envelope)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                delivery = group.create_task(deliver())
+                await house.settle()
+                delivery.cancel()
+            assert [one.get_name() for one in asyncio.all_tasks()].count("admission") == 1
+            last = group.create_task(deliver())
+            await house.settle()
+            is_slow.set()
+        assert last.result() == Accepted()
+        assert await deliver() == Duplicate()
+        await house.settle()
+        assert house.texts() == ["ok"]
 
 
 async def test_an_adapter_gets_its_own_secrets(world: World) -> None:
