@@ -84,8 +84,7 @@ class Logins:
         self._kept, self._now = KeptText(directory, "refresh-token"), now
         self._asking = asyncio.Lock()
         self._tls: SSLContext | None = None
-        self._token, self._ends_at = "", 0.0
-        self._newest = ""
+        self._token, self._ends_at, self._newest = "", 0.0, ""
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[Login]:

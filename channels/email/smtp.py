@@ -30,8 +30,7 @@ CALL_S = 60.0
 WAITS_S = 30.0
 """Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
 process for each connection."""
-_NO_MECHANISM = 504
-_PERMANENT = 500
+_PERMANENT, _NO_MECHANISM = 500, 504
 _CLOSING_ROUNDS = 3  # of the event loop: TLS and its socket are notified in turn
 
 
@@ -172,6 +171,9 @@ class Sender:
                 return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
             case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
                 return ChannelUnauthorized(f"`{name}`: `{host}` does not accept the {login.called}")
+            # "Congestion" passes (RFC 3463, 3.5): so Gmail calls the end of what it takes in a day.
+            case SMTPResponseException() if "'5.4.5 " in str(error):
+                return ChannelUnauthorized(f"`{name}`: `{host}` takes no more ({_said(error)})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
                 return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
             case SMTPResponseException():

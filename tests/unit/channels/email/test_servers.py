@@ -986,6 +986,7 @@ FAILURES: dict[tuple[str, str], type[Exception]] = {
     (".", ""): DeliveryUnknown,
     (".", "451 later"): ChannelUnavailable,
     (".", "552 too large"): ChannelRejected,
+    (".", "550 5.4.5 daily limit exceeded"): ChannelUnauthorized,
     ("DATA", "554 no"): ChannelRejected,
     ("RCPT", "550 nobody"): ChannelRejected,
     ("RCPT", "450 later"): ChannelUnavailable,
