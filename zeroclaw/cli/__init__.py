@@ -99,9 +99,9 @@ def failure_of(error: ZeroclawError) -> CommandFailed:
     """Return an error as shown to a person, with its exit code."""
     if isinstance(error, ConfigError):
         return UsageFailed(*(" ".join(fault.splitlines()) for fault in error.faults))
-    # The module is loaded if it raised this; it is not worth loading just to check.
-    control = sys.modules.get("zeroclaw.host.control")
-    is_unreachable = control is not None and isinstance(error, control.Unreachable)
+    from zeroclaw.host.control import DaemonUnreachable
+
+    is_unreachable = isinstance(error, DaemonUnreachable)
     return (DaemonUnreached if is_unreachable else CommandFailed)(" ".join(str(error).split()))
 
 
