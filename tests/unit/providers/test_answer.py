@@ -250,6 +250,7 @@ def test_structured_blocks_are_merged_by_index_and_leave_in_order() -> None:
     text, encrypted = "reasoning.text", "reasoning.encrypted"
     events = events_of(
         delta(reasoning_details=[{"type": text, "index": 0, "text": "I ", "signature": None}]),
+        delta(reasoning_details=[{"type": text, "index": 0, "format": None}]),
         delta(reasoning_details=[{"type": text, "index": 0, "text": "see"}]),
         delta(reasoning_details=[{"index": 0, "signature": "s/g==", "type": None}, "no block"]),
         delta(reasoning_details=[{"type": encrypted, "index": 0, "data": "AA"}]),
@@ -265,7 +266,7 @@ def test_structured_blocks_are_merged_by_index_and_leave_in_order() -> None:
     ]
     details = [event.details for event in events if isinstance(event, ReasoningDelta)][-1]
     assert [json.loads(block) for block in details] == [
-        {"type": text, "index": 0, "text": "I see", "signature": "s/g=="},
+        {"type": text, "index": 0, "text": "I see", "signature": "s/g==", "format": None},
         {"type": encrypted, "index": 0, "data": "AABB", "id": "r"},
         {"type": "reasoning.summary", "summary": "so"},
     ]

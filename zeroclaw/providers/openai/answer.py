@@ -348,7 +348,7 @@ class Assembly(Struct, eq=False):
         return events
 
     def end(self, *, is_stream: bool = True) -> Iterator[StreamEvent]:
-        """Yield the remaining events, `Finished` last; first the usage, which an error costs too.
+        """Yield the remaining events, `Finished` last; first the text and the usage, even of an error.
 
         Args:
             is_stream: False for an answer that was not streamed, whose finish reason may be
@@ -358,6 +358,7 @@ class Assembly(Struct, eq=False):
             StreamBroken: There was no finish, it was an error, or the answer was empty.
             ProviderRejected: A limit or a filter left nothing of the answer.
         """
+        yield from self.take_text()
         if self._usage is not None:
             yield UsageReported(usage=self._usage)
         if is_stream and not self._finish:
@@ -367,7 +368,6 @@ class Assembly(Struct, eq=False):
         if reason is None:
             message = "the endpoint ended the stream with an error"
             raise StreamBroken(message)
-        yield from self.take_text()
         calls = self._whole_calls(reason)
         is_whole = reason == "stop" and not calls
         thoughts, text = self.thoughts.end(self._text.end(), is_whole=is_whole)

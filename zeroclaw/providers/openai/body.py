@@ -98,7 +98,6 @@ class Body(Struct, kw_only=True):
             yield from self._whole(b"".join(self._kept))
             return
         yield from self._stream(finish(self._sse))
-        yield from self.assembly.take_text()
         yield from self.assembly.end(is_stream=not (self.is_done and self.may_lack_finish))
 
     def _decide(self, chunk: bytes) -> bytes:
@@ -158,5 +157,4 @@ class Body(Struct, kw_only=True):
         if not is_object(answer) or error_in(answer) or "choices" not in answer:
             raise self.error_of(read_body(text, status=0))
         yield from self.assembly.take(answer)
-        yield from self.assembly.take_text()
         yield from self.assembly.end(is_stream=False)
