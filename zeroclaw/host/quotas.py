@@ -380,5 +380,7 @@ def _mapped(pid: int) -> Iterator[_Mapped]:
 
 def _read(pid: int, name: str) -> list[str]:
     with suppress(OSError):  # it ended meanwhile
-        return (processes.PROC / str(pid) / name).read_text("utf-8", "replace").splitlines()
+        # The kernel escapes no other end of a line in a file's name.
+        text = (processes.PROC / str(pid) / name).read_bytes().decode("utf-8", "replace")
+        return text.split("\n")
     return []

@@ -511,11 +511,12 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
     assert outside.stat().st_uid == 0
 
 
-def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path) -> None:
-    """Open or mapped, once for all who hold it; a file of another disk does not."""
+@pytest.mark.parametrize("name", ["b", "b\u2028c (deleted)", "b\fc", "b\rc", "b\nc"])
+def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path, name: str) -> None:
+    """Open or mapped, once for all who hold it, whatever it was called; one of another disk does not."""
     us = (os.getpid(), os.getpid(), 999_999_999)
     before = quotas.nameless_bytes(us, tmp_path)
-    with (tmp_path / "a").open("w+b") as held, (tmp_path / "b").open("w+b") as mapped:
+    with (tmp_path / "a").open("w+b") as held, (tmp_path / name).open("w+b") as mapped:
         for file in (held, mapped):
             file.write(b"x" * 100_000)
             file.flush()
@@ -523,7 +524,7 @@ def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path) -> 
         (tmp_path / "a").unlink()
         with mmap.mmap(mapped.fileno(), 0):
             mapped.close()
-            (tmp_path / "b").unlink()
+            (tmp_path / name).unlink()
             assert 200_000 <= quotas.nameless_bytes(us, tmp_path) - before <= 220_000
             assert quotas.nameless_bytes(us, Path("/proc")) == 0
     assert quotas.nameless_bytes(us, tmp_path) == before
