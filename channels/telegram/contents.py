@@ -26,7 +26,7 @@ ALBUM_S = 1.0
 
 MOST_LEVELS = 40
 """Deepest nesting that is read; Telegram allows 16."""
-_QUOTES = frozenset({"blockquote", "expandable_blockquote"})
+_BLOCKS = frozenset({"blockquote", "expandable_blockquote", "pre"})
 _SAID = ("summary", "text", "expression", "caption", "credit")
 _SHOWN = ("text", "expression", "alternative_text")
 
@@ -45,15 +45,23 @@ _FILES: Mapping[str, tuple[str, str]] = {
 def words(message: Json) -> str:
     """Return the text of a message, of a file's caption, or of a rich message.
 
-    A `>` marks each line that its writer formatted as a quote, as where quotes are typed.
+    What its writer formatted as a quote or a code block is marked as where people type the marks.
     """
     units = _plain(message).encode("utf-16-le")
-    for mark in reversed(marks(message)):
-        if text(mark, "type") in _QUOTES and (inside := marked(message, mark)):
-            start, quote = 2 * (whole(mark, "offset") or 0), "> " + inside.replace("\n", "\n> ")
-            rest = units[start + 2 * (whole(mark, "length") or 0) :]
-            units = units[:start] + quote.encode("utf-16-le") + rest
-    return units.decode("utf-16-le", "replace")
+    spans = ((_span(one), text(one, "type")) for one in marks(message))
+    read, done = "", 0
+    for (start, end), kind in sorted(spans, key=lambda one: (one[0][0], -one[0][1], one[1])):
+        if kind not in _BLOCKS or not done <= start < end <= len(units):
+            continue
+        inside, sign = units[start:end].decode("utf-16-le", "replace"), "```"
+        if kind == "pre":
+            sign = "~~~" if sign in inside else sign
+            shown = f"{sign}\n{inside}\n{sign}"
+        else:
+            shown = "> " + inside.replace("\n", "\n> ")
+        read += units[done:start].decode("utf-16-le", "replace") + shown
+        done = end
+    return read + units[done:].decode("utf-16-le", "replace")
 
 
 def _plain(message: Json) -> str:
@@ -68,11 +76,16 @@ def marks(message: Json) -> tuple[Json, ...]:
 
 def marked(message: Json, mark: Json) -> str:
     """Return the piece of the text that an entity covers; offsets count UTF-16 units."""
+    start, end = _span(mark)
+    return _plain(message).encode("utf-16-le")[start:end].decode("utf-16-le", "replace")
+
+
+def _span(mark: Json) -> tuple[int, int]:
+    """Return where an entity begins and ends, in bytes of UTF-16; nowhere for an odd one."""
     offset, length = whole(mark, "offset"), whole(mark, "length")
     if offset is None or length is None or offset < 0 or length < 0:
-        return ""
-    units = _plain(message).encode("utf-16-le")
-    return units[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
+        return 0, 0
+    return 2 * offset, 2 * (offset + length)
 
 
 # --- who -----------------------------------------------------------------------------------------

@@ -660,12 +660,16 @@ def test_what_a_sender_wrote_themselves_is_told_apart(
         ("/stop", [("blockquote", 0, 5)], "> /stop"),
         ("run it", [("bold", 0, 6)], "run it"),
         ("run it", [("blockquote", 9, 2), ("blockquote", -1, 2)], "run it"),
+        ("see:\na\n😀\nok", [("pre", 5, 4)], "see:\n```\na\n😀\n```\nok"),
+        ("a ```\nb", [("pre", 0, 7)], "~~~\na ```\nb\n~~~"),
+        ("a\nb", [("pre", 0, 3), ("blockquote", 0, 3)], "> a\n> b"),
+        ("a\nb", [("blockquote", 0, 3), ("pre", 2, 1)], "> a\n> b"),
     ],
 )
-def test_what_is_formatted_as_a_quote_reads_as_one(
+def test_what_is_formatted_as_a_quote_or_a_block_reads_as_one(
     said: str, marks: list[tuple[str, int, int]], read: str
 ) -> None:
-    """By its lines, as a quote that is typed elsewhere; so it dictates nothing and commands nothing."""
+    """As it is typed elsewhere: a quote dictates and commands nothing, a block counts as a whole."""
     entities = [{"type": kind, "offset": at, "length": size} for kind, at, size in marks]
     assert taken(new(text=said, entities=entities)).body == Said(text=read)
     told = new(caption=said, caption_entities=entities, document={"file_id": "f"})
