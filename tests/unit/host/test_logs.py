@@ -44,14 +44,17 @@ def test_a_terminal_obeys_no_fact(form: LineForm) -> None:
 
 
 def test_a_fact_is_one_json_object() -> None:
-    """Machines get the fields with their types."""
+    """Machines get the fields with their types, behind a head that no field replaces."""
 
     def tell() -> None:
-        EventLog("turn")("turn_finished", turn="01A", seconds=1.5, again=False, reason=None)
+        EventLog("turn")(
+            "turn_finished", room="none", turn="01A", seconds=1.5, again=False, reason=None
+        )
 
     [line] = written("json", tell)
     fields: dict[str, object] = json.loads(line)
 
+    assert list(fields)[:4] == ["at", "level", "room", "event"]
     assert str(fields.pop("at")).endswith("Z")
     assert fields == {
         "level": "info",
