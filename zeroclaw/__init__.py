@@ -88,8 +88,8 @@ from zeroclaw.errors import (
     ZeroclawError as ZeroclawError,
     refused_as as refused_as,
 )
-from zeroclaw.manifest import ChannelManifest as ChannelManifest
-from zeroclaw.menu import Menu as Menu, MenuEntry as MenuEntry
+from zeroclaw.channel import ChannelManifest as ChannelManifest
+from zeroclaw.channel import Menu as Menu, MenuEntry as MenuEntry
 from zeroclaw.message import (
     AssistantMessage as AssistantMessage,
     Message as Message,

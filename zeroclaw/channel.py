@@ -1,5 +1,6 @@
-"""The contract of a channel: adapter, capabilities, approval cards."""
+"""The contract of a channel: adapter, capabilities, approval cards, menu of commands, manifest."""
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -20,10 +21,9 @@ from zeroclaw.envelope import (
     OutgoingFile,
     Rendered,
 )
-from zeroclaw.menu import NO_MENU, Menu
 from zeroclaw.mount import Mount
 from zeroclaw.text.language import Language, Localized
-from zeroclaw.value import Hidden, Value
+from zeroclaw.value import Hidden, Value, field
 
 
 class Budget(Value):
@@ -326,6 +326,46 @@ class Channel(Protocol):
         ...
 
 
+# --- the menu of commands ------------------------------------------------------------------------
+
+
+class MenuEntry(Value):
+    """One command.
+
+    Attributes:
+        name: Without the slash: lower-case letters, digits and underscores.
+        does: What it does, by language; one short line without markup.
+    """
+
+    name: str
+    does: Mapping[Language, str]
+
+
+class Menu(Value):
+    """The commands that work in private chats.
+
+    Attributes:
+        everyone: The commands for everyone, in order; empty to list none.
+        operators: The commands for operators, in order.
+        operator_senders: The platform's ids of this channel's operators.
+        ask: Describes a command that asks the bot a question, for platforms whose commands are not
+            messages; empty to list none.
+        typed: Describes the text that is typed after a command.
+    """
+
+    everyone: tuple[MenuEntry, ...] = ()
+    operators: tuple[MenuEntry, ...] = ()
+    operator_senders: tuple[str, ...] = ()
+    ask: Mapping[Language, str] = field(default_factory=dict[Language, str])
+    typed: Mapping[Language, str] = field(default_factory=dict[Language, str])
+
+
+NO_MENU = Menu()
+
+
+# --- what a channel is handed, and what its package declares ----------------------------------------
+
+
 TranscriptKind = Literal["person", "bot", "note", "card"]
 
 
@@ -463,3 +503,49 @@ class ChannelContext(Value):
             message = f"the settings of `{self.name}` must be `{model.__name__}`"
             raise TypeError(message)
         return self.settings
+
+
+class ChannelManifest(Value):
+    """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
+
+    Attributes:
+        kind: The channel's `kind` in the configuration.
+        adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
+        needs: Modules that the extra named like the kind installs. If one is missing, the channel
+            is not created, the platform is not contacted, and the channel's status line says what
+            to install.
+        settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common keys.
+        prepare: `module:function`, empty for none. Called without arguments, in a thread, before
+            the adapter is created, to load what takes long, such as certificates. The adapter's
+            module is imported in the same thread before that.
+        local_operator: Every sender on this channel is the operator (login link, own uid).
+        check: `module:coroutine function`, empty for none. Asks the platform whether the settings
+            and secrets are right, without receiving or sending messages. Takes the settings and
+            what `ChannelContext.secrets` would contain, returns one line about the account, and
+            raises what the adapter would.
+        may_pair: Sender ids can't be forged, so an unknown sender may be answered with a pairing
+            code. False rejects `pairing = "code"`.
+        sender: A regular expression that matches a whole sender id; empty to accept any. A
+            configured id that doesn't match is a fault: no sender can have it.
+        asks: Texts among the settings that have a default, and that `init` asks for all the same,
+            because few people are served without them.
+        public: `module:function`, empty for never. Called with the settings; tells whether the
+            platform calls this channel on the public listener.
+    """
+
+    kind: str
+    adapter: str
+    settings: str
+    needs: tuple[str, ...] = ()
+    prepare: str = ""
+    local_operator: bool = False
+    check: str = ""
+    may_pair: bool = True
+    sender: str = ""
+    asks: tuple[str, ...] = ()
+    public: str = ""
+
+    def spelled(self, sender: str) -> str:
+        """Return an id in its platform's letter case; empty if no sender can have it."""
+        forms = (sender, sender.lower(), sender.upper())
+        return next((one for one in forms if not self.sender or re.fullmatch(self.sender, one)), "")

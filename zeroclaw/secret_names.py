@@ -7,34 +7,16 @@ systems do the same.
 
 _FOLDERS = frozenset(
     {
-        ".ssh",
-        ".aws",
-        ".azure",
-        ".gnupg",
-        ".kube",
-        ".docker",
-        ".password-store",
-        "gcloud",
+        ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".password-store", "gcloud",
         "keyrings",
     }
-)
+)  # fmt: skip
 _FILES = frozenset(
     {
-        ".env",
-        ".netrc",
-        "_netrc",
-        ".pgpass",
-        ".my.cnf",
-        ".git-credentials",
-        ".npmrc",
-        ".pypirc",
-        ".htpasswd",
-        "id_rsa",
-        "id_dsa",
-        "id_ecdsa",
-        "id_ed25519",
+        ".env", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc",
+        ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
     }
-)
+)  # fmt: skip
 _ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
 # Templates that a project commits, to show which variables to set.
 _SAMPLE_ENDINGS = (".example", ".sample", ".template", ".dist")

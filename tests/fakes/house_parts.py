@@ -10,13 +10,12 @@ from typing import ParamSpec, TypeVar
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import Capabilities, Channel, ChannelContext
+from zeroclaw.channel import Capabilities, Channel, ChannelContext, ChannelManifest
 from zeroclaw.config.model import ChannelSettings, Config, ContextSettings, PersonSettings
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.gate.policy import configured
 from zeroclaw.host.control import Call, Control, Serve, written
 from zeroclaw.host.places import Places
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 
 P = ParamSpec("P")

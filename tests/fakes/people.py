@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
 from zeroclaw.inbound.identity import People
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.text.language import Language
 
 

@@ -12,6 +12,7 @@ from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.config import table_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
@@ -21,7 +22,6 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.json_fields import object_at
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 

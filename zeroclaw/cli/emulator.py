@@ -12,11 +12,11 @@ from typing import cast
 
 import click
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.options import Whole, with_config
 from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.places import find_config
-from zeroclaw.manifest import ChannelManifest
 
 _KEY = "try"
 _LOOKS_S = 0.05

@@ -26,7 +26,7 @@ from zeroclaw.gate.grant import GRANTS, Grant, describe
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.commands.context_window import filled, told
+from zeroclaw.inbound.commands.reports import filled, shares_shown
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Page
@@ -192,7 +192,7 @@ class ConsoleReader:
             conversation=conversation, principal=newest.principal, address=newest.address
         )
         found = await filled(self._store, self._context.sources, whose)
-        words, rows = told(found, ENGLISH)
+        words, rows = shares_shown(found, ENGLISH)
         return FilledWindow(words=words, rows=rows, tokens=found.tokens, window=found.window)
 
     def _redacted(self, one: TranscriptItem) -> TranscriptItem:

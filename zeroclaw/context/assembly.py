@@ -22,9 +22,8 @@ from operator import is_not
 
 from msgspec.json import encode
 
-from zeroclaw.context.history import prepare_request_messages
+from zeroclaw.context.history import in_one_line, prepare_request_messages, with_stale_results
 from zeroclaw.context.offers import NOTHING_LOADED, Loaded
-from zeroclaw.context.stale import in_one_line, with_stale_results
 from zeroclaw.context.tokens import Learned, Weighed, of_part, of_request, of_text, size_of, weighed
 from zeroclaw.context_provider import Place
 from zeroclaw.gate.receipt import detach

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from zeroclaw.channel import Admit, Channel, ChannelContext
+from zeroclaw.channel import Admit, Channel, ChannelContext, Menu
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
@@ -21,7 +21,6 @@ from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
 from zeroclaw.store import Commit, DurablePoint, Row, scan
 from zeroclaw.text import catalogue

@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import Channel, ChannelContext
+from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
@@ -26,7 +26,6 @@ from zeroclaw.host.tokenizer import FileTokenizer
 from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.limits.budget import price_of
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Tool
 from zeroclaw.tools.loading import read_skills

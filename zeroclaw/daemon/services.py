@@ -4,13 +4,14 @@ import asyncio
 import os
 from functools import partial
 
+from zeroclaw.channel import Menu
 from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.context.model import Model, ModelRecord
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.offers import Offers
 from zeroclaw.context.providers import ContextProviders
-from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.turn_row import open_drafts
@@ -34,7 +35,7 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
-from zeroclaw.inbound.commands.status import StatusCommand
+from zeroclaw.inbound.commands.reports import StatusCommand
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import PEOPLE, People
@@ -53,7 +54,6 @@ from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.limits.budget import UsageBudget
-from zeroclaw.menu import Menu
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure

@@ -32,37 +32,26 @@ def _statement(
     )
 
 
+def _commands(names: str) -> tuple[str, ...]:
+    """Return the actions of the commands with these names."""
+    return tuple(f"command:{name}" for name in names.split())
+
+
 BASE = (
     _statement(
         "base.commands",
         "allow",
         "everybody who was admitted may use these commands",
-        "command:help",
-        "command:whoami",
-        "command:language",
-        "command:new",
-        "command:otr",
-        "command:retry",
-        "command:pending",
-        # This only admits the command; whether an answer counts is decided again as
+        # The last two only admit the command; whether an answer counts is decided again as
         # `approve:<tool>`.
-        "command:approve",
-        "command:deny",
+        *_commands("help whoami language new otr retry pending approve deny"),
     ),
     _statement(
         "base.own",
         "allow",
         "everybody may see, stop and have removed what is their own",
-        "command:status",
-        "command:context",
-        "command:compact",
-        "command:tools",
-        "command:stop",
-        "command:forget",
-        "command:usage",
         # For other people's grants, each is decided again, also as `approve:<tool>`.
-        "command:grants",
-        "command:revoke",
+        *_commands("status context compact tools stop forget usage grants revoke"),
         own=True,
     ),
     _statement(

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Delete, Put, RowKind, Rows, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue

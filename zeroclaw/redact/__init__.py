@@ -58,22 +58,10 @@ from zeroclaw.redact.shapes import (
 from zeroclaw.value import Value
 
 __all__ = [
-    "CHECKED",
-    "DOT",
-    "LONGEST_VALUE",
-    "LONGEST_WORD",
-    "MARKER",
-    "SHORTEST_VALUE",
-    "Redaction",
-    "Redactor",
-    "folded",
-    "folded_from",
-    "holds_marker",
-    "is_lookalike",
-    "secret_environment",
-    "without_credentials",
-    "without_names",
-]
+    "CHECKED", "DOT", "LONGEST_VALUE", "LONGEST_WORD", "MARKER", "SHORTEST_VALUE", "Redaction",
+    "Redactor", "folded", "folded_from", "holds_marker", "is_lookalike", "secret_environment",
+    "without_credentials", "without_names",
+]  # fmt: skip
 
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _BLOCK = 2048  # characters; a block without a telling word is passed on in one step

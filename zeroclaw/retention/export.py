@@ -41,18 +41,9 @@ from zeroclaw.turn import entries
 from zeroclaw.value import Value, replace
 
 Kind = Literal[
-    "said",
-    "file",
-    "sent",
-    "answer",
-    "note",
-    "call",
-    "result",
-    "approval",
-    "summary",
-    "remembered",
+    "said", "file", "sent", "answer", "note", "call", "result", "approval", "summary", "remembered",
     "damaged",
-]
+]  # fmt: skip
 
 
 class Record(Value):

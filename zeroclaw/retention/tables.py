@@ -32,32 +32,11 @@ from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
 TABLES: Mapping[RowKind, Declaration] = {
     table.kind: table
     for table in (
-        CONVERSATIONS,
-        POINTERS,
-        INBOX,
-        TURNS,
-        OUTBOX,
-        ACTIONS,
-        APPROVALS,
-        GRANTS,
-        PEOPLE,
-        STRANGERS,
-        POSITIONS,
-        COUNTERS,
-        ALLOWANCES,
-        MARKS,
-        HALTS,
-        PROCESSES,
-        NOTES,
-        RESULTS,
-        ATTACHMENTS,
-        ERASURE_REQUESTS,
-        LANGUAGE_CHOICES,
-        WORKSPACES,
-        TITLES,
-        NOTICES,
+        CONVERSATIONS, POINTERS, INBOX, TURNS, OUTBOX, ACTIONS, APPROVALS, GRANTS, PEOPLE,
+        STRANGERS, POSITIONS, COUNTERS, ALLOWANCES, MARKS, HALTS, PROCESSES, NOTES, RESULTS,
+        ATTACHMENTS, ERASURE_REQUESTS, LANGUAGE_CHOICES, WORKSPACES, TITLES, NOTICES,
     )
-}
+}  # fmt: skip
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)
 """Tables to erase with a whole conversation."""
 OF_WRITERS = tuple(

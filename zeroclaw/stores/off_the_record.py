@@ -39,18 +39,10 @@ T = TypeVar("T", Row, LogEntry)
 
 HELD = frozenset(
     {
-        RowKind.INBOX,
-        RowKind.TURN,
-        RowKind.OUTBOX,
-        RowKind.ACTION,
-        RowKind.APPROVAL,
-        RowKind.GRANT,
-        RowKind.RESULT,
-        RowKind.ATTACHMENT,
-        RowKind.TITLE,
-        RowKind.NOTICE,
+        RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.ACTION, RowKind.APPROVAL,
+        RowKind.GRANT, RowKind.RESULT, RowKind.ATTACHMENT, RowKind.TITLE, RowKind.NOTICE,
     }
-)
+)  # fmt: skip
 """Rows with message content; a conversation's other rows contain ids and outlive the process."""
 MOST_BLOB_BYTES = 64 * 2**20
 """Limit on all blobs in memory; beyond it the oldest are dropped, as those on disk are by age."""

@@ -12,30 +12,21 @@ from zeroclaw.text.language import Sentence
 # --- how much people may write -------------------------------------------------------------------
 
 WRITES_TOO_FAST = Sentence(
-    en="That was a lot at once: I take {rate} a minute from one person. I did not take "
-    "this message, and I take no others for {wait}. After that, write again.",
-    de="Das war viel auf einmal; ich nehme höchstens {rate} pro Minute von einer Person an. Diese "
-    "Nachricht habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
+    en="That was a lot at once: I take {rate} a minute from one person. I did not take this message, and I take no others for {wait}. After that, write again.",
+    de="Das war viel auf einmal; ich nehme höchstens {rate} pro Minute von einer Person an. Diese Nachricht habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
 )
 CHAT_TOO_FAST = Sentence(
-    en="This chat writes faster than I can answer: I take {rate} a minute here. I did not "
-    "take this message, and I take no others for {wait}.",
-    de="In diesem Chat wird schneller geschrieben, als ich antworten kann: ich nehme hier "
-    "höchstens {rate} pro Minute an. Diese Nachricht habe ich nicht angenommen, und in den nächsten "
-    "{wait} nehme ich keine an.",
+    en="This chat writes faster than I can answer: I take {rate} a minute here. I did not take this message, and I take no others for {wait}.",
+    de="In diesem Chat wird schneller geschrieben, als ich antworten kann: ich nehme hier höchstens {rate} pro Minute an. Diese Nachricht habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an.",
 )
 DAY_IS_FULL = Sentence(
-    en="For today that is all that I can take from one person, {most} a day. I did not take "
-    "this message. The day ends at 00:00 UTC, in {wait}; after that, write again.",
-    de="Für heute ist das alles, was ich von einer Person annehmen kann, höchstens {most} am Tag. Diese "
-    "Nachricht habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; schreib danach noch einmal.",
+    en="For today that is all that I can take from one person, {most} a day. I did not take this message. The day ends at 00:00 UTC, in {wait}; after that, write again.",
+    de="Für heute ist das alles, was ich von einer Person annehmen kann, höchstens {most} am Tag. Diese Nachricht habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; schreib danach noch einmal.",
 )
 
 TOO_OLD = Sentence(
-    en="What was written here more than {age} ago reached me only now, and I leave it unanswered. "
-    "Write it again if it still matters.",
-    de="Was hier vor mehr als {age} geschrieben wurde, hat mich erst jetzt erreicht; ich beantworte es "
-    "nicht mehr. Schreib es noch einmal, wenn es noch wichtig ist.",
+    en="What was written here more than {age} ago reached me only now, and I leave it unanswered. Write it again if it still matters.",
+    de="Was hier vor mehr als {age} geschrieben wurde, hat mich erst jetzt erreicht; ich beantworte es nicht mehr. Schreib es noch einmal, wenn es noch wichtig ist.",
 )
 
 STATUS_LIMITS = Sentence(
@@ -98,27 +89,20 @@ INTERRUPTED_BY = Sentence(
     de="unterbrochen durch eine neuere Nachricht von {who}",
 )
 MOST_ROUNDS = Sentence(
-    en="stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls "
-    "may already have completed successfully",
-    de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
-    "erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
+    en="stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls may already have completed successfully",
+    de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
 WENT_IN_CIRCLES = Sentence(
-    en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell "
-    "me more, to go on",
-    de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` "
-    "oder einem weiteren Hinweis mache ich weiter",
+    en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell me more, to go on",
+    de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` oder einem weiteren Hinweis mache ich weiter",
 )
 MOST_USED = Sentence(
-    en="stopped at {used}, the limit of one turn is {limit}; earlier tool calls may already have "
-    "completed successfully",
-    de="bei {used} beendet, für eine Antwort sind {limit} erlaubt; was bis dahin aufgerufen wurde, "
-    "kann schon etwas bewirkt haben",
+    en="stopped at {used}, the limit of one turn is {limit}; earlier tool calls may already have completed successfully",
+    de="bei {used} beendet, für eine Antwort sind {limit} erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
 TURN_IS_NEAR = Sentence(
     en="{percent} % of the budget for one answer, {limit}, is used; I stop there",
-    de="{percent} % von dem, was ich für eine Antwort verbrauchen darf, {limit}, ist verbraucht; dort "
-    "höre ich auf",
+    de="{percent} % von dem, was ich für eine Antwort verbrauchen darf, {limit}, ist verbraucht; dort höre ich auf",
 )
 ROUNDS = Sentence(en="{count} rounds of tool calls", de="{count} Runden mit Werkzeugaufrufen")
 TOKENS = Sentence(en="{count} tokens", de="{count} Tokens")
@@ -129,13 +113,11 @@ TOKENS_PARTLY_PRICED = Sentence(
 )
 DAY_IS_SPENT = Sentence(
     en="the daily budget for everybody, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
-    de="alles, was ich an einem Tag verbrauchen darf, {limit}, ist verbraucht; um 00:00 UTC, in "
-    "{wait}, geht es weiter",
+    de="alles, was ich an einem Tag verbrauchen darf, {limit}, ist verbraucht; um 00:00 UTC, in {wait}, geht es weiter",
 )
 SHARE_IS_SPENT = Sentence(
     en="your daily budget, {limit}, is used up; I go on at 00:00 UTC, in {wait}",
-    de="alles, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht; um 00:00 UTC, in "
-    "{wait}, geht es weiter",
+    de="alles, was du an einem Tag verbrauchen darfst, {limit}, ist verbraucht; um 00:00 UTC, in {wait}, geht es weiter",
 )
 SHARE_IS_NEAR = Sentence(
     en="{percent} % of your daily budget, {limit}, is used",
@@ -143,8 +125,7 @@ SHARE_IS_NEAR = Sentence(
 )
 CONVERSATION_IS_SPENT = Sentence(
     en="the budget of this conversation, {limit}, is used up; `/new` begins another",
-    de="alles, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht; `/new` beginnt ein "
-    "neues",
+    de="alles, was dieses Gespräch verbrauchen darf, {limit}, ist verbraucht; `/new` beginnt ein neues",
 )
 CONVERSATION_IS_NEAR = Sentence(
     en="{percent} % of the budget of this conversation, {limit}, is used",
@@ -154,10 +135,8 @@ CONVERSATION_IS_NEAR = Sentence(
 # The same for operators.
 
 DAY_IS_AT = Sentence(
-    en="{percent} % of what may be used in a day, {limit}, is used (`[budget]`); the day ends at "
-    "00:00 UTC.",
-    de="{percent} % von dem, was an einem Tag verbraucht werden darf, {limit}, ist verbraucht "
-    "(`[budget]`); der Tag endet um 00:00 UTC.",
+    en="{percent} % of what may be used in a day, {limit}, is used (`[budget]`); the day ends at 00:00 UTC.",
+    de="{percent} % von dem, was an einem Tag verbraucht werden darf, {limit}, ist verbraucht (`[budget]`); der Tag endet um 00:00 UTC.",
 )
 SHARE_OF_IS_SPENT = Sentence(
     en="{who} has used up what one person may use in a day, {limit} (`[budget]`).",
@@ -173,20 +152,16 @@ BROKE_OFF_TWICE = Sentence(
     de="die Antwort des Modells brach zweimal ab oder war leer; mit `/retry` wird es noch einmal gefragt",
 )
 CUT_WITHOUT_SUMMARY = Sentence(
-    en="_This conversation is longer than the model can read at once, so I answer without a part of "
-    "it, the oldest first. Nothing of it is deleted._",
-    de="_Dieses Gespräch ist länger, als das Modell auf einmal lesen kann; ich antworte ohne einen "
-    "Teil davon, das Älteste zuerst. Gelöscht wird nichts._",
+    en="_This conversation is longer than the model can read at once, so I answer without a part of it, the oldest first. Nothing of it is deleted._",
+    de="_Dieses Gespräch ist länger, als das Modell auf einmal lesen kann; ich antworte ohne einen Teil davon, das Älteste zuerst. Gelöscht wird nichts._",
 )
 TOO_LONG = Sentence(
     en="this is more than the model can read at once; send less of it, or in parts",
     de="das ist mehr, als das Modell auf einmal lesen kann; schick weniger davon oder in Teilen",
 )
 COMPACTED = Sentence(
-    en="_This conversation has grown long: I work with a summary of its older part from here on. "
-    "Nothing of it is deleted._",
-    de="_Dieses Gespräch ist lang geworden: ab hier arbeite ich mit einer Zusammenfassung des älteren "
-    "Teils. Gelöscht wird nichts._",
+    en="_This conversation has grown long: I work with a summary of its older part from here on. Nothing of it is deleted._",
+    de="_Dieses Gespräch ist lang geworden: ab hier arbeite ich mit einer Zusammenfassung des älteren Teils. Gelöscht wird nichts._",
 )
 COMPACTED_NOW = Sentence(
     en="The older part of this conversation is summarised now. Nothing of it is deleted.",
@@ -216,8 +191,7 @@ MODEL_IS_BUSY = Sentence(
 )
 MODEL_IS_AWAY = Sentence(
     en="the model can't be reached, and the operators are told why; send `/retry` in a while",
-    de="das Modell ist nicht erreichbar, und die Operatoren erfahren den Grund; versuch es später mit "
-    "`/retry`",
+    de="das Modell ist nicht erreichbar, und die Operatoren erfahren den Grund; versuch es später mit `/retry`",
 )
 MODEL_REFUSED_THE_KEY = Sentence(
     en="the model refused the key; an operator has to check `[provider] api_key`",
@@ -227,8 +201,7 @@ MODEL_CANNOT_ANSWER = Sentence(
     en="the model can't answer: {why}", de="das Modell kann nicht antworten: {why}"
 )
 CONTEXT_IS_MISSING = Sentence(
-    en="the model was not asked, because something that it has to be told is missing; the "
-    "operators know",
+    en="the model was not asked, because something that it has to be told is missing; the operators know",
     de="das Modell wurde nicht gefragt, weil etwas fehlt, das es wissen muss; die Operatoren wissen davon",
 )
 CONTEXT_FAILED = Sentence(
@@ -238,14 +211,11 @@ CONTEXT_FAILED = Sentence(
 # Names no path: the reader may be anyone who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
     en="the model can't answer: something is wrong on the bot's machine; the operators are told what",
-    de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; die Operatoren "
-    "erfahren, was",
+    de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; die Operatoren erfahren, was",
 )
 MODEL_FAILED_OFF_THE_RECORD = Sentence(
-    en="the model can't answer, and the reason is not recorded; an operator can try it with "
-    "`zeroclaw models test`",
-    de="das Modell kann nicht antworten, und der Grund wird nicht aufgezeichnet; ein Operator kann es "
-    "mit `zeroclaw models test` ausprobieren",
+    en="the model can't answer, and the reason is not recorded; an operator can try it with `zeroclaw models test`",
+    de="das Modell kann nicht antworten, und der Grund wird nicht aufgezeichnet; ein Operator kann es mit `zeroclaw models test` ausprobieren",
 )
 MODEL_HAS_A_FAULT = Sentence(
     en="the model can't answer: a fault in its provider ({why})",
@@ -261,10 +231,8 @@ ANSWERED_LATE = Sentence(
     de="_Beantwortet {wait}, nachdem es geschrieben wurde._",
 )
 UNHEARD = Sentence(
-    en="I can't listen to voice messages or videos: nothing here turns speech into text. Please write "
-    "to me.",
-    de="Sprachnachrichten und Videos kann ich nicht anhören: hier macht nichts aus Sprache Text. "
-    "Schreib mir bitte.",
+    en="I can't listen to voice messages or videos: nothing here turns speech into text. Please write to me.",
+    de="Sprachnachrichten und Videos kann ich nicht anhören: hier macht nichts aus Sprache Text. Schreib mir bitte.",
 )
 RESTARTED = Sentence(
     en="_I was restarted while writing this; the answer follows._",
@@ -291,15 +259,12 @@ CALL_NOT_ANSWERED = Sentence(
     de="`{tool}` wurde nicht ausgeführt: niemand hat es rechtzeitig freigegeben",
 )
 CALL_UNREACHABLE = Sentence(
-    en="`{tool}` did not run: it needs approval, and no operator can be reached from here who may "
-    "give it",
-    de="`{tool}` wurde nicht ausgeführt: ein Operator müsste es freigeben, und von hier ist keiner "
-    "zu erreichen, der das darf",
+    en="`{tool}` did not run: it needs approval, and no operator can be reached from here who may give it",
+    de="`{tool}` wurde nicht ausgeführt: ein Operator müsste es freigeben, und von hier ist keiner zu erreichen, der das darf",
 )
 CALL_MAY_HAVE_RUN = Sentence(
     en="`{tool}` was cut off by a restart: it may have run, and what it did is unknown",
-    de="`{tool}` wurde durch einen Neustart unterbrochen: es kann gelaufen sein, und was es getan "
-    "hat, ist nicht bekannt",
+    de="`{tool}` wurde durch einen Neustart unterbrochen: es kann gelaufen sein, und was es getan hat, ist nicht bekannt",
 )
 
 # --- about turns ---------------------------------------------------------------------------------
@@ -315,8 +280,7 @@ ONLY_THEY_MAY_STOP = Sentence(
 )
 NOTHING_TO_RETRY = Sentence(
     en="There is nothing to retry: no message of this conversation failed or was stopped.",
-    de="Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Antwort gescheitert, und keine "
-    "wurde abgebrochen.",
+    de="Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Antwort gescheitert, und keine wurde abgebrochen.",
 )
 RETRY_IS_NOT_YOURS = Sentence(
     en="What would be retried is a `/tool` call, and `/tool` is not for you: {why}",
@@ -327,8 +291,7 @@ WAITING_FOR = Sentence(
 )
 NOBODY_TO_ASK = Sentence(
     en="Nobody who may approve {tools} can be reached. The question stays {until}; `/stop` ends it.",
-    de="Niemand, der {tools} freigeben darf, ist zu erreichen. Die Frage bleibt {until}; `/stop` "
-    "beendet sie.",
+    de="Niemand, der {tools} freigeben darf, ist zu erreichen. Die Frage bleibt {until}; `/stop` beendet sie.",
 )
 WAITING_AND_NEXT = Sentence(
     en="Waiting for {who} to approve {tools}; your message is next.",
@@ -346,10 +309,8 @@ GIVEN_UP = Sentence(
     de="ich wurde dabei immer wieder unterbrochen",
 )
 MAY_HAVE_RUN = Sentence(
-    en="`{tool}` had started for {who} in `{where}` when I was cut off, and may have run. I did "
-    "not repeat it.",
-    de="`{tool}` war für {who} in `{where}` gestartet, als ich unterbrochen wurde, und ist "
-    "vielleicht gelaufen. Ich habe es nicht wiederholt.",
+    en="`{tool}` had started for {who} in `{where}` when I was cut off, and may have run. I did not repeat it.",
+    de="`{tool}` war für {who} in `{where}` gestartet, als ich unterbrochen wurde, und ist vielleicht gelaufen. Ich habe es nicht wiederholt.",
 )
 PLATFORM_REFUSED = Sentence(
     en="{what} in `{where}` was refused by the platform: {why}.",
@@ -391,22 +352,16 @@ CHANNEL_KEEPS_FAILING = Sentence(
     de="`{channel}` fällt immer wieder aus: {why}. Ich versuche es weiter.",
 )
 EVENT_GIVEN_UP = Sentence(
-    en="I could not process a message on `{channel}`, although I tried again and again ({why}). I "
-    "skip it.",
-    de="Eine Nachricht auf `{channel}` konnte ich auch nach mehreren Versuchen nicht verarbeiten "
-    "({why}). Ich überspringe sie.",
+    en="I could not process a message on `{channel}`, although I tried again and again ({why}). I skip it.",
+    de="Eine Nachricht auf `{channel}` konnte ich auch nach mehreren Versuchen nicht verarbeiten ({why}). Ich überspringe sie.",
 )
 POSITION_LOST = Sentence(
-    en="How far I had read `{channel}` can't be read any more. What was written there while I was not "
-    "running may stay unanswered; please look there.",
-    de="Wie weit ich `{channel}` gelesen hatte, ist nicht mehr lesbar. Was dort geschrieben wurde, "
-    "während ich nicht lief, bleibt vielleicht unbeantwortet; bitte sieh dort nach.",
+    en="How far I had read `{channel}` can't be read any more. What was written there while I was not running may stay unanswered; please look there.",
+    de="Wie weit ich `{channel}` gelesen hatte, ist nicht mehr lesbar. Was dort geschrieben wurde, während ich nicht lief, bleibt vielleicht unbeantwortet; bitte sieh dort nach.",
 )
 DISK_NEARLY_FULL = Sentence(
-    en="The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
-    "there, or I can take no more messages.",
-    de="Die Festplatte ist fast voll: wo ich alles aufhebe, sind noch {megabytes} MB frei. Schaff "
-    "dort Platz, sonst kann ich keine Nachrichten mehr annehmen.",
+    en="The disk is nearly full: {megabytes} MB are free where I keep everything. Make room there, or I can take no more messages.",
+    de="Die Festplatte ist fast voll: wo ich alles aufhebe, sind noch {megabytes} MB frei. Schaff dort Platz, sonst kann ich keine Nachrichten mehr annehmen.",
 )
 
 # --- why a call needs approval or is refused -----------------------------------------------------
@@ -441,21 +396,16 @@ EVERYBODY_HERE_GETS_IT = Sentence(
 IT_IS_UNDECLARED = Sentence(en="it does not declare what it does", de="es sagt nicht, was es tut")
 IT_IS_UNTRUSTED = Sentence(
     en="the request holds text that nobody here vouches for, and the call was not in the message",
-    de="die Anfrage enthält Text, für den hier niemand einsteht, und der Aufruf stand nicht in der "
-    "Nachricht",
+    de="die Anfrage enthält Text, für den hier niemand einsteht, und der Aufruf stand nicht in der Nachricht",
 )
 UNTRUSTED_RESULT = Sentence(en="what came from: {name}", de="was hiervon kam: {name}")
 UNTRUSTED_KEPT = Sentence(
-    en="what came from: {name} (where the bot wrote after it had read such text, or got files from the "
-    "network)",
-    de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte, oder Dateien "
-    "aus dem Netz holte)",
+    en="what came from: {name} (where the bot wrote after it had read such text, or got files from the network)",
+    de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte, oder Dateien aus dem Netz holte)",
 )
 UNTRUSTED_FILES = Sentence(
-    en="the workspace's files (the bot wrote there after it had read such text, or got files from the "
-    "network)",
-    de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte, oder "
-    "Dateien aus dem Netz holte)",
+    en="the workspace's files (the bot wrote there after it had read such text, or got files from the network)",
+    de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte, oder Dateien aus dem Netz holte)",
 )
 UNTRUSTED_NOTES = Sentence(
     en="what is kept as note {name} (the bot kept it after it had read such text)",
@@ -550,13 +500,8 @@ NEW_CONVERSATION = Sentence(
     de="Ein neues Gespräch; das alte bleibt erhalten.",
 )
 OFF_THE_RECORD = Sentence(
-    en="Off the record from now on: I keep what is said here only in memory, and forget it at "
-    "`/otr off` or when I am restarted. I can't write, run or remember anything meanwhile. This chat "
-    "itself, the model's provider and whoever is asked for an approval still see it.",
-    de="Ab jetzt ohne Aufzeichnung: was hier gesagt wird, steht nur in meinem Arbeitsspeicher, und ich "
-    "vergesse es bei `/otr off` oder einem Neustart. Schreiben, ausführen oder mir merken kann ich "
-    "solange nichts. Dieser Chat selbst, der Anbieter des Modells und wer um eine Freigabe gebeten "
-    "wird, sehen es trotzdem.",
+    en="Off the record from now on: I keep what is said here only in memory, and forget it at `/otr off` or when I am restarted. I can't write, run or remember anything meanwhile. This chat itself, the model's provider and whoever is asked for an approval still see it.",
+    de="Ab jetzt ohne Aufzeichnung: was hier gesagt wird, steht nur in meinem Arbeitsspeicher, und ich vergesse es bei `/otr off` oder einem Neustart. Schreiben, ausführen oder mir merken kann ich solange nichts. Dieser Chat selbst, der Anbieter des Modells und wer um eine Freigabe gebeten wird, sehen es trotzdem.",
 )
 OFF_THE_RECORD_ALREADY = Sentence(
     en="This is off the record already; `/otr off` ends it.",
@@ -568,34 +513,27 @@ NEW_OFF_THE_RECORD = Sentence(
 )
 ON_RECORD_AGAIN = Sentence(
     en="On the record again: I forget what was said since `/otr`, and what was said before goes on.",
-    de="Ab jetzt wieder mit Aufzeichnung: was seit `/otr` gesagt wurde, vergesse ich, und das Gespräch von "
-    "vorher geht weiter.",
+    de="Ab jetzt wieder mit Aufzeichnung: was seit `/otr` gesagt wurde, vergesse ich, und das Gespräch von vorher geht weiter.",
 )
 ON_RECORD_ALREADY = Sentence(
     en="This is on the record; `/otr` goes off it.",
     de="Hier wird aufgezeichnet; `/otr` beendet das.",
 )
 OFF_THE_RECORD_IS_GONE = Sentence(
-    en="I was restarted, and what you said off the record is gone: please say again what I should "
-    "still answer. We are still off the record.",
-    de="Ich wurde neu gestartet, und was hier ohne Aufzeichnung gesagt wurde, ist weg: sag bitte noch "
-    "einmal, was ich noch beantworten soll. Es bleibt ohne Aufzeichnung.",
+    en="I was restarted, and what you said off the record is gone: please say again what I should still answer. We are still off the record.",
+    de="Ich wurde neu gestartet, und was hier ohne Aufzeichnung gesagt wurde, ist weg: sag bitte noch einmal, was ich noch beantworten soll. Es bleibt ohne Aufzeichnung.",
 )
 ASKED_OFF_THE_RECORD = Sentence(
     en="it was asked off the record, and a restart deleted what it was",
     de="es wurde ohne Aufzeichnung gefragt, und ein Neustart hat gelöscht, worum es ging",
 )
 UNRECORDED_MAY_HAVE_RUN = Sentence(
-    en="`{tool}` was called off the record in `{where}` when I was cut off, and may have run. I did "
-    "not repeat it.",
-    de="`{tool}` war ohne Aufzeichnung in `{where}` aufgerufen, als ich unterbrochen wurde, und ist "
-    "vielleicht gelaufen. Ich habe es nicht wiederholt.",
+    en="`{tool}` was called off the record in `{where}` when I was cut off, and may have run. I did not repeat it.",
+    de="`{tool}` war ohne Aufzeichnung in `{where}` aufgerufen, als ich unterbrochen wurde, und ist vielleicht gelaufen. Ich habe es nicht wiederholt.",
 )
 LEAVES_A_TRACE = Sentence(
-    en="it would leave something behind, and this conversation is off the record (`/otr off` ends "
-    "that)",
-    de="es würde etwas hinterlassen, und dieses Gespräch wird nicht aufgezeichnet (`/otr off` beendet "
-    "das)",
+    en="it would leave something behind, and this conversation is off the record (`/otr off` ends that)",
+    de="es würde etwas hinterlassen, und dieses Gespräch wird nicht aufgezeichnet (`/otr off` beendet das)",
 )
 HALTED = Sentence(
     en="Halted: nothing runs and nothing starts, until `/resume`.",
@@ -607,15 +545,11 @@ GOING_ON = Sentence(
 )
 NOTHING_IS_HALTED = Sentence(en="Nothing is halted.", de="Nichts ist angehalten.")
 TOO_MANY_WAIT = Sentence(
-    en="I am busy: {count} messages wait here already. I did not take this one, nor those that "
-    "follow it; send it again later.",
-    de="Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht "
-    "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
+    en="I am busy: {count} messages wait here already. I did not take this one, nor those that follow it; send it again later.",
+    de="Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
     one=Sentence(
-        en="I am busy: a message waits here already. I did not take this one, nor those that "
-        "follow it; send it again later.",
-        de="Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht "
-        "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
+        en="I am busy: a message waits here already. I did not take this one, nor those that follow it; send it again later.",
+        de="Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
     ),
 )
 
@@ -735,16 +669,8 @@ QUEUE_INTERRUPT = Sentence(
 # --- /status -------------------------------------------------------------------------------------
 
 STATUS = Sentence(
-    en="- zeroclaw {version}, model {model}\n"
-    "- channels: {channels}\n"
-    "- messages: {here} waiting here, {waiting} waiting in all chats, {busy} being answered\n"
-    "- approvals: {pending} waiting\n"
-    "- disk: {mebibytes} MiB{halted}",
-    de="- zeroclaw {version}, Modell {model}\n"
-    "- Kanäle: {channels}\n"
-    "- Nachrichten: hier warten {here}, in allen Chats {waiting}; in Arbeit sind {busy}\n"
-    "- Freigaben: {pending} offen\n"
-    "- Festplatte: {mebibytes} MiB{halted}",
+    en="- zeroclaw {version}, model {model}\n- channels: {channels}\n- messages: {here} waiting here, {waiting} waiting in all chats, {busy} being answered\n- approvals: {pending} waiting\n- disk: {mebibytes} MiB{halted}",
+    de="- zeroclaw {version}, Modell {model}\n- Kanäle: {channels}\n- Nachrichten: hier warten {here}, in allen Chats {waiting}; in Arbeit sind {busy}\n- Freigaben: {pending} offen\n- Festplatte: {mebibytes} MiB{halted}",
 )
 STATUS_HALTED = Sentence(
     en="\n- halted by {who}; `/resume` goes on",
@@ -810,19 +736,13 @@ FORGET_ONLY_YOURS = Sentence(
 WHAT_YOU_SAID = Sentence(en="what you said to me", de="was du mir gesagt hast")
 WHAT_THEY_SAID = Sentence(en="what `{whom}` said to me", de="was `{whom}` mir gesagt hat")
 FORGET_ASKS = Sentence(
-    en="This removes {what}, what I answered, and what I noted of it, for good; only the audit "
-    "stays, which holds no words. Files in workspaces stay too. To go on, repeat it within ten "
-    "minutes as `/forget {code}`.",
-    de="Das löscht endgültig, {what}, was ich geantwortet und was ich mir davon notiert habe; nur "
-    "das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in Arbeitsverzeichnissen "
-    "bleiben. Wenn du das willst, wiederhole es in den nächsten zehn Minuten als `/forget {code}`.",
+    en="This removes {what}, what I answered, and what I noted of it, for good; only the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it within ten minutes as `/forget {code}`.",
+    de="Das löscht endgültig, {what}, was ich geantwortet und was ich mir davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn Minuten als `/forget {code}`.",
 )
 FORGOTTEN = Sentence(en="Done: {what} is removed.", de="Erledigt: {what}, ist gelöscht.")
 FORGOTTEN_BUT = Sentence(
-    en="Done: {what} is removed, except where a record is damaged (chats: {count}). An operator has to "
-    "look at that; then ask again.",
-    de="Erledigt: {what}, ist gelöscht, außer wo ein Datensatz beschädigt ist (Chats: {count}). Das "
-    "muss sich ein Operator ansehen; frag danach noch einmal.",
+    en="Done: {what} is removed, except where a record is damaged (chats: {count}). An operator has to look at that; then ask again.",
+    de="Erledigt: {what}, ist gelöscht, außer wo ein Datensatz beschädigt ist (Chats: {count}). Das muss sich ein Operator ansehen; frag danach noch einmal.",
 )
 FORGOTTEN_NOTHING = Sentence(
     en="There is nothing left to remove: of `{whom}` I keep nothing.",
@@ -901,10 +821,8 @@ STRANGER_WHY = Sentence(
     de="niemand mit dieser Kennung ist bekannt; lass nur herein, wer dir diesen Code nennt",
 )
 STRANGER_WHY_BY_ID = Sentence(
-    en="this id is not known; approve it only if you know whose it is, or else by the code that they "
-    "tell you: `/pair approve CODE`",
-    de="niemand mit dieser Kennung ist bekannt; lass sie nur herein, wenn du weißt, wem sie gehört, "
-    "oder sonst mit dem Code, der dir genannt wird: `/pair approve CODE`",
+    en="this id is not known; approve it only if you know whose it is, or else by the code that they tell you: `/pair approve CODE`",
+    de="niemand mit dieser Kennung ist bekannt; lass sie nur herein, wenn du weißt, wem sie gehört, oder sonst mit dem Code, der dir genannt wird: `/pair approve CODE`",
 )
 STRANGER_LINE = Sentence(
     en="{number}{name} wants to talk to this bot, {until}",
@@ -922,10 +840,8 @@ NOT_YOURS_TO_ANSWER = Sentence(
 # --- /pair ---------------------------------------------------------------------------------------
 
 PAIR_USAGE = Sentence(
-    en="Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
-    "person is `person:<name>` or `<channel>:<sender id>`.",
-    de="So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; "
-    "eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
+    en="Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a person is `person:<name>` or `<channel>:<sender id>`.",
+    de="So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
 )
 PAIR_LIST_IN_PRIVATE = Sentence(
     en="Who waits and who was let in is told in private only; write `/pair` to me there.",

@@ -17,12 +17,13 @@ from zeroclaw.context.assembly import reserve_of, room_of
 from zeroclaw.context.compaction import (
     UNKNOWN_WINDOW,
     Breaker,
+    facts_question,
     is_little,
     kept,
     kept_summary,
+    parse_facts,
     summary_question,
 )
-from zeroclaw.context.facts import facts_question, parse_facts
 from zeroclaw.context.notes import added, note_of
 from zeroclaw.envelope import ActionId, is_off_the_record
 from zeroclaw.errors import ContextOverflow, ToolFailed

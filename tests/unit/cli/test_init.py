@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tests.emulators.model_server import ModelServer
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init import flow
@@ -29,7 +30,6 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.value import replace
 

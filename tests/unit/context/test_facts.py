@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.context.test_assembly import calls, said, talk
 from zeroclaw.context import compaction
-from zeroclaw.context.facts import (
+from zeroclaw.context.compaction import (
     FACT_CHARS,
     MOST_FACTS,
     MOST_KNOWN_CHARS,

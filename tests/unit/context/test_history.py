@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.context.history import FILES_STAY, prepare_request_messages, with_file_parts
-from zeroclaw.context.stale import in_one_line, with_stale_results
+from zeroclaw.context.history import (
+    FILES_STAY,
+    in_one_line,
+    prepare_request_messages,
+    with_file_parts,
+    with_stale_results,
+)
 from zeroclaw.message import (
     AssistantMessage,
     FileKind,

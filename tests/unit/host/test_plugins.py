@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.installed import install
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import plugins
-from zeroclaw.manifest import ChannelManifest
 
 
 def test_what_comes_along_is_on_its_shelf() -> None:

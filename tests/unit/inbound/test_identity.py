@@ -7,10 +7,10 @@ from typing import Literal
 import pytest
 
 from tests.fakes.people import configured, local
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import PEOPLE, Contact, Known, People, known_put
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.store import Claim
 from zeroclaw.value import replace
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds, faults_in
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel, compose
@@ -21,7 +22,6 @@ from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
 from zeroclaw.errors import ConfigError, ProviderUnusable, Refused, ZeroclawError
 from zeroclaw.host.places import places_of
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.providers.local.checks import check_model
 from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.text.language import Language

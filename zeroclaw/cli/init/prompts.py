@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 from pydantic import BaseModel, ValidationError
 
+from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.configuration import Seen
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel
 from zeroclaw.cli.invocation import say
@@ -23,7 +24,6 @@ from zeroclaw.errors import Refused
 from zeroclaw.host.atomic_file import write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.host.places import expand, places_of
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.providers.local.checks import FETCH
 from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials

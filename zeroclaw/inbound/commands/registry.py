@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
+from zeroclaw.channel import Menu, MenuEntry
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.context.offers import Offers
@@ -18,19 +19,16 @@ from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_of
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.commands.context_window import told_filling
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
-from zeroclaw.inbound.commands.status import StatusCommand
-from zeroclaw.inbound.commands.usage import usage
+from zeroclaw.inbound.commands.reports import StatusCommand, context_window, usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
 from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
-from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import shortened
@@ -107,7 +105,7 @@ class Commands(Struct, eq=False, kw_only=True):
             "status": self.status.told,
             "usage": partial(usage, self.context, self.budget),
             "tools": partial(_told_offers, self.sources.offers),
-            "context": partial(told_filling, self.context.store, self.sources),
+            "context": partial(context_window, self.context.store, self.sources),
             "pending": self.requests.pending,
             "approve": self.requests.by_number,
             "deny": self.requests.by_number,

@@ -12,16 +12,10 @@ Kind = Literal["html", "text"]
 # Besides `text/*`, and all that end in `+json` or `+xml`.
 _TEXTS = frozenset(
     {
-        "application/json",
-        "application/xml",
-        "application/javascript",
-        "application/x-ndjson",
-        "application/yaml",
-        "application/x-yaml",
-        "application/toml",
-        "application/sql",
+        "application/json", "application/xml", "application/javascript", "application/x-ndjson",
+        "application/yaml", "application/x-yaml", "application/toml", "application/sql",
     }
-)
+)  # fmt: skip
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 # Encoding labels of the web (encoding.spec.whatwg.org, read 2026-11) without punctuation, and

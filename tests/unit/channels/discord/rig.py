@@ -13,7 +13,7 @@ from tests.contract.channel_suite import Desk, receiving
 from tests.contract.discord_harness import SETTINGS, discord_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admit, Channel, ChannelContext, Menu, replace
-from zeroclaw.menu import NO_MENU
+from zeroclaw.channel import NO_MENU
 
 
 class Heard:
