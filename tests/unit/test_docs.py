@@ -52,7 +52,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
 from zeroclaw.daemon.config_check import check, kinds_of
-from zeroclaw.daemon.context_providers import open_context_providers
+from zeroclaw.daemon.extensions import open_context_providers
 from zeroclaw.gate import conditions
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured

@@ -13,8 +13,7 @@ from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
 from zeroclaw.context_provider import ContextProvider
-from zeroclaw.daemon.context_providers import open_context_providers
-from zeroclaw.daemon.tools import other_packages, tools_of
+from zeroclaw.daemon.extensions import open_context_providers, other_packages, tools_of
 from zeroclaw.errors import ConfigError, Refused, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements

@@ -1,4 +1,4 @@
-"""Opens the configured tools, for the daemon and for `policy explain`."""
+"""Opens tools and context providers: the daemon's own, as configured, and those of other packages."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -8,14 +8,22 @@ from typing import cast
 
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.context.notes import Notes
+from zeroclaw.context.prompt import fixed, identity, rules, sensitive, setting
+from zeroclaw.context.workspace_files import WorkspaceFiles
+from zeroclaw.context_provider import ContextProvider
 from zeroclaw.conversation.downloads import AttachedFiles
-from zeroclaw.host import plugins, sandbox
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ConfigError
+from zeroclaw.host import places, plugins, sandbox
 from zeroclaw.host.http import http_client
 from zeroclaw.host.quotas import Quota
-from zeroclaw.store import Store
+from zeroclaw.store import Rows, Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.turn.kept_results import find_result
+from zeroclaw.turn.tool_calls import state_of_files
+
+# --- tools ---------------------------------------------------------------------------------------
 
 _OUR_PACKAGES = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of the tools that are opened here, with settings of their own."""
@@ -107,3 +115,66 @@ def stored_tools(
 
 def _answer_chars(settings: CurrentConfig) -> int:
     return settings.config.runtime.result_chars
+
+
+# --- context providers ---------------------------------------------------------------------------
+
+RESERVED = frozenset(
+    {"identity", "files", "setting", "rules", "sensitive", "operator", "skills", "notes"}
+)
+"""Names that providers of other packages must not have."""
+
+
+def own_context(
+    settings: CurrentConfig, workspaces: Path, rows: Rows
+) -> tuple[ContextProvider, ...]:
+    """Return the daemon's own providers, in the order in which the model reads their texts (S3-06).
+
+    Args:
+        settings: For the operator's own prompt.
+        workspaces: Contains a directory per conversation.
+        rows: To find out which workspaces contain untrusted files.
+    """
+    context = settings.config.context
+
+    async def is_untrusted(conversation: ConversationId, workspace: Path) -> bool:
+        return await state_of_files(rows, conversation, workspace) != "theirs"
+
+    directory = places.expand(context.directory).absolute() if context.directory else workspaces
+    files = WorkspaceFiles(
+        directory=directory,
+        workspaces=workspaces,
+        most_tokens=context.file_tokens,
+        is_untrusted=is_untrusted,
+    )
+    return (
+        fixed("identity", identity),
+        *((files,) if context.file_tokens else ()),
+        fixed("setting", setting),
+        fixed("rules", rules),
+        fixed("sensitive", sensitive),
+        fixed("operator", lambda _: settings.config.runtime.prompt, shown="operator"),
+    )
+
+
+def open_context_providers() -> tuple[ContextProvider, ...]:
+    """Open the context providers of other packages.
+
+    Raises:
+        ConfigError: One can't be opened, or has the name of another.
+    """
+    found: dict[str, ContextProvider] = {}
+    for package in plugins.names(plugins.CONTEXT_PROVIDERS):
+        key = f"context.{package}"
+        opener = plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key)
+        made = cast("Callable[[], tuple[ContextProvider, ...]]", opener)
+        opened = plugins.opened(
+            lambda made=made: [(one.spec.name, one) for one in made()], package, key=key
+        )
+        for name, one in opened:
+            if name in found or name in RESERVED:
+                raise ConfigError(
+                    (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
+                )
+            found[name] = one
+    return tuple(found.values())

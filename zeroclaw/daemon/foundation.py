@@ -13,8 +13,7 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, CheckedConfig, providers_of
-from zeroclaw.daemon.context_providers import open_context_providers
-from zeroclaw.daemon.tools import by_name, open_tools
+from zeroclaw.daemon.extensions import by_name, open_context_providers, open_tools
 from zeroclaw.gate.approval import without_words
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys

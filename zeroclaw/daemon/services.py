@@ -9,17 +9,16 @@ from zeroclaw.config.model import NotesSettings
 from zeroclaw.context.composer import RequestSources
 from zeroclaw.context.model import Model, ModelRecord
 from zeroclaw.context.notes import Notes
-from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.offers import Offers
 from zeroclaw.context.providers import ContextProviders
+from zeroclaw.context.recollection import Recollection
 from zeroclaw.context.skills import skills_provider
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
-from zeroclaw.daemon.context_providers import own_context
+from zeroclaw.daemon.extensions import by_name, own_context
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.reload import Reloader
-from zeroclaw.daemon.tools import by_name
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.events import Bus

@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.config.model import Config, ContextSettings, RuntimeSettings
 from zeroclaw.context.prompt import FixedText, fixed
-from zeroclaw.daemon.context_providers import RESERVED, open_context_providers, own_context
+from zeroclaw.daemon.extensions import RESERVED, open_context_providers, own_context
 from zeroclaw.errors import ConfigError
 from zeroclaw.inbound.live_config import LiveConfig
 

@@ -14,7 +14,7 @@ from zeroclaw.config.model import (
     RuntimeSettings,
     ToolsSettings,
 )
-from zeroclaw.daemon.tools import by_name, stored_tools
+from zeroclaw.daemon.extensions import by_name, stored_tools
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redactor
 from zeroclaw.store import RowKind

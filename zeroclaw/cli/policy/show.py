@@ -16,8 +16,8 @@ from zeroclaw.cli.configuration import Loaded
 from zeroclaw.codec import to_json
 from zeroclaw.config.model import Autonomy, Config
 from zeroclaw.daemon.config_check import kinds_of, vocabulary_of
+from zeroclaw.daemon.extensions import by_name, open_tools
 from zeroclaw.daemon.foundation import protected_in
-from zeroclaw.daemon.tools import by_name, open_tools
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import Statement, configured
