@@ -15,6 +15,9 @@ from zeroclaw.host.control import request
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
 TOKEN = re.compile(r"zc-receipt-\d+-[\w-]{43}")
+HAS_A_SIGN = """
+one => getComputedStyle(one).backgroundColor !== getComputedStyle(one.firstChild).backgroundColor
+"""
 FORGED = "zc-receipt-1700000000-" + "A" * 43
 
 
@@ -531,6 +534,9 @@ async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
         here.model.say("One, ", gate, "two.")
         await page.say("count")
         await expect(page.draft).to_have_text("One,")
+        # In a high-contrast theme every background is the theme's.
+        await page.page.emulate_media(forced_colors="active")
+        assert await page.button("Stop").evaluate(HAS_A_SIGN)
         await page.button("Stop").click()
         await expect(page.answers).to_contain_text("One,")
         await expect(page.answers).to_contain_text("topped")
