@@ -108,6 +108,19 @@ async def test_a_message_that_can_not_be_changed_just_now_says_so_later() -> Non
         assert seen(rig.channel) == ["x", catalogue.CONTINUED_ABOVE.en]
 
 
+@pytest.mark.parametrize("drafted", [(), ("do",)])
+async def test_a_final_whose_markup_is_refused_is_shown_without_it(
+    drafted: tuple[str, ...],
+) -> None:
+    """As a new message and as an edit; the operator has nothing to do (P6)."""
+    async with running(platform()) as rig:
+        refs = await posted(rig, *drafted)
+        rig.channel.will("send", *[ChannelRejected("?", markup=True)] * 2)
+        rig.channel.will("edit", *[ChannelRejected("?", markup=True)] * 2)
+        await rig.deliver(final(rig, "*done*", refs=refs))
+        assert (seen(rig.channel), rig.hooks.reasons) == (["done"], [])
+
+
 async def test_what_the_draft_learned_late_is_used() -> None:
     """A message that came into being after the turn's last commit is edited too (P6)."""
     async with running(platform()) as rig:

@@ -28,6 +28,7 @@ from tests.unit.delivery.rig import (
     noted,
     outcome,
     platform,
+    posted,
     running,
     seen,
     turn_of,
@@ -215,6 +216,22 @@ async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> 
         rig.channel.will("lookup", DeliveryUnknown("ids ran too far"))
         await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done", MARKED]
+
+
+async def test_only_the_part_whose_answer_was_lost_says_that_it_may_be_a_repeat() -> None:
+    """Those below it were sent once (P1)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", Lost())
+        await rig.deliver(final(rig, LONG))
+        lost, *rest = split(LONG, rig.accounts["chat"].fits)
+        assert seen(rig.channel) == [lost, lost + catalogue.POSSIBLE_REPEAT.en, *rest]
+
+
+async def test_where_a_draft_can_no_longer_be_edited_the_final_takes_its_place() -> None:
+    """No fragment of a draft stays beside its answer (P6)."""
+    async with running(platform(replace(PLAIN_SENDS, can_edit=False))) as rig:
+        await rig.deliver(final(rig, "done", refs=await posted(rig, "do", "ne")))
+        assert seen(rig.channel) == ["done"]
 
 
 async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
