@@ -79,13 +79,7 @@ class Ages(Value):
 
 
 class UntilDue(Value):
-    """Rows are deleted once they are past their own `due_at`.
-
-    Attributes:
-        ended: The states in which a row may be deleted; empty for any.
-    """
-
-    ended: frozenset[str] = frozenset()
+    """Rows are deleted once they are past their own `due_at`."""
 
 
 class Stays(Value):

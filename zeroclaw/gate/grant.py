@@ -152,7 +152,7 @@ GRANTS = Table(
     kind=RowKind.GRANT,
     codec=json_codec(Grant),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.DUE_AT}),
-    keeps=UntilDue(ended=frozenset({"open"})),
+    keeps=UntilDue(),
     words=Words.WRITER,
     whose=lambda row: Whose(person=GRANTS.of(row).holder),
 )

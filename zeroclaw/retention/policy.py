@@ -76,8 +76,8 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
         RecordUnreadable: Its body can't be decoded.
     """
     match table.keeps:
-        case UntilDue(ended=ended):
-            return is_ended(row, ended) and row.due_at is not None and row.due_at < at.now
+        case UntilDue():
+            return row.due_at is not None and row.due_at < at.now
         case Ages(age=age, ended=ended, at=began, sooner=sooner):
             if not is_ended(row, ended):
                 return False

@@ -168,9 +168,10 @@ class Sweep(Struct, kw_only=True, eq=False):
         if isinstance(keeps, Stays):
             return
         due_before = at.now if isinstance(keeps, UntilDue) else None
+        ended = () if isinstance(keeps, UntilDue) else sorted(keeps.ended)
         tells_time = isinstance(keeps, Ages) and keeps.at is None
         latest = max(at.ages.values())
-        for state in sorted(keeps.ended) or [None]:
+        for state in ended or [None]:
             async for row in scan(self.store, table.where(state=state, due_before=due_before)):
                 if tells_time and not policy.is_before(row.key, latest):
                     break
