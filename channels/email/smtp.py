@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 
 from aiosmtplib import SMTP, SMTPAuthenticationError, SMTPException, SMTPResponseException
+from aiosmtplib.errors import SMTPDataError, SMTPSenderRefused
 
 from channels.email.logins import Login, Logins
 from zeroclaw import (
@@ -172,7 +173,8 @@ class Sender:
             case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
                 return ChannelUnauthorized(f"`{name}`: `{host}` does not accept the {login.called}")
             # "Congestion" passes (RFC 3463, 3.5): so Gmail calls the end of what it takes in a day.
-            case SMTPResponseException() if "'5.4.5 " in str(error):
+            # A refused recipient is left out: that may be their server's word, and stops nobody else.
+            case SMTPDataError() | SMTPSenderRefused() if error.message.startswith("5.4.5 "):
                 return ChannelUnauthorized(f"`{name}`: `{host}` takes no more ({_said(error)})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
                 return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")

@@ -989,9 +989,12 @@ FAILURES: dict[tuple[str, str], type[Exception]] = {
     (".", "550 5.4.5 daily limit exceeded"): ChannelUnauthorized,
     ("DATA", "554 no"): ChannelRejected,
     ("RCPT", "550 nobody"): ChannelRejected,
+    # What a server heard from theirs, so it must not hold up the mails to others.
+    ("RCPT", "550 5.4.5 undeliverable address"): ChannelRejected,
     ("RCPT", "450 later"): ChannelUnavailable,
     ("MAIL", ""): ChannelUnavailable,
     ("MAIL", "421 busy"): ChannelUnavailable,
+    ("MAIL", "550 5.4.5 you've sent enough today"): ChannelUnauthorized,
     ("MAIL", "530 login first"): ChannelUnauthorized,
     ("AUTH", "535 wrong"): ChannelUnauthorized,
     ("AUTH", "454 later"): ChannelUnavailable,
