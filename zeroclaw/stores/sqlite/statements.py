@@ -248,6 +248,16 @@ def release_pages(connection: sqlite3.Connection) -> None:
         connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
 
 
+def empty_log(connection: sqlite3.Connection) -> bool:
+    """Empty the write-ahead log; return False, at once, while a reader needs it."""
+    waits_ms = number(connection, "PRAGMA busy_timeout")
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        return not number(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {waits_ms}")
+
+
 def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
     until_us = to_microseconds(claim.until)
     for key in dict.fromkeys(claim.keys):  # an event may list the same key twice

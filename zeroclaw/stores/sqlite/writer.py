@@ -37,7 +37,7 @@ from zeroclaw.store import (
     Write,
 )
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
-from zeroclaw.stores.sqlite.statements import apply, purge_claims, release_pages
+from zeroclaw.stores.sqlite.statements import apply, empty_log, purge_claims, release_pages
 from zeroclaw.value import Value
 
 _LEASES_PER_EPOCH = 2**32  # high bits: epoch, low bits: lease; together below 2**63
@@ -131,6 +131,7 @@ class Writer:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._taken: list[Job] = []
         self._inode = 0
+        self._is_log_due = True  # a kill may have left a log that was due
         self._before_closing: Callable[[], None] | None = None
         self._thread = Thread(target=self._run, name="zeroclaw-store-writer", daemon=True)
 
@@ -223,13 +224,14 @@ class Writer:
         waiting = [job for job in self._taken if not job.done.cancelled()]
         left_out = len(self._taken) - len(waiting)
         answers = self._write_group(connection, fences, waiting)
-        if not _REMOVALS.isdisjoint(_kinds(waiting)):
-            # The group is committed; pages that can't be released now are released next time.
-            with suppress(sqlite3.Error):
+        self._is_log_due |= any(map(_ends_erasure, waiting))
+        # The group is committed; what can't be released now is released next time.
+        with suppress(sqlite3.Error):
+            if not _REMOVALS.isdisjoint(_kinds(waiting)):
                 release_pages(connection)
-                if any(map(_ends_erasure, waiting)):
-                    # Old frames of the log hold what was said until newer ones happen to cover them.
-                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if self._is_log_due:
+                # Old frames of the log hold what was said until newer ones happen to cover them.
+                self._is_log_due = not empty_log(connection)
         self._taken.clear()
         self._tell(lambda: self._answer(answers, left_out))
 

@@ -4,8 +4,9 @@ import asyncio
 import errno
 import hashlib
 import os
+import shutil
 import sqlite3
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -290,6 +291,25 @@ async def test_once_a_request_to_forget_is_done_no_file_holds_the_words(tmp_path
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="b")))
         await store.commit(chore(request))
         assert holding(tmp_path, words) == []
+
+
+async def test_a_reader_delays_what_empties_the_log_but_no_commit(tmp_path: Path) -> None:
+    """A backup may read for minutes; the words go with the first commit after it."""
+    words = b"the words that somebody wants forgotten"
+    request = Delete(kind=RowKind.FORGETTING, key="person:ann")
+    data, killed = tmp_path / "data", tmp_path / "killed"
+    async with aclosing(await open_store(data, clock=ManualClock())) as store:
+        await store.commit(chore(counter("a", words)))
+        with closing(sqlite3.connect(data / FILE_NAME, isolation_level=None)) as reader:
+            reader.execute("BEGIN").execute("SELECT count(*) FROM stored_row").fetchone()
+            await store.commit(chore(Delete(kind=RowKind.COUNTER, key="a"), request))
+            shutil.copytree(data, killed)
+        await store.commit(chore(counter("b", b"other")))
+        assert holding(data, words) == []
+    assert holding(killed, words)
+    async with aclosing(await open_store(killed, clock=ManualClock())) as store:
+        await store.commit(chore(counter("b", b"other")))
+        assert holding(killed, words) == []
 
 
 def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
