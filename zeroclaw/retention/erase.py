@@ -363,10 +363,11 @@ class Erasure:
 
         for table in (*_FIRST, *_LAST):
             await self._remove(table.where(conversation=here), partial(is_theirs, table))
-        if damaged:
-            raise damaged[0]
         # An edit may have been noted before its message went.
-        return await self._until(partial(self._rewrite_journal, request.person, here))
+        is_done = await self._until(partial(self._rewrite_journal, request.person, here))
+        if is_done and damaged:
+            raise damaged[0]
+        return is_done
 
     async def _are_cards_settled(self, here: ConversationId) -> bool:
         """Wait, but not for long, until cards show their ends; return False for a new request."""

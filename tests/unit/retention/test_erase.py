@@ -75,6 +75,19 @@ async def let_others_work() -> None:
         await asyncio.sleep(0)
 
 
+def edit_while_removed(world: World, house: House, message: str, room: str) -> None:
+    """Let Ben edit a message after its journal went, and before its own row does."""
+
+    async def edit_first(writes: tuple[Write, ...]) -> None:
+        if any(isinstance(one, Delete) and one.kind is RowKind.TURN for one in writes):
+            world.store.meanwhile = None
+            edit = house.envelope(Edited(message=message, text="tulip two"), "ben", room=room)
+            await house.services.ingress.admit(edit)
+            await let_others_work()
+
+    world.store.meanwhile = edit_first
+
+
 async def card_ends(house: House) -> None:
     """Ben's card that was waiting is stopped, and nothing of its request is left."""
     await house.advance(120)
@@ -146,15 +159,7 @@ async def test_an_edit_that_comes_while_its_chat_is_removed_is_not_kept(
     """It is admitted after the journal went, and before the message that it changes."""
     async with world.running() as house:
         await house.say("tulip one", "ben", room=room)
-
-        async def edit_first(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, Delete) and one.kind is RowKind.TURN for one in writes):
-                world.store.meanwhile = None
-                edit = house.envelope(Edited(message="p1", text="tulip two"), "ben", room=room)
-                await house.services.ingress.admit(edit)
-                await let_others_work()
-
-        world.store.meanwhile = edit_first
+        edit_while_removed(world, house, "p1", room)
         await forget(house, "ben")
         assert world.store.meanwhile is None
         assert house.texts("ben")[-1] == "Done: what you said to me is removed."
@@ -420,7 +425,9 @@ async def test_a_damaged_record_of_a_shared_chat_is_told_and_the_rest_of_it_goes
         row, *_ = await house.rows(kind)
         world.store.damage(row)
         await house.say("a tulip", "ben", room="club")
+        edit_while_removed(world, house, "p3", "club")
         await forget(house, "ben")
+        assert world.store.meanwhile is None
         assert "tulip" not in await kept(world)
         told = house.texts("ben")[-1]
         assert "is removed, except where a record is damaged (chats: 1)" in told
