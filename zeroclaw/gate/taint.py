@@ -41,8 +41,11 @@ files written by a turn with untrusted text; each is worse than the one before."
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
 _BLOCK = re.compile(
-    r"(?:(?<!`)(?=`)|^[ \t]*(?=~))(`{3,}+|~{3,}+)([^\n`]*\n.*?)(?:\1|\Z)", re.DOTALL | re.MULTILINE
+    r"(?:(?<!`)(?=`)|^[ \t]*+(?:(?:[-*•]|[0-9]{1,3}[.)])[ \t]++)?(?=~))"
+    r"(`{3,}+|~{3,}+)([^\n`]*\n.*?)(?:\1|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
+_LANGUAGE = re.compile(r"[\w.+#{}-]*")
 _QUOTED = re.compile(r"^[ \t]*>(?:>> (?s:.*)|.*)", re.MULTILINE)  # Discord's `>>> ` quotes the rest
 # Only the line ends that every reader sees: `splitlines` knows nine others. A shell goes on after `\`.
 _LINE_END = re.compile(r"(?<!\\)(?<!\\\r)\n")
@@ -232,7 +235,7 @@ def _set_off(text: str) -> Iterator[str]:
     for block in _BLOCK.finditer(text):
         first, _, code = block[2].partition("\n")
         # Slack's signs have no lines of their own, and no language; see the last line for that.
-        has_language = " " not in first.strip() and not code.rpartition("\n")[2].strip()
+        has_language = _LANGUAGE.fullmatch(first.strip()) and not code.rpartition("\n")[2].strip()
         yield (code if has_language else block[2]).strip()
     for line in _LINE_END.split(_BLOCK.sub("\0", text)):
         said = _LIST_SIGN.sub("", line, count=1).strip()

@@ -93,11 +93,17 @@ def stands(
         ("```echo\nrm -rf x```", "echo\nrm -rf x", True),
         ("```echo a\nrm -rf x\n```", "rm -rf x", False),
         ("```echo a\nls\n```", "echo a\nls", True),
+        ("```echo\ta\nrm -rf x\n```", "rm -rf x", False),
+        ("```echo\\\nrm -rf x\n```", "rm -rf x", False),
+        ("```{c++}\nls\n```", "ls", True),
         # a code block in longer signs, or in the other ones
         ("````\n```\ncd build\nrm -rf x\n```\n````", "rm -rf x", False),
         ("````\ncd build\nls\n````", "cd build\nls", True),
         ("~~~\ncd build\nrm -rf x\n~~~", "rm -rf x", False),
         ("~~~sh\ncd build\nls\n~~~", "cd build\nls", True),
+        ("1. ~~~sh\n   cd build\n   rm -rf x\n   ~~~", "rm -rf x", False),
+        ("- ~~~\n  ls\n  ~~~\n- make", "ls", True),
+        ("- ~~~\n  ls\n  ~~~\n- make", "make", True),
         # a code block that shows a prompt or a redirection
         ("```\n> see\nrm -rf x\n```", "rm -rf x", False),
         ("```\nsort a \\\n> b\n```", "sort a \\", False),
