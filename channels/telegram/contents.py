@@ -7,6 +7,7 @@ line or sentence (their published sources, read 2026-11). They send all parts at
 arrives sooner than a person could type it. After shorter texts nothing is waited for.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
@@ -26,6 +27,7 @@ ALBUM_S = 1.0
 
 MOST_LEVELS = 40
 """Deepest nesting that is read; Telegram allows 16."""
+_TICKS = re.compile("`+")
 _BLOCKS = frozenset({"blockquote", "expandable_blockquote", "pre"})
 _SAID = ("summary", "text", "expression", "caption", "credit")
 _SHOWN = ("text", "expression", "alternative_text")
@@ -53,9 +55,9 @@ def words(message: Json) -> str:
     for (start, end), kind in sorted(spans, key=lambda one: (one[0][0], -one[0][1], one[1])):
         if kind not in _BLOCKS or not done <= start < end <= len(units):
             continue
-        inside, sign = units[start:end].decode("utf-16-le", "replace"), "```"
+        inside = units[start:end].decode("utf-16-le", "replace")
         if kind == "pre":
-            sign = "~~~" if sign in inside else sign
+            sign = "`" * max([3, *(len(ticks) + 1 for ticks in _TICKS.findall(inside))])
             shown = f"{sign}\n{inside}\n{sign}"
         else:
             shown = "> " + inside.replace("\n", "\n> ")
