@@ -208,7 +208,7 @@ scroller.addEventListener("scroll", scrolled, { passive: true });
 // Browsers scroll smoothly; an answer that grows before the first step of it would end it.
 for (const kind of ["keydown", "wheel"]) {
   scroller.addEventListener(kind, (event) => {
-    const isUp = event.deltaY < 0 || ["ArrowUp", "PageUp", "Home"].includes(event.key);
+    const isUp = -event.deltaY > Math.abs(event.deltaX) || ["ArrowUp", "PageUp", "Home"].includes(event.key);
     if (isUp && !event.ctrlKey && scroller.scrollTop && event.target.tagName !== "INPUT") isFollowing = false;
   }, { passive: true });
 }
