@@ -296,13 +296,13 @@ def test_without_its_extra_a_channel_says_what_to_install(
 
 
 BROKEN_PACKAGES = {
-    "tools.heron: `heron` is installed but can't be loaded": ("tools", "raise RuntimeError\n"),
-    "tools.heron: `heron` can't be opened (it raised TypeError)": (
+    "tools.osprey: `osprey` is installed but can't be loaded": ("tools", "raise RuntimeError\n"),
+    "tools.osprey: `osprey` can't be opened (it raised TypeError)": (
         "tools",
         "def tools(): return own\n",
     ),
-    "tools.heron: `shell` is a tool already": ("tools", "def tools(): return (own, own)\n"),
-    "context.heron: `notes` is a context provider already": (
+    "tools.osprey: `shell` is a tool already": ("tools", "def tools(): return (own, own)\n"),
+    "context.osprey: `notes` is a context provider already": (
         "context_providers",
         "def tools(): return (notes,)\n",
     ),
@@ -317,9 +317,9 @@ def test_a_package_that_keeps_the_daemon_from_starting_is_a_fault(
     group, code = BROKEN_PACKAGES[fault]
     about = "from types import SimpleNamespace as Made\n"
     about += "own = Made(spec=Made(name='shell'))\nnotes = Made(spec=Made(name='notes'))\n"
-    (tmp_path / "heron.py").write_text(about + code)
-    monkeypatch.delitem(sys.modules, "heron", raising=False)
-    install(tmp_path, monkeypatch, f"[zeroclaw.{group}]\nheron = heron:tools\n")
+    (tmp_path / "osprey.py").write_text(about + code)
+    monkeypatch.delitem(sys.modules, "osprey", raising=False)
+    install(tmp_path, monkeypatch, f"[zeroclaw.{group}]\nosprey = osprey:tools\n")
     assert [one for one in faults_of("") if one.startswith(fault)]
 
 
