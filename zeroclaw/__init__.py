@@ -13,9 +13,12 @@ from zeroclaw.channel import (
     CardCall as CardCall,
     Channel as Channel,
     ChannelContext as ChannelContext,
+    ChannelManifest as ChannelManifest,
     Log as Log,
     Ending as Ending,
     LookupResult as LookupResult,
+    Menu as Menu,
+    MenuEntry as MenuEntry,
     Outcome as Outcome,
     Postable as Postable,
     Refusals as Refusals,
@@ -88,8 +91,6 @@ from zeroclaw.errors import (
     ZeroclawError as ZeroclawError,
     refused_as as refused_as,
 )
-from zeroclaw.channel import ChannelManifest as ChannelManifest
-from zeroclaw.channel import Menu as Menu, MenuEntry as MenuEntry
 from zeroclaw.message import (
     AssistantMessage as AssistantMessage,
     Message as Message,

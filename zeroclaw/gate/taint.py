@@ -40,8 +40,9 @@ Files = Literal["theirs", "brought", "planted"]
 files written by a turn with untrusted text; each is worse than the one before."""
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files", "notes", "context"]
 
+_MARKER = r"(?:[-*•]|[0-9]{1,3}[.)])"  # of a list
 _BLOCK = re.compile(
-    r"(?:(?<!`)(?=`)|^[ \t]*+(?:(?:[-*•]|[0-9]{1,3}[.)])[ \t]++)?(?=~))"
+    rf"(?:(?<!`)(?=`)|^[ \t]*+(?:{_MARKER}[ \t]++)?(?=~))"
     r"(`{3,}+|~{3,}+)([^\n`]*\n.*?)(?:\1|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -49,7 +50,7 @@ _LANGUAGE = re.compile(r"[\w.+#{}-]*")
 _QUOTED = re.compile(r"^[ \t]*>(?:>> (?s:.*)|.*)", re.MULTILINE)  # Discord's `>>> ` quotes the rest
 # Only the line ends that every reader sees: `splitlines` knows nine others. A shell goes on after `\`.
 _LINE_END = re.compile(r"(?<!\\)(?<!\\\r)\n")
-_LIST_SIGN = re.compile(r"\A\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
+_LIST_SIGN = re.compile(rf"\A\s*{_MARKER}\s+")
 _AROUND = "\"'`([{<«»„“”>}])"
 _STOPS = ".,;:!?…"
 _UNQUOTED = str.maketrans('"`', "''")

@@ -154,11 +154,12 @@ def journal_without(
     staying: list[entries.Entry] = []
     has_theirs = is_theirs = False
     for entry in journal:
+        writer = entries.writer_of(entry)
+        has_theirs |= writer == person
         if isinstance(entry, entries.TurnOpened):
-            is_theirs = entry.principal.id == person
+            is_theirs = writer == person
         is_edit = isinstance(entry, entries.Noted) and entry.why == "edited"
-        has_theirs |= entries.writer_of(entry) == person
-        is_going = is_theirs or (is_edit and entries.writer_of(entry) in ("", person))
+        is_going = is_theirs or (is_edit and writer in ("", person))
         if not is_going and not isinstance(entry, entries.Compacted):
             staying.append(entry)
     return tuple(staying) if has_theirs else None

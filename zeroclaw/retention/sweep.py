@@ -167,8 +167,8 @@ class Sweep(Struct, kw_only=True, eq=False):
         keeps = table.keeps
         if isinstance(keeps, Stays):
             return
-        due_before = at.now if isinstance(keeps, UntilDue) else None
-        ended = () if isinstance(keeps, UntilDue) else sorted(keeps.ended)
+        is_by_due = isinstance(keeps, UntilDue)
+        due_before, ended = (at.now, ()) if is_by_due else (None, sorted(keeps.ended))
         tells_time = isinstance(keeps, Ages) and keeps.at is None
         latest = max(at.ages.values())
         for state in ended or [None]:

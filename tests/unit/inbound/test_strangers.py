@@ -474,19 +474,25 @@ def is_stop(one: Write | Row) -> bool:
     return isinstance(one, Put | Row) and b'"cause":"revoked"' in one.body
 
 
+def holding_stops(world: World) -> asyncio.Event:
+    """Hold up the commits of stops until the event is set."""
+    is_free = asyncio.Event()
+
+    async def wait(writes: tuple[Write, ...]) -> None:
+        if any(map(is_stop, writes)):
+            await is_free.wait()
+
+    world.store.meanwhile = wait
+    return is_free
+
+
 async def test_one_sweep_serves_all_revocations_that_wait(world: World) -> None:
     """While one is held up; what came meanwhile is ended all the same."""
     world.model.will(POKE, POKE)
     async with world.running() as house:
         await house.say("poke", "ben")
         await house.say("poke", "cleo")
-        is_free = asyncio.Event()
-
-        async def wait(writes: tuple[Write, ...]) -> None:
-            if any(map(is_stop, writes)):
-                await is_free.wait()
-
-        world.store.meanwhile = wait
+        is_free = holding_stops(world)
         await console(house, "revoke ben")
         for who in ("chat:x", "chat:y", "chat:cleo"):
             await console(house, f"revoke {who}")
@@ -505,13 +511,7 @@ async def test_a_late_stop_of_a_revoked_person_leaves_nothing_of_an_erased_chat(
         await house.say("poke", "ben")
         await house.say("/forget ben")
         code = house.texts()[-1].split("/forget ")[-1][:4]
-        is_erased = asyncio.Event()
-
-        async def wait(writes: tuple[Write, ...]) -> None:
-            if any(map(is_stop, writes)):
-                await is_erased.wait()
-
-        world.store.meanwhile = wait
+        is_erased = holding_stops(world)
         await console(house, "revoke ben")
         await house.say(f"/forget {code}")
         await house.advance(10)

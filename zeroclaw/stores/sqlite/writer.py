@@ -224,10 +224,10 @@ class Writer:
         waiting = [job for job in self._taken if not job.done.cancelled()]
         left_out = len(self._taken) - len(waiting)
         answers = self._write_group(connection, fences, waiting)
-        self._is_log_due |= any(map(_ends_erasure, waiting))
         # The group is committed; what can't be released now is released next time.
         with suppress(sqlite3.Error):
             if not _REMOVALS.isdisjoint(_kinds(waiting)):
+                self._is_log_due |= any(map(_ends_erasure, waiting))
                 release_pages(connection)
             if self._is_log_due:
                 # Old frames of the log hold what was said until newer ones happen to cover them.
