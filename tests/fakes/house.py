@@ -62,7 +62,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import DAY, Keys
 from zeroclaw.inbound.live_config import Halt, LiveConfig, halt_put
 from zeroclaw.retention.tables import TABLES
-from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
+from zeroclaw.store import LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
@@ -127,8 +127,7 @@ class World:
 
     async def halt(self, by: str) -> None:
         """Turn the switch while no process runs."""
-        halt = Halt(by=by, at=self.clock.now())
-        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
+        await self.store.write(halt_put(Halt(by=by, at=self.clock.now())))
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["House"]:

@@ -126,6 +126,10 @@ class MemoryStore:
             if row.kind is kind:
                 self._tables.rows[place] = replace(row, version=row.version + 1)
 
+    async def write(self, *writes: Write) -> None:
+        """Commit what no turn wrote."""
+        await self.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+
     async def commit(self, commit: Commit) -> None:
         await asyncio.sleep(0)
         await self._die()

@@ -35,7 +35,7 @@ from zeroclaw.errors import ProviderRejected
 from zeroclaw.host.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.live_config import Halt
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
+from zeroclaw.store import Append, LogKind, Put, RowKind
 from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -464,7 +464,7 @@ async def rows(world: World, *states: str, kind: RowKind = RowKind.INBOX, key: s
         )
         for state in states
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    await world.store.write(*writes)
 
 
 async def test_an_empty_store_tells_of_no_trouble(world: World) -> None:
@@ -503,8 +503,7 @@ async def test_a_damaged_question_and_its_conversation_hide_nothing_else(world: 
 async def test_why_a_turn_failed_stays_unsaid_where_its_journal_is_damaged(world: World) -> None:
     """That it failed is told all the same."""
     await rows(world, *["failed"] * MIN_FAILURES)
-    entry = Append(log=LogKind.JOURNAL, stream=HERE, body=b"{")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(entry,)))
+    await world.store.write(Append(log=LogKind.JOURNAL, stream=HERE, body=b"{"))
     [found] = (await health(world.store, world.clock.now())).failing
     assert (found.times, found.why) == (MIN_FAILURES, "")
 

@@ -19,7 +19,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
 from zeroclaw.inbound.anchors import SLICE, STREAM, Anchors
-from zeroclaw.store import Append, Commit, DurablePoint, LogEntry, LogKind, Trim
+from zeroclaw.store import Append, LogEntry, LogKind, Trim
 
 HERE, THERE = "01HERE", "01THERE"
 
@@ -48,14 +48,11 @@ class Bench:
         for _ in range(count):
             body, head = link(head, Entry(kind=Kind.REVOKED, at=EPOCH))
             writes.append(Append(log=LogKind.AUDIT, stream=stream, body=body))
-        await self._commit(*writes)
+        await self.store.write(*writes)
 
     async def spoil(self, stream: str, body: bytes = b"{}") -> None:
         """Append what is no entry."""
-        await self._commit(Append(log=LogKind.AUDIT, stream=stream, body=body))
-
-    async def _commit(self, *writes: Append | Trim) -> None:
-        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+        await self.store.write(Append(log=LogKind.AUDIT, stream=stream, body=body))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Let time pass until something holds."""
@@ -162,7 +159,7 @@ async def test_a_chain_that_is_cut_again_and_again_is_given_up() -> None:
             found = await super().read(log, stream, after=after, limit=limit)
             if limit == 1 and after == 0 and stream == HERE:
                 gone = Trim(log=log, stream=stream, before=found[0].sequence + 1)
-                await self.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+                await self.write(gone)
             return found
 
     here = Bench(store=Melting())

@@ -17,7 +17,7 @@ from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ProviderRejected, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.provider import ProviderFacts
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Query, Row, RowKind
+from zeroclaw.store import Append, LogKind, Query, Row, RowKind
 from zeroclaw.value import replace
 
 HOSTILE = "<script>alert('hi')</script>"
@@ -349,7 +349,7 @@ async def test_ended_questions_are_found_behind_many_messages(world: World) -> N
         await visitor.house.press("deny")
         row = outbox_row("01", TextPost(address=visitor.house.place(), text="x"))
         later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_PAGE + 1))
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=later))
+        await world.store.write(*later)
         page = await visitor.page("approvals")
         assert "denied poke" in page.by_id("ended").words
 
@@ -413,14 +413,14 @@ async def test_a_chain_that_a_stranger_wrote_in_is_shown_as_damaged(world: World
             audit.GENESIS, audit.Entry(kind=audit.Kind.EXECUTED, at=world.clock.now())
         )
         spoil = Append(log=LogKind.AUDIT, stream=stream, body=forged)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoil,)))
+        await world.store.write(spoil)
         page = await visitor.page(f"audit?of={stream}")
         assert "damaged At entry 3: it does not follow the entry before it" in page.words
         assert page.by_id("entry-3").attributes["data-broken"] == "true"
         page = await visitor.page("audit")
         assert page.by_id("streams").words.startswith("damaged")
         spoil = Append(log=LogKind.AUDIT, stream=stream, body=b"{}")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoil,)))
+        await world.store.write(spoil)
         page = await visitor.page(f"audit?of={stream}")
         assert page.by_id("entry-4").words == "4unreadable"
 
@@ -434,7 +434,7 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
                 head, audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now())
             )
             writes.append(Append(log=LogKind.AUDIT, stream="01X", body=body))
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+        await world.store.write(*writes)
         page = await visitor.page("audit?of=01X")
         assert page.ids("entry-") == [f"entry-{n}" for n in range(120, 70, -1)]
         page = await visitor.page(page.links()["older →"].removeprefix("/console/"))

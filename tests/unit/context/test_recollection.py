@@ -265,7 +265,7 @@ async def test_notes_of_an_earlier_release_open(world: World) -> None:
         ),
         body=body,
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(old,)))
+    await world.store.write(old)
     async with world.running() as house:
         await house.say("tea?")
         assert "[1] 2026-01-01, Ada, another conversation: tea" in newest(world)

@@ -17,7 +17,7 @@ from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import FileKind, FilePart, Usage, UserMessage
 from zeroclaw.provider import ProviderFacts, UsageReported
 from zeroclaw.retention.tables import TABLES
-from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, RowKind
+from zeroclaw.store import DropBlob, LogKind, RowKind
 from zeroclaw.text.catalogue import UNHEARD
 from zeroclaw.turn import entries
 
@@ -123,8 +123,7 @@ async def test_a_picture_whose_blob_is_gone_is_not_shown(world: World) -> None:
     async with world.running() as house:
         await send(house, "look", file(world, "a.png", RED))
         digest = parts(world)[0].digest
-        gone = DropBlob(digest=digest)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+        await world.store.write(DropBlob(digest=digest))
         await house.say("and now?")
         assert shown(world) == []
         assert [part.digest for part in parts(world)] == [digest]

@@ -69,8 +69,7 @@ async def test_a_start_tells_what_is_up(world: World) -> None:
 
 async def test_a_halt_that_an_earlier_release_ended_is_over(world: World) -> None:
     """It left an empty row."""
-    off = Put(kind=RowKind.SWITCH, key=KEY, body=b"", state="off")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(off,)))
+    await world.store.write(Put(kind=RowKind.SWITCH, key=KEY, body=b"", state="off"))
     async with world.running() as house:
         await house.say("one")
         assert house.texts() == ["ok"]
@@ -86,7 +85,7 @@ async def test_more_than_a_page_waits_and_all_of_it_is_found(world: World) -> No
         for n in range(many)
     )
     await world.halt("Ada")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=waiting))
+    await world.store.write(*waiting)
     async with world.running() as house:
         assert len(house.services.mailboxes) == many
 

@@ -24,7 +24,7 @@ from zeroclaw.daemon.reload import NO_FILE, Reloaded, Reloader, replaced_secrets
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.inbound.live_config import LiveConfig
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import RowKind
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
 
@@ -140,8 +140,7 @@ async def test_a_role_that_was_taken_away_counts_no_more(world: World) -> None:
 async def test_what_was_decided_about_people_stays(world: World) -> None:
     """Who was let in by an operator still is; a reload is about the configuration."""
     dora = Known(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
-    put = known_put(dora)
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+    await world.store.write(known_put(dora))
     async with world.running() as house:
         world.configure(channels=without("ben"))
         await reload(house)

@@ -9,7 +9,7 @@ from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.config.model import ChannelSettings
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import EVERY_S, STREAM, verify_stream
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind
+from zeroclaw.store import Append, LogKind
 
 BY_CODE = ChannelSettings(allowed_users=("ada", "ben"), pairing="code")
 Decided = tuple[str, str, str]
@@ -83,8 +83,7 @@ async def test_a_decision_and_an_anchor_in_the_same_instant_follow_each_other(wo
 async def test_a_damaged_chain_keeps_nobody_from_halting(world: World) -> None:
     """In a chat and on the command line; the check of the chain tells the damage."""
     async with world.running() as house:
-        damaged = Append(log=LogKind.AUDIT, stream=STREAM, body=b"no entry")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await world.store.write(Append(log=LogKind.AUDIT, stream=STREAM, body=b"no entry"))
         await house.say("/halt")
         assert house.services.policy.halted_by == "Ada"
         await house.ask("resume")
@@ -105,8 +104,7 @@ async def test_a_damaged_chain_keeps_no_daemon_from_running(world: World, *, own
         await house.say("look", "ben")
         (here,) = await world.store.streams(LogKind.AUDIT)
         stream = STREAM if own else here
-        damaged = Append(log=LogKind.AUDIT, stream=stream, body=b"no entry")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await world.store.write(Append(log=LogKind.AUDIT, stream=stream, body=b"no entry"))
         await house.say("look")
         await house.advance(EVERY_S)
     async with world.running() as house:

@@ -71,8 +71,7 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
         await house.say("poke it", "ben")
         [row] = await house.rows(RowKind.APPROVAL)
         asked = approvals.APPROVALS.of(row)
-        forgetful = approvals.to_put(replace(asked, refs=()))
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
+        await world.store.write(approvals.to_put(replace(asked, refs=())))
         await house.press("deny_with_reason")
         await house.say("/deny 1")
         assert house.endings() == [("denied", "Ada")]
@@ -542,7 +541,7 @@ async def many_others(house: House) -> None:
         replace(ended, key=f"~{number:04}", place=house.place().key())
         for number in range(LOOK_BACK)
     )
-    await house.world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=later))
+    await house.world.store.write(*later)
 
 
 @pytest.mark.slow

@@ -323,7 +323,7 @@ async def test_a_reading_position_that_is_damaged_is_told_to_operators_once(worl
         Put(kind=RowKind.POSITION, key=f"chat/me/{scope}", body=b"{", place="chat/me")
         for scope in ("ben", "den")
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(damaged)))
+    await world.store.write(*damaged)
     async with world.running():
         pass
     async with world.running() as house:
@@ -339,8 +339,7 @@ async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
     world: World, kind: RowKind, state: str, place: str
 ) -> None:
     """Such as an answer that no channel has taken yet; what waits behind it goes on."""
-    damaged = Put(kind=kind, key="0" * 26, body=b"{", state=state, place=place)
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+    await world.store.write(Put(kind=kind, key="0" * 26, body=b"{", state=state, place=place))
     world.model.will(says("hello Ben"))
     async with world.running() as house:
         await house.say("hello", "ben")
@@ -350,7 +349,7 @@ async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
 async def test_a_damaged_message_that_waits_is_told_to_operators_once(world: World) -> None:
     """Nobody else could know that it is never sent."""
     waits = Put(kind=RowKind.OUTBOX, key="0" * 26, body=b"{", state="pending", place=BEN)
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(waits,)))
+    await world.store.write(waits)
     for _ in range(2):
         async with world.running() as house:
             (said,) = told(house)

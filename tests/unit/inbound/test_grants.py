@@ -547,8 +547,7 @@ async def test_a_stop_that_comes_late_ends_nobody_elses_turn(world: World) -> No
         [here] = await world.store.streams(LogKind.JOURNAL)
         context = house.services.revocation.context
         place, stop = house.place("cleo", "room"), Stop(cause="revoked")
-        late = context.control(stop, ConversationId(here), place, CONSOLE, None)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(late,)))
+        await world.store.write(context.control(stop, ConversationId(here), place, CONSOLE, None))
         house.services.mailboxes.wake(ConversationId(here))
         await house.settle()
         more.set()
@@ -574,8 +573,7 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
     async with world.running() as house:
         await house.say("a story", "ben")
         await house.say("and another", "ben")
-        put = known_put(out_by_ada(world))
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+        await world.store.write(known_put(out_by_ada(world)))
     async with world.running() as house:
         (told,) = house.texts("ben")  # of what was queued they hear nothing
         assert told.endswith("_Stopped: you may no longer talk to me by Ada._")
@@ -607,6 +605,6 @@ async def test_a_damaged_row_keeps_nobody_from_being_revoked(world: World) -> No
     )
     async with world.running() as house:
         await house.say("a story", "ben")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=damaged))
+        await world.store.write(*damaged)
         await revoke(house)
         assert house.texts("ben")[0].endswith(STOPPED)

@@ -448,7 +448,7 @@ async def test_a_stop_brings_nothing_of_an_erased_conversation_back(world: World
             found = [row for kind in RowKind for row in await house.rows(kind)]
             left = [row for row in found if row.conversation == old.key]
             gone = tuple(Delete(kind=row.kind, key=row.key) for row in left)
-            await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=gone))
+            await world.store.write(*gone)
 
         world.store.meanwhile = erase_first
         await house.say("/stop")
@@ -539,7 +539,7 @@ async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
         state=row.state,
         place=row.place,
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(odd,)))
+    await world.store.write(odd)
     async with world.running() as house:
         await house.say("/resume", "ada", channel="chat")
         await house.say("hello", "ben")

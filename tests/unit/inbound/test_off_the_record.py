@@ -18,7 +18,7 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Query, RowKind, Write
+from zeroclaw.store import Append, DurablePoint, LogKind, Put, Query, RowKind, Write
 from zeroclaw.stores.off_the_record import HELD
 from zeroclaw.value import replace
 
@@ -177,8 +177,7 @@ async def test_a_chat_goes_back_to_no_conversation_that_has_just_been_erased(wor
         async def erase_first(writes: tuple[Write, ...]) -> None:
             if any(isinstance(write, Put) and write.kind is RowKind.ADDRESS for write in writes):
                 world.store.meanwhile = None
-                gone = CONVERSATIONS.delete(row.key)
-                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+                await world.store.write(CONVERSATIONS.delete(row.key))
 
         world.store.meanwhile = erase_first
         await house.say("/otr off")
@@ -519,12 +518,11 @@ async def test_a_damaged_record_of_it_keeps_no_daemon_from_starting(
         world.look.hold = asyncio.Event()
         await house.say(f"look at {PHRASE}", "ben")
         (row,) = await house.rows(RowKind.CONVERSATION)
-    damaged = (
+    await world.store.write(
         Append(log=kind, stream=row.key, body=b"{")
         if isinstance(kind, LogKind)
         else Put(kind=kind, key=row.key, body=b"{", conversation=row.conversation, state=row.state)
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "ok"

@@ -17,21 +17,18 @@ from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.anchors import EVERY_S, STREAM, Anchors
 from zeroclaw.inbound.receipts import ReceiptVerifier
 from zeroclaw.retention import sweep
-from zeroclaw.store import (
-    PAGE,
-    Append,
-    Commit,
-    Delete,
-    DurablePoint,
-    LogEntry,
-    LogKind,
-    Query,
-    RowKind,
-    Trim,
-    Write,
-)
+from zeroclaw.store import PAGE, Append, Delete, LogEntry, LogKind, Query, RowKind, Trim
 
 FORGED = "zc-receipt-1767268800-" + "A" * 43
+
+
+async def looked(world: World) -> str:
+    """Have the model look once, in a process that ends; return the receipt."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+    [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    return token
 
 
 async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
@@ -64,10 +61,7 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
 @pytest.mark.parametrize("restarts", [0, 1, 2])
 async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> None:
     """Whoever changes a stored result has no receipt for it, as long as its key is kept (P7, S2-18)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    token = await looked(world)
     for _ in range(restarts):
         async with world.running() as house:
             [found] = await house.services.receipts.verify(token)
@@ -83,17 +77,13 @@ async def test_a_receipt_whose_key_or_call_is_gone_is_of_an_earlier_run(
     world: World, gone: str
 ) -> None:
     """Nothing can verify it, and the conversation's record shows that it was issued (P7)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    token = await looked(world)
     since_s = 0.0
     if gone == "key":
         since_s = world.clock.now().timestamp() + 1
     else:
         calls = await world.store.select(Query(kind=RowKind.ACTION))
-        writes = tuple(Delete(kind=row.kind, key=row.key) for row in calls)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+        await world.store.write(*(Delete(kind=row.kind, key=row.key) for row in calls))
     other = receipt.Key(id="other", secret=b"o" * 32)
     keys = Keys(current=other, every=(other,), since_s=since_s)
     [found] = await ReceiptVerifier(world.store, keys).verify(token)
@@ -125,8 +115,7 @@ async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
     assert bodies != [one.body for one in stored]
     appended = [Append(log=LogKind.JOURNAL, stream=stream, body=one) for one in bodies]
     trimmed = Trim(log=LogKind.JOURNAL, stream=stream, before=stored[-1].sequence + 1)
-    writes = (*appended, trimmed)
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    await world.store.write(*appended, trimmed)
 
 
 async def test_heads_are_anchored_now_and_then(world: World) -> None:
@@ -184,18 +173,11 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
 
     A damaged one proves nothing, neither that it is true nor that it is false.
     """
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
-        [stream] = await world.store.streams(LogKind.AUDIT)
+    token = await looked(world)
+    [stream] = await world.store.streams(LogKind.AUDIT)
     if not is_whole:
-        appended = Append(
-            log=LogKind.AUDIT,
-            stream=stream,
-            body=audit.link("", audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now()))[0],
-        )
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(appended,)))
+        body, _ = audit.link("", audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now()))
+        await world.store.write(Append(log=LogKind.AUDIT, stream=stream, body=body))
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
         await house.advance(sweep.EVERY_S + 2)
@@ -217,8 +199,7 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
     async with world.running() as house:
         await house.say("look")
         [old] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
-    append = Append(log=LogKind.AUDIT, stream=damaged, body=b"damaged")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(append,)))
+    await world.store.write(Append(log=LogKind.AUDIT, stream=damaged, body=b"damaged"))
     world.clock.leap(timedelta(days=100))
     async with world.running() as house:
         await house.advance(sweep.EVERY_S + 2)
@@ -241,18 +222,14 @@ async def test_a_journal_that_can_not_be_read_ends_no_check(world: World) -> Non
         [stream] = await world.store.streams(LogKind.JOURNAL)
         await house.say("look again", "ben")
         [here] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
-        append = Append(log=LogKind.JOURNAL, stream=stream, body=b"damaged")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(append,)))
+        await world.store.write(Append(log=LogKind.JOURNAL, stream=stream, body=b"damaged"))
         found = await house.services.receipts.verify(f"{there} {here} {FORGED}")
     assert [one["verdict"] for one in found] == ["removed", "valid", "unchecked"]
 
 
 async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
     """The audit of the conversation knows it; read once, and a made-up one stays false (P7, K27)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    token = await looked(world)
     world.clock.leap(timedelta(days=100))
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
     async with world.running() as house:
@@ -267,10 +244,7 @@ async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world
 
 async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) -> None:
     """The turn is tried again, as with whatever else can't be read for a while (P7)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    token = await looked(world)
     world.clock.leap(timedelta(days=100))
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {token}"))
     read, failures = world.store.read, ["the disk failed to read"]
@@ -295,21 +269,13 @@ async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) ->
 
 async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
     """It proves nothing, so a receipt that only it knew counts as false; the answer comes (P9)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
-        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
-        [stream] = await world.store.streams(LogKind.AUDIT)
-        whole = await world.store.read(LogKind.AUDIT, stream)
+    token = await looked(world)
+    [stream] = await world.store.streams(LogKind.AUDIT)
+    whole = await world.store.read(LogKind.AUDIT, stream)
     damaged = (b"{}", *(one.body for one in whole))
-    await world.store.commit(
-        Commit(
-            point=DurablePoint.HOUSEKEEPING,
-            writes=(
-                *(Append(log=LogKind.AUDIT, stream=stream, body=body) for body in damaged),
-                Trim(log=LogKind.AUDIT, stream=stream, before=len(whole) + 1),
-            ),
-        )
+    await world.store.write(
+        *(Append(log=LogKind.AUDIT, stream=stream, body=body) for body in damaged),
+        Trim(log=LogKind.AUDIT, stream=stream, before=len(whole) + 1),
     )
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
     async with world.running() as house:
@@ -340,10 +306,6 @@ class Counted(MemoryStore):
         return found
 
 
-async def write(store: MemoryStore, *writes: Write) -> None:
-    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-
-
 async def noted(store: MemoryStore) -> int:
     """Return how many anchors there are."""
     return len(await store.read(LogKind.AUDIT, STREAM))
@@ -352,7 +314,7 @@ async def noted(store: MemoryStore) -> int:
 async def with_two_chains() -> Counted:
     store = Counted()
     both = [Append(log=LogKind.AUDIT, stream=stream, body=BODY) for stream in (HERE, THERE)]
-    await write(store, *both)
+    await store.write(*both)
     return store
 
 
@@ -362,7 +324,7 @@ async def test_a_chain_that_is_gone_is_forgotten() -> None:
     anchors = Anchors(store, ManualClock())
     await anchors.anchor()
     assert len(anchors) == 2
-    await write(store, Trim(log=LogKind.AUDIT, stream=HERE, before=2))
+    await store.write(Trim(log=LogKind.AUDIT, stream=HERE, before=2))
     await anchors.anchor()
     assert len(anchors) == 1
 
@@ -373,8 +335,8 @@ async def test_a_restart_notes_only_what_has_moved() -> None:
     await Anchors(store, ManualClock()).anchor()
     assert await noted(store) == 2
     odd = (b"damaged", BODY)  # neither is an anchor
-    await write(store, *(Append(log=LogKind.AUDIT, stream=STREAM, body=body) for body in odd))
-    await write(store, Append(log=LogKind.AUDIT, stream=HERE, body=BODY))
+    await store.write(*(Append(log=LogKind.AUDIT, stream=STREAM, body=body) for body in odd))
+    await store.write(Append(log=LogKind.AUDIT, stream=HERE, body=BODY))
     anchors = Anchors(store, ManualClock())
     await anchors.anchor()
     assert await noted(store) == 2 + len(odd) + 1

@@ -27,7 +27,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.inbound.pairing import ALPHABET, STRANGERS, to_put
-from zeroclaw.store import Commit, DurablePoint, Put, Row, RowKind, Write
+from zeroclaw.store import Commit, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -190,8 +190,7 @@ async def test_a_card_that_was_never_recorded_is_settled_when_it_is_touched(worl
         await house.say("let me in", "mallory")
         await house.press("deny")
         (row,) = await house.rows(RowKind.STRANGER)
-        forgetful = to_put(replace(STRANGERS.of(row), refs=()))
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
+        await world.store.write(to_put(replace(STRANGERS.of(row), refs=())))
         world.platforms["chat"].standing(house.place())[-1].outcome = None
         assert await house.press() == "already denied by Ada"
         assert house.endings() == [("denied", "Ada")]

@@ -151,15 +151,16 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
     [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
     older = row.body.replace(b'"while_busy":"queue"', b'"unknown":1').replace(b',"unknown":1', b"")
     assert older != row.body
-    put = Put(
-        kind=row.kind,
-        key=row.key,
-        body=older,
-        conversation=row.conversation,
-        state=row.state,
-        place=row.place,
+    await world.store.write(
+        Put(
+            kind=row.kind,
+            key=row.key,
+            body=older,
+            conversation=row.conversation,
+            state=row.state,
+            place=row.place,
+        )
     )
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
     async with world.running() as house:
         await house.say("/resume")
         assert house.texts()[-1] == "ok"

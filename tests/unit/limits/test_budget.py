@@ -443,7 +443,7 @@ async def test_two_turns_that_end_at_once_tell_it_once(world: World) -> None:
         if not said:
             said.extend(one for one in writes if isinstance(one, Put) and one.kind is MARKS.kind)
             if said:
-                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(said[0],)))
+                await world.store.write(said[0])
 
     world.store.meanwhile = first
     async with world.running() as house:

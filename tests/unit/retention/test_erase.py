@@ -319,8 +319,7 @@ async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World)
         world.model.will(says('"They like a tulip."'), says("State: a tulip."))
         await house.say("/compact", room="club")
         [here] = {row.conversation for row in await house.rows(RowKind.NOTE) if row.conversation}
-        title = TITLES.put(here, Title(text="Tulips"), conversation=here)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(title,)))
+        await world.store.write(TITLES.put(here, Title(text="Tulips"), conversation=here))
         await house.say("/forget", "ben")
         code = code_of(house.texts("ben")[-1])
         world.store.cut_after(DurablePoint.HOUSEKEEPING)
@@ -382,7 +381,7 @@ async def test_a_damaged_record_of_somebody_else_holds_up_nobody(
         (row, *_) = await house.rows(kind)
         state = OPEN if kind is RowKind.FORGETTING else row.state
         damaged = Put(kind=kind, key=row.key, body=b"{", conversation=row.conversation, state=state)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damaged,)))
+        await world.store.write(damaged)
         await house.say("look at a tulip")
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
@@ -397,8 +396,7 @@ async def test_a_damaged_journal_ends_no_daemon(world: World) -> None:
     async with world.running() as house:
         await house.say("a rose", "ben", room="lobby")
         (lobby,) = await world.store.streams(LogKind.JOURNAL)
-        damage = Append(log=LogKind.JOURNAL, stream=lobby, body=b"?")
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(damage,)))
+        await world.store.write(Append(log=LogKind.JOURNAL, stream=lobby, body=b"?"))
         await house.say("a tulip")
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
@@ -775,7 +773,7 @@ async def test_a_count_of_notes_of_an_earlier_release_goes_too(world: World) -> 
         Put(kind=RowKind.NOTE, key=f"{owner}#", body=b'{"last":3}')
         for owner in ("of:person:ada", "of:person:ben", "in:club")
     ]
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(counts)))
+    await world.store.write(*counts)
     async with world.running() as house:
         await house.say("rose")
         found = await collect(world.store, "ada", world.config.people)
@@ -799,8 +797,7 @@ async def test_what_was_asked_for_somebody_goes_when_nothing_else_tells_of_them(
         for kind in (RowKind.INBOX, RowKind.TURN):
             world.store.forget(kind)
         for stream in await world.store.streams(LogKind.JOURNAL):
-            gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
-            await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+            await world.store.write(Trim(log=LogKind.JOURNAL, stream=stream, before=99))
         found = await collect(world.store, "ben", world.config.people)
         exported = [(one.kind, one.by) for one in lines(found, str)]
         await forget(house, "ada", "ben")

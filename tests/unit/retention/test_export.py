@@ -20,7 +20,7 @@ from zeroclaw.message import NO_USAGE, ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import Record, Source, lines, page
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
+from zeroclaw.store import Append, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.tools.notes.note import Note
 from zeroclaw.turn import entries
 from zeroclaw.turn.states import TurnLimits
@@ -92,7 +92,7 @@ async def test_a_damaged_journal_and_a_damaged_note_are_told(world: World) -> No
         [here] = await house.rows(RowKind.CONVERSATION)
     entry = Append(log=LogKind.JOURNAL, stream=here.key, body=b"{")
     note = Put(kind=RowKind.NOTE, key="n", body=b"{")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(entry, note)))
+    await world.store.write(entry, note)
     found = [kind for kind, _, _ in await told(world, "ada")]
     assert sorted(found) == ["answer", "call", "damaged", "damaged", "result", "said"]
 
@@ -174,8 +174,7 @@ async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> N
     found = await told(world, "ada")
     assert [one[0] for one in found] == ["call", "result", "answer"]
     for stream in await world.store.streams(LogKind.JOURNAL):
-        gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+        await world.store.write(Trim(log=LogKind.JOURNAL, stream=stream, before=99))
     assert [one[0] for one in await told(world, "ada")] == ["answer"], "its row knows whose it was"
     for kind in (RowKind.TURN, RowKind.ACTION):
         world.store.forget(kind)

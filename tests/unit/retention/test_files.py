@@ -99,7 +99,7 @@ async def test_who_else_needs_the_bytes_is_looked_up_once_for_many_files(world: 
             ATTACHMENTS.put(f"{row.key}{one}", ATTACHMENTS.of(row), conversation=row.conversation)
             for one in range(200)
         )
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(more)))
+        await world.store.write(*more)
         await house.advance(1)
         world.store.select, world.store.before = noted, note
         await forget(house)

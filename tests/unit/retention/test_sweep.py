@@ -46,10 +46,6 @@ async def counts(store: Store) -> dict[str, int]:
     return {str(kind): len(await store.select(Query(kind=kind))) for kind in GONE}
 
 
-async def chore(world: World, *writes: Write) -> None:
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-
-
 async def later(world: World, house: House) -> None:
     """Let a sweep that has begun come to its end."""
     for _ in range(20):
@@ -284,8 +280,8 @@ async def test_a_conversation_that_somebody_else_removes_just_now_ends_nothing(
 async def test_a_damaged_audit_of_the_daemon_ends_nothing(world: World) -> None:
     """Somebody has to look at it; people are answered meanwhile (P9)."""
     async with world.running() as house:
-        await chore(world, Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
-        await chore(world, Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
+        await world.store.write(Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
+        await world.store.write(Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
     async with world.running() as house:
         await later(world, house)
         await house.say("hello")
@@ -295,9 +291,9 @@ async def test_a_damaged_audit_of_the_daemon_ends_nothing(world: World) -> None:
 async def test_blobs_go_by_their_age(world: World) -> None:
     """Those that were put again meanwhile stay."""
     bodies = {str(number).encode(): str(number) * 64 for number in range(6)}
-    await chore(world, *(PutBlob(digest=_digest(body), body=body) for body in bodies))
+    await world.store.write(*(PutBlob(digest=_digest(body), body=body) for body in bodies))
     world.clock.leap(timedelta(days=31))
-    await chore(world, PutBlob(digest=_digest(b"5"), body=b"5"))
+    await world.store.write(PutBlob(digest=_digest(b"5"), body=b"5"))
     async with world.running() as house:
         await later(world, house)
         assert await world.store.blob(_digest(b"5")) == b"5"
@@ -307,14 +303,14 @@ async def test_blobs_go_by_their_age(world: World) -> None:
 async def test_a_blob_that_is_put_again_while_it_is_swept_stays(world: World) -> None:
     """Whoever needs the same bytes just now finds them, and no other blob waits for it."""
     bodies = (b"1", b"2")
-    await chore(world, *(PutBlob(digest=_digest(body), body=body) for body in bodies))
+    await world.store.write(*(PutBlob(digest=_digest(body), body=body) for body in bodies))
     world.clock.leap(timedelta(days=31))
     renewed: list[PutBlob] = []
 
     async def put_again(writes: tuple[Write, ...]) -> None:
         if any(isinstance(write, DropBlob) for write in writes) and not renewed:
             renewed.append(PutBlob(digest=_digest(b"2"), body=b"2"))
-            await chore(world, *renewed)
+            await world.store.write(*renewed)
 
     world.store.meanwhile = put_again
     async with world.running() as house:
@@ -344,14 +340,14 @@ async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> No
 async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:
     """The days count half, and half again; when nothing helps, the log says so."""
     world.configure(retention=RetentionSettings(max_disk_mb=1))
-    await chore(world, PutBlob(digest=_digest(b"a" * 600_000), body=b"a" * 600_000))
+    await world.store.write(PutBlob(digest=_digest(b"a" * 600_000), body=b"a" * 600_000))
     world.clock.leap(timedelta(days=16))
-    await chore(world, PutBlob(digest=_digest(b"b" * 600_000), body=b"b" * 600_000))
+    await world.store.write(PutBlob(digest=_digest(b"b" * 600_000), body=b"b" * 600_000))
     async with world.running() as house:
         await later(world, house)
         assert await world.store.used_bytes() < 1_000_000
         assert await world.store.blob(_digest(b"b" * 600_000)) is not None
-        await chore(world, PutBlob(digest=_digest(b"c" * 600_000), body=b"c" * 600_000))
+        await world.store.write(PutBlob(digest=_digest(b"c" * 600_000), body=b"c" * 600_000))
         await house.advance(LOOK_S)
         assert await world.store.used_bytes() > 1_000_000
 
@@ -362,8 +358,7 @@ async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind)
     async with world.running() as house:
         await house.say("hello")
         [row] = await house.rows(RowKind.OUTBOX)
-    await chore(
-        world,
+    await world.store.write(
         Append(log=log, stream="damaged", body=b"?"),
         Put(kind=RowKind.OUTBOX, key=row.key + "1", body=b"?", state="delivered"),
         Put(kind=RowKind.COUNTER, key="there#a", body=b"7", place="there"),
@@ -406,8 +401,8 @@ async def test_a_disk_that_fails_to_read_is_no_damaged_record(
 async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
     """Of a batch, only those are removed that are still as they were looked at."""
     for number in range(BATCH + 1):
-        await chore(
-            world, Put(kind=RowKind.INBOX, key=f"0000{number:04}", body=b"", state="answered")
+        await world.store.write(
+            Put(kind=RowKind.INBOX, key=f"0000{number:04}", body=b"", state="answered")
         )
     first = Put(kind=RowKind.INBOX, key="00000000", body=b"new", state="answered")
     touched = asyncio.Event()

@@ -181,8 +181,7 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
     ]
     shown = OUTBOX.of(row)
     assert isinstance(shown, ApprovalCard)
-    unknown = outbox_rows.changed(row, replace(shown, ref=None), "sending")
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(unknown,)))
+    await world.store.write(outbox_rows.changed(row, replace(shown, ref=None), "sending"))
     async with world.running() as house:
         await house.settle()
         assert len([one for one in platform.standing(house.place()) if one.card]) == 1

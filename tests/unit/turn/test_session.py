@@ -83,7 +83,7 @@ async def test_a_desk_whose_oldest_entries_are_gone_is_read_anew() -> None:
     await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE, NOTE)))
     sessions.leave(session)
     gone = Trim(log=LogKind.JOURNAL, stream=HERE, before=2)
-    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    await store.write(gone)
     assert await sessions.take(HERE) is not session
 
 

@@ -26,7 +26,7 @@ from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.taint import merge_sources, named
 from zeroclaw.inbound.conversations import CONVERSATIONS
-from zeroclaw.store import Commit, DurablePoint, LogKind, Trim
+from zeroclaw.store import LogKind, Trim
 from zeroclaw.tool import Effect, ToolContext, ToolOutput
 from zeroclaw.tools import notes, results
 from zeroclaw.turn import entries
@@ -388,11 +388,7 @@ async def test_a_file_of_such_a_turn_is_untrusted_when_the_history_is_gone(world
     async with world.running() as house:
         await house.say("save the page")
         [row] = await world.store.select(WORKSPACES.where())
-        conversation = ConversationId(row.key)
-        newest = await world.store.last(LogKind.JOURNAL, conversation)
-        assert newest is not None
-        gone = Trim(log=LogKind.JOURNAL, stream=conversation, before=newest.sequence + 1)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+        await forget_the_text(world, ConversationId(row.key))
     world.model.will(asks_for(("open", "{}")), INJECTED)
     async with world.running() as house:
         await house.say("look into the file")
@@ -436,11 +432,7 @@ async def test_a_command_asks_where_a_page_wrote_files_though_the_text_is_gone(
     async with world.running() as house:
         await house.say("save the page")
         [row] = await world.store.select(WORKSPACES.where())
-        conversation = ConversationId(row.key)
-        newest = await world.store.last(LogKind.JOURNAL, conversation)
-        assert newest is not None
-        gone = Trim(log=LogKind.JOURNAL, stream=conversation, before=newest.sequence + 1)
-        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+        await forget_the_text(world, ConversationId(row.key))
     world.model.will(asks_for(("run", '{"command": "make a"}')))
     async with world.running() as house:
         await house.say("build it")
@@ -664,7 +656,7 @@ async def forget_the_text(world: World, conversation: ConversationId) -> None:
     newest = await world.store.last(LogKind.JOURNAL, conversation)
     assert newest is not None
     gone = Trim(log=LogKind.JOURNAL, stream=conversation, before=newest.sequence + 1)
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    await world.store.write(gone)
 
 
 async def looked_into(world: World, who: str) -> bool:
@@ -732,8 +724,7 @@ async def test_nobody_knows_what_workspaces_hold_after_a_restore(world: World) -
     """They are not in a backup; what begins after it is as trusted as ever."""
     async with world.running() as house:
         await house.say("hello", "ada")
-    put = mark_restored(world.ids.ulid())
-    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+    await world.store.write(mark_restored(world.ids.ulid()))
     assert not await looked_into(world, "ada")
     world.model.otherwise(INJECTED)
     async with world.running() as house:

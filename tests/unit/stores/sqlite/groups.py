@@ -11,25 +11,11 @@ from threading import Event
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable
-from zeroclaw.store import Claim, Commit, DurablePoint, Expect, Put, Query, RowKind, Write
+from zeroclaw.store import Claim, Commit, Query, RowKind
 from zeroclaw.stores.sqlite import SqliteStore, open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
 
 HERE = ConversationId("01HERE")
-
-
-def chore(*writes: Write) -> Commit:
-    """A commit in the daemon's own scope."""
-    return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes)
-
-
-def counter(key: str, body: bytes = b"1") -> Put:
-    return Put(kind=RowKind.COUNTER, key=key, body=body)
-
-
-def at(key: str, version: int) -> Expect:
-    """Expect a counter at a version."""
-    return Expect(kind=RowKind.COUNTER, key=key, version=version)
 
 
 def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:

@@ -12,18 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.store_writes import at, chore, counter
 from tests.fakes.manual_clock import EPOCH, ManualClock
-from tests.unit.stores.sqlite.groups import (
-    HERE,
-    Gate,
-    at,
-    chore,
-    claim,
-    counter,
-    everything,
-    grouped,
-    names,
-)
+from tests.unit.stores.sqlite.groups import HERE, Gate, claim, everything, grouped, names
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import Claim, Commit, Delete, DropBlob, DurablePoint, PutBlob, Query, RowKind

@@ -15,14 +15,13 @@ from threading import Event
 
 import pytest
 
+from tests.contract.store_writes import chore, counter
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.stores.sqlite import committing_child
 from tests.unit.stores.sqlite.committing_child import named
 from tests.unit.stores.sqlite.groups import (
     before_work,
-    chore,
     claim,
-    counter,
     damage,
     everything,
     grouped,
