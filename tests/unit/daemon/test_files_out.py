@@ -8,18 +8,20 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES, SECRET
 from tests.fakes.scripted_channel import Hang, Lost, Shown
-from tests.fakes.scripted_model import asks_for, says
+from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import MARKER
 from zeroclaw.store import DurablePoint, RowKind
+from zeroclaw.tool import ToolContext, ToolFile, ToolOutput
 from zeroclaw.tools import files
 from zeroclaw.value import replace
 
 TAKES = replace(CAPABILITIES, max_file_bytes=1_000)
 REPORT = b"name;sum\nAnn;3\n"
+NOTE = ToolFile(name="a.txt", media_type="text/plain", content=b"milk")
 
 
 @pytest.fixture
@@ -110,6 +112,30 @@ async def test_what_may_not_go_out_stays_and_the_model_is_told(
         assert complaint in await send(house, f'{{"path": "{name}"}}')
         assert sent(house) == []
         assert SECRET not in told(house)
+        assert (await house.audited())[-1] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("output", "count"),
+    [
+        (ToolOutput(text="ten", files=(NOTE,) * 10), 10),
+        (ToolOutput(text="eleven", files=(NOTE,) * 11), 0),
+        (ToolOutput(text="it broke", files=(NOTE,), is_error=True), 0),
+    ],
+    ids=["as many as one call may", "one more", "of a call that failed"],
+)
+async def test_a_tool_sends_so_many_files_and_none_if_it_failed(
+    world: World, output: ToolOutput, count: int
+) -> None:
+    async def does(_: ToolContext) -> ToolOutput:
+        return output
+
+    world.look.does = does
+    world.model.will(LOOK, says("there"))
+    async with world.running() as house:
+        await house.say("look")
+        assert len(sent(house)) == count
+        assert ("executed" in await house.audited()) == bool(count)
 
 
 async def test_a_chat_that_takes_no_files_says_so(world: World) -> None:

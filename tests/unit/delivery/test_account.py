@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_channel import Hang
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
@@ -22,7 +23,7 @@ from zeroclaw.delivery.account import AT_ONCE_CHARS, REFUSED_S, Account, Markdow
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.posting import parted
-from zeroclaw.envelope import Address, OutgoingFile
+from zeroclaw.envelope import Address, CheckedReceipt, OutgoingFile
 from zeroclaw.errors import ChannelRejected, ChannelUnauthorized, NotSupported, RateLimited
 from zeroclaw.redact import MARKER
 from zeroclaw.value import replace
@@ -207,10 +208,12 @@ async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
     )
     async with running(platform(can), screen=masked) as rig:
         account = rig.accounts["chat"]
-        sent = await account.post(to, Markdown(text="a sec*ret*", key="k"))
+        proof = CheckedReceipt(token="t", tool="look", summary="a secret", outcome="ok", at=EPOCH)
+        sent = await account.post(to, Markdown(text="a sec*ret*", key="k", receipts=(proof,)))
         await account.post(to, file)
         assert isinstance(sent, Delivered)
         assert [one.text for one in rig.channel.standing(to)] == ["a [redacted]", "a [redacted]"]
+        assert [one.summary for one in rig.channel.standing(to)[0].receipts] == ["a [redacted]"]
         files = [one.file for one in rig.channel.standing(to) if one.file is not None]
         assert [one.name for one in files] == ["[redacted].txt"]
         await account.edit(sent.value, Markdown(text="a secr*et* b", key="k"))

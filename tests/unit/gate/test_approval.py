@@ -171,10 +171,11 @@ def test_whoever_asks_may_be_kept_from_approving(principal: Principal) -> None:
 
 
 def test_whoever_asked_may_not_approve_once_they_are_known_to_be_the_approver() -> None:
-    """A configuration may have tied the two ids after the question was put. P5."""
+    """A configuration may have tied the two ids after the question was put, or parted them. P5."""
     asked = replace(OPEN, requester_may_answer=False)
     by_now = replace(BOB, id=ANN.id)
     assert press(asked, principal=ANN, requester=by_now).how == "refused"
+    assert press(replace(asked, requester=by_now), principal=ANN, requester=BOB).how == "refused"
     assert press(OPEN, principal=ANN, requester=by_now).how == "counted"
 
 

@@ -174,17 +174,20 @@ def test_two_allow_statements_do_not_add_up() -> None:
         (("web:8",), BOB, True),
         (("web:*",), BOB, False),
         (("person:bob", "role:operator"), ANN, True),
-        (
-            ("role:operator",),
-            Principal(id="role:operator", roles=frozenset(), channel="role", sender="operator"),
-            False,
+        *(
+            (
+                (f"{kind}:{name}",),
+                Principal(id=f"{kind}:{name}", roles=frozenset(), channel=kind, sender=name),
+                False,
+            )
+            for kind, name in (("role", "operator"), ("channel", "mail"))
         ),
     ],
 )
 def test_who_a_statement_names(
     principals: tuple[str, ...], principal: Principal, matches: bool
 ) -> None:
-    """Anyone, a role, a channel, or one id to the letter; an id is never taken for a role."""
+    """Anyone, a role, a channel, or one id to the letter; an id is never taken for a role or a channel."""
     policy = PolicySet([statement("s", "allow", principals=principals)])
     assert policy.explain(query(principal=principal))[0].matched is matches
 
