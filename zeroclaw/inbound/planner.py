@@ -10,6 +10,7 @@ from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
     Fragment,
+    Item,
     Obeyed,
     Opening,
     PersonMessage,
@@ -39,7 +40,7 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.fragments import own_words, words
 from zeroclaw.inbound.limiter import Passage, RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
-from zeroclaw.store import Put, Row
+from zeroclaw.store import Put, Row, readable_of
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible, without_tags
 from zeroclaw.turn.runner import TurnRunner
@@ -189,8 +190,7 @@ async def revised(
     found = await _original(passage, revision.message)
     if found is None:
         return None
-    row, last = found
-    item = INBOX.of(row)
+    row, item, last = found
     here, content = item.conversation, item.content
     match revision:
         case Edited(message=message, text=text, own=own):
@@ -214,7 +214,7 @@ async def revised(
     return Plan(conversation=here, writes=(write,), wake=(here,))
 
 
-async def _original(passage: Passage, message: str) -> tuple[Row, object] | None:
+async def _original(passage: Passage, message: str) -> tuple[Row, Item, object] | None:
     """Find the message that this sender wrote, and its content as it was edited last.
 
     Another sender's edit finds nothing.
@@ -224,13 +224,13 @@ async def _original(passage: Passage, message: str) -> tuple[Row, object] | None
     """
     place, sender = passage.envelope.address.key(), passage.envelope.sender.id
     newest, last = INBOX.where(place=place, newest_first=True, limit=LOOK_BACK), None
-    for row in await passage.reads.select(newest):
-        item = INBOX.of(row)
+    found = await passage.reads.select(newest)
+    for row, item in readable_of(found, lambda row: (row, INBOX.of(row))):
         if isinstance(item.content, Amend) and item.content.message == message:
             last = last or item.content
         if item.message == message and item.principal.sender == sender:
             # Guards it even if it is not changed: an edit must not outlive an erased message.
             await passage.reads.get(row.kind, row.key)
             is_refused = isinstance(item.content, Obeyed | TooOld | Unread)
-            return None if is_refused else (row, last or item.content)
+            return None if is_refused else (row, item, last or item.content)
     return None

@@ -249,6 +249,17 @@ async def test_an_edit_is_looked_for_among_the_newest_messages(
         assert await house.states() == ["answered", "answered", "joined"]
 
 
+async def test_an_edit_is_taken_past_a_damaged_message(world: World) -> None:
+    """That one costs only itself."""
+    async with world.running() as house:
+        await house.say("hello")
+        await house.say("and now")
+        world.store.damage((await house.rows(RowKind.INBOX))[-1])
+        assert await house.edit("p1", "bye") == Accepted()
+        await house.say("what?")
+        assert "user: [Ada edited their message. It now reads:]\nbye" in world.model.asked()
+
+
 async def test_an_edit_of_a_command_is_only_noted(world: World) -> None:
     """A tool call that a person wrote is frozen as it was written (K7)."""
     held = asyncio.Event()
