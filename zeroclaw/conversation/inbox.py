@@ -193,7 +193,7 @@ class Item(Value):
 def words_of(content: Content) -> str:
     """Return what a person said, or the command they gave; empty for items that nobody typed."""
     match content:
-        case PersonMessage(text=text) | Obeyed(text=text) | TooOld(text=text):
+        case PersonMessage(text=text) | Obeyed(text=text) | TooOld(text=text) | Amend(text=text):
             return text
         case UseTool(tool=tool, arguments=arguments):
             return f"/tool {tool} {arguments}"

@@ -12,7 +12,16 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.context.notes import Notes
-from zeroclaw.conversation.inbox import Again, Item, Obeyed, PersonMessage, Summarise, item_put
+from zeroclaw.conversation.inbox import (
+    Again,
+    Amend,
+    Content,
+    Item,
+    Obeyed,
+    PersonMessage,
+    Summarise,
+    item_put,
+)
 from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
@@ -369,9 +378,7 @@ class Story:
             conversation=HERE, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
         )
 
-    def says(
-        self, content: Again | PersonMessage | Obeyed | Summarise, principal: Principal = ADA
-    ) -> ItemId:
+    def says(self, content: Content, principal: Principal = ADA) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=HERE,
@@ -406,9 +413,16 @@ def test_a_name_that_a_person_chose_follows_theirs_in_quotes(
     assert [line.by for line in lines([story.found()], REDACT)] == [by]
 
 
-@pytest.mark.parametrize(("content", "typed"), [(Again(), "/retry"), (Summarise(), "/compact")])
-def test_a_command_is_written_as_it_was_typed(content: Again | Summarise, typed: str) -> None:
-    """It has no text of its own (P1)."""
+@pytest.mark.parametrize(
+    ("content", "typed"),
+    [
+        (Again(), "/retry"),
+        (Summarise(), "/compact"),
+        (Amend(message="p1", text="a rose", own="a rose"), "a rose"),
+    ],
+)
+def test_a_command_or_a_late_edit_is_written_as_it_was_typed(content: Content, typed: str) -> None:
+    """A command has no text of its own (P1)."""
     story = Story()
     story.says(content)
     assert [line.text for line in lines([story.found()], REDACT)] == [typed]
