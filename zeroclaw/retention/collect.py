@@ -30,14 +30,11 @@ async def collect(
             as `telegram:7`. For a person: the whole of conversations that only they read; in all
             others, what they said and what came of it; and what belongs to them anywhere. This is
             what a request to be forgotten removes.
-        people: From the configuration; messages from before it named them are stored under their
-            platform ids.
+        people: From the configuration.
     """
     if await kept.get(CONVERSATIONS.kind, whose) is not None:
         return (await _found(kept, ConversationId(whose)),)
-    person = whose if ":" in whose else f"person:{whose}"
-    named = (id_ for one in people if person == f"person:{one.name}" for id_ in one.ids)
-    ids = frozenset((person, *named))
+    ids = await ids_of(kept, whose if ":" in whose else f"person:{whose}", people)
     found = [
         await _found(kept, here, only=frozenset[str]() if direct else ids)
         for here, direct in await conversations_of(kept, ids)
@@ -56,6 +53,22 @@ async def collect(
         if may_be_theirs(row, its) and (row.kind, row.key) not in told
     ]
     return (*found, *([Source(rows=tuple(own))] if own else ()))
+
+
+async def ids_of(
+    kept: ReadableStore, person: str, people: Iterable[PersonSettings]
+) -> frozenset[str]:
+    """Return all principal ids under which a person's words are stored.
+
+    Messages from before the configuration named this person are stored under their platform ids,
+    and those from before it renamed them under a name that no person of it has.
+    """
+    named = {f"person:{one.name}": one.ids for one in people}
+    ids = {person, *named.get(person, ())}
+    async for item in INBOX.readable(kept):
+        if item.principal.identity in ids and item.principal.id not in named:
+            ids.add(item.principal.id)
+    return frozenset(ids)
 
 
 async def conversations_of(

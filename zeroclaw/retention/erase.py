@@ -29,7 +29,7 @@ from zeroclaw.inbound.commands.forget import ASKED, ERASURE_REQUESTS, OPEN, Eras
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
 from zeroclaw.inbound.mailbox import Mailboxes
-from zeroclaw.retention.collect import conversations_of
+from zeroclaw.retention.collect import conversations_of, ids_of
 from zeroclaw.retention.policy import ERASED, journal_without
 from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_PERSONS, WITH_BLOBS
 from zeroclaw.store import (
@@ -134,9 +134,8 @@ class Erasure:
             # A person has to look at it; meanwhile it must not hold up the others.
             self._log("erasure_waits", request=row.key, why=str(error), level="warning")
             return False
-        # Messages from before the configuration named this person are stored under their platform
-        # ids.
-        names = (request.person, *self._context.people.ids_of(request.person))
+        people = self._context.settings.config.people
+        names = sorted(await ids_of(self._store, request.person, people))
         damaged: set[ConversationId] = set()
         removed = [await self._erase(replace(request, person=name), damaged) for name in names]
         if None in removed:
@@ -177,7 +176,7 @@ class Erasure:
                 damaged.add(here)
         rows = [
             await self._remove(table.where(), lambda row, own=own: own(row) == request.person)
-            for table, own in OF_PERSONS
+            for table, own in 2 * OF_PERSONS  # again for notes that a move renamed meanwhile
         ]
         return len(done) + sum(rows) if all(done) else None
 
@@ -361,7 +360,7 @@ class Erasure:
             is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
             return is_of_turn or its.person == person
 
-        for table in (*_FIRST, *_LAST):
+        for table in (*_FIRST, *_FIRST, *_LAST):  # again, as above
             await self._remove(table.where(conversation=here), partial(is_theirs, table))
         # An edit may have been noted before its message went.
         is_done = await self._until(partial(self._rewrite_journal, request.person, here))

@@ -14,7 +14,15 @@ from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
-from zeroclaw.envelope import ConversationId, Edited, ItemId, Principal, TurnId, is_off_the_record
+from zeroclaw.envelope import (
+    ConversationId,
+    Edited,
+    ItemId,
+    Moved,
+    Principal,
+    TurnId,
+    is_off_the_record,
+)
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
@@ -277,6 +285,26 @@ async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) 
         assert "tulip" not in left
         assert "rose of ada" in left
         assert house.texts("ben")[-1] == "Done: what you said to me is removed."
+
+
+async def test_what_somebody_said_under_an_earlier_name_goes_too(world: World) -> None:
+    """An id that only changed hands takes along nothing of the one who had it before."""
+    ada, ben = world.config.people
+    world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben")
+        await house.say("tulip of ben", "ben", room="lobby")
+        await house.say("/language de", "ben")
+        await house.say("/language en")
+        await house.say("rose of ada", room="lobby")
+        hers = ada.model_copy(update={"ids": ("chat:17",)})
+        world.configure(people=(hers, ben.model_copy(update={"ids": (*ada.ids, *ben.ids)})))
+        await house.ask("reload")
+        await forget(house, "ben")
+        left = await kept(world)
+        assert "tulip" not in left
+        assert "rose of ada" in left
+        assert [row.key for row in await house.rows(RowKind.LANGUAGE)] == ["person:ada"]
 
 
 async def test_it_has_to_be_repeated_in_time(world: World) -> None:
@@ -751,6 +779,34 @@ async def test_what_somebody_had_noted_in_a_shared_chat_goes_too(world: World) -
         await forget(house, "ben")
         (owner,) = {row.place for row in await house.rows(RowKind.NOTE)}
         assert [one.text for one in await Notes(world.store).all(owner)] == ["a rose"]
+
+
+async def test_a_note_that_a_move_renames_as_it_is_removed_goes_too(world: World) -> None:
+    """A Telegram group may become a supergroup at that moment; a fact of its talk goes as well."""
+    with_notes(world)
+    world.configure(autonomy="full")
+    world.model.will(asks_for(("remember", '{"text": "a tulip"}')), says("Noted."))
+    world.model.will(says('"They like a tulip."'), says("State: a tulip."))
+    async with world.running() as house:
+        await house.say("note it", "ben", room="club")
+        await house.say("/compact", "ben", room="club")
+        assert len(await house.rows(RowKind.NOTE)) == len(("a count", "a note", "a fact"))
+        # As the fact is removed, and as the note is; each is then removed where it moved to.
+        moves = [("club", "new"), None, ("new", "newer"), None]
+
+        async def move_first(writes: tuple[Write, ...]) -> None:
+            if (
+                isinstance(writes[0], Delete)
+                and writes[0].kind is RowKind.NOTE
+                and (rooms := moves.pop(0))
+            ):
+                moved = Moved(to=house.place(room=rooms[1]))
+                await house.services.ingress.admit(house.envelope(moved, room=rooms[0]))
+
+        world.store.meanwhile = move_first
+        await forget(house, "ben")
+        assert moves == []
+        assert "tulip" not in await kept(world)
 
 
 async def test_the_language_that_somebody_chose_goes_too(world: World) -> None:

@@ -239,6 +239,18 @@ async def test_what_somebody_said_before_they_had_a_name_is_written_out_under_it
     assert said == ["tulip of ben", "rose of ben"]
 
 
+async def test_what_somebody_said_under_an_earlier_name_is_written_out(world: World) -> None:
+    """As `/forget` takes it away."""
+    ada, ben = world.config.people
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben", room="lobby")
+        world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
+        await house.ask("reload")
+        await house.say("rose of ben", "ben", room="lobby")
+    said = [text for kind, _, text in await told(world, "benedict") if kind == "said"]
+    assert said == ["tulip of ben", "rose of ben"]
+
+
 async def test_by_a_sender_all_is_written_out_that_is_remembered_in_their_own_chat(
     world: World,
 ) -> None:
