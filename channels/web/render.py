@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from channels._local.render import Event, told
 from zeroclaw import Rendered, TranscriptItem, without_markup
 
-PING = b": ping\n\n"
-"""Proves to both sides that the connection is alive."""
+PING = b"event: ping\ndata: {}\n\n"
+"""Proves to both sides that the connection is alive; a page sees no comments."""
 
 
 def markdown(text: str) -> Rendered:

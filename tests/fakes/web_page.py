@@ -62,7 +62,7 @@ class Stream:
     Attributes:
         items: What stands in the chat, by id, in order.
         names: The names of all events so far.
-        pings: How many comment lines came.
+        pings: How many pings came; they are no events of the chat.
     """
 
     chunks: AsyncIterator[bytes]
@@ -94,9 +94,9 @@ class Stream:
     async def read(self) -> None:
         """Wait for the next bytes."""
         chunk = await anext(self.chunks)
-        self.pings += chunk.count(b": ping\n")
         self._state, events = feed(self._state, chunk)
-        self._ready.extend(events)
+        self.pings += sum(event.name == "ping" for event in events)
+        self._ready.extend(event for event in events if event.name != "ping")
 
     async def hear_until(self, name: str, **fields: object) -> Mapping[str, object]:
         """Hear until an event of this name holds these fields; return what it holds."""

@@ -464,6 +464,24 @@ HIDE = """
 Object.defineProperty(document, 'hidden', { value: true, configurable: true });
 document.hasFocus = () => false;
 """
+# Each carries the first event of the daemon, and then those of the test alone.
+SILENT_LINES = """
+window.lines = [];
+window.EventSource = class extends EventSource {
+  constructor(address) {
+    super(address);
+    lines.push(this);
+  }
+  addEventListener(name, act) {
+    super.addEventListener(name, (event) => {
+      if (this.hasBegun && event.isTrusted && name !== "error") return;
+      this.hasBegun = true;
+      act(event);
+    });
+  }
+};
+"""
+PING = "lines[0].dispatchEvent(new MessageEvent('ping', { data: '{}' }))"
 SHOW = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
 
 
@@ -509,6 +527,27 @@ async def test_a_page_beside_the_one_in_use_waits_for_a_while(place: str, tmp_pa
         assert "events" not in streams
         await beside.clock.run_for(2_500)
         await here.opened(beside)
+
+
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Path) -> None:
+    """A laptop that slept keeps a tunnel that carries nothing; the page must not say "connected"."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.add_init_script(SILENT_LINES)
+        await page.page.clock.install(time=0)
+        await page.page.clock.pause_at(1_000)
+        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+        await page.connected()
+        await page.page.clock.run_for(35_000)
+        await page.page.evaluate(PING)
+        await page.page.clock.run_for(35_000)
+        assert await page.page.evaluate("lines.length") == 1
+        await page.page.clock.run_for(5_000)
+        await page.connected("reconnecting")
+        assert await page.page.evaluate("lines[0].readyState === EventSource.CLOSED")
+        await page.page.clock.run_for(8_000)
+        await page.connected()
 
 
 async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ MOST_FIELDS = 16
 MOST_TOLD = 32
 """Most form results that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
-PING = b": ping\n\n"
+PING = b"event: ping\ndata: {}\n\n"
 
 
 class Site:

@@ -4,8 +4,9 @@ import { countDown } from "./cards.js";
 import { Items } from "./items.js";
 import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
-import { Outbox, follow, postAnswer, status } from "./line.js";
+import { Outbox, follow, postAnswer } from "./line.js";
 import { guardSliding } from "./sliding.js";
+import { status } from "./stream.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
@@ -310,7 +311,7 @@ window.addEventListener("pagehide", () => {
 });
 // Safari keeps a page to go back to, as it was, also after logging out on the next one.
 window.addEventListener("pageshow", async (event) => {
-  if (event.persisted && await status() === 401) location.reload();
+  if (event.persisted && await status("./") === 401) location.reload();
 });
 
 setInterval(() => countDown(), 1000);

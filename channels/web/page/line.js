@@ -1,8 +1,13 @@
 /* Talks to the daemon: posts until acknowledged, and follows the event stream. */
 
+import { connection, status } from "./stream.js";
+
+const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const HIDDEN_MS = 60_000;
 const BESIDE_MS = 5000;
+/* A little longer than the daemon waits for a body. */
+const POSTS_MS = 150_000;
 /* Of this chat: the next page of the same tab may be that of another. */
 const KEPT = `zeroclaw-unsent ${location.pathname}`;
 
@@ -19,6 +24,7 @@ async function post(path, body) {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(POSTS_MS),
   });
   if (answer.status === 401) throw new LoggedOut();
   if (answer.ok) return answer.json();
@@ -32,7 +38,7 @@ async function post(path, body) {
 export async function upload(id, file) {
   for (const wait of WAITS_MS) {
     try {
-      const answer = await fetch(`files/${id}`, { method: "POST", body: file });
+      const answer = await fetch(`files/${id}`, { method: "POST", body: file, signal: AbortSignal.timeout(POSTS_MS) });
       if (answer.ok) return;
       if (answer.status === 401) throw new LoggedOut();
       const isJson = answer.headers.get("content-type")?.startsWith("application/json");
@@ -144,15 +150,16 @@ export async function follow({ heard, state }) {
   let tries = 0;
   for (;;) {
     state(tries ? "reconnecting" : "connecting");
-    await connection((name, data) => {
+    const hear = (name) => [name, (data) => {
       if (name !== "trouble") tries = 0;
       heard(name, data);
       if (name === "snapshot") state("connected");
-    });
-    const answered = await status();
+    }];
+    await connection("events", Object.fromEntries(EVENTS.map(hear)));
+    const answered = await status("./");
     if (answered === 401) {
       state("logged out");
-      do await lookedAt(); while (await status() === 401);
+      do await lookedAt(); while (await status("./") === 401);
       tries = 0;
       continue;
     }
@@ -167,35 +174,12 @@ export async function follow({ heard, state }) {
   }
 }
 
-/* Resolve when one connection ends. The browser's own retries could not detect a lost login. */
-function connection(heard) {
-  return new Promise((resolve) => {
-    const source = new EventSource("events");
-    for (const name of ["snapshot", "item", "gone", "typing", "trouble"]) {
-      source.addEventListener(name, (event) => heard(name, JSON.parse(event.data)));
-    }
-    source.addEventListener("error", () => {
-      source.close();
-      resolve();
-    });
-  });
-}
-
 /* Resolve when the person returns to this page, maybe from the tab of a new login link. */
 function lookedAt() {
   return new Promise((resolve) => {
     window.addEventListener("focus", resolve, { once: true });
     document.addEventListener("visibilitychange", resolve, { once: true });
   });
-}
-
-/* Resolve to the daemon's status for this page; 0 if it does not answer. */
-export async function status() {
-  try {
-    return (await fetch("./", { method: "HEAD" })).status;
-  } catch {
-    return 0;
-  }
 }
 
 function pause(milliseconds) {

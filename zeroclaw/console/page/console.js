@@ -3,8 +3,10 @@
    without this file the page is complete, but does not update itself. */
 
 import { guardSliding } from "./sliding.js";
+import { connection, status } from "./stream.js";
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
+const ANSWERS_MS = 60_000;
 /* Pause between two requests for the page, however often something changes. */
 const PAUSE_MS = 1500;
 const BESIDE_MS = 5000;
@@ -159,7 +161,9 @@ async function look() {
   while (isWanted) {
     isWanted = false;
     try {
-      const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"));
+      const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"), {
+        signal: AbortSignal.timeout(ANSWERS_MS),
+      });
       if (answer.ok) show(await answer.text(), { isOwn: false });
     } catch {
       break; // the connection status shows the failure
@@ -193,7 +197,8 @@ async function send(form, fields) {
   controls.forEach((one) => { one.disabled = true; });
   form.querySelector(".trouble").hidden = true;
   try {
-    const answer = await fetch(form.action, { method: "POST", body: fields });
+    const signal = AbortSignal.timeout(ANSWERS_MS);
+    const answer = await fetch(form.action, { method: "POST", body: fields, signal });
     const text = await answer.text();
     if (!answer.ok) throw new Error(answer.status === 401 ? SAID["logged out"] : text);
     for (const one of controls) if (one.type === "text") one.value = one.defaultValue;
@@ -201,7 +206,7 @@ async function send(form, fields) {
     if (!form.isConnected) by("main").focus({ preventScroll: true });
   } catch (error) {
     // Errors of fetch itself have the browser's wording, which does not help.
-    refuse(form, error instanceof TypeError ? UNREACHED : error.message);
+    refuse(form, error instanceof TypeError || error instanceof DOMException ? UNREACHED : error.message);
   }
   controls.forEach((one) => { one.disabled = false; });
 }
@@ -220,10 +225,12 @@ async function listen() {
   let tries = 0;
   for (;;) {
     state(tries ? "reconnecting" : "connecting");
-    await connection(() => {
-      tries = 0;
-      state("connected");
-      void look();
+    await connection(`${root}/events`, {
+      changed() {
+        tries = 0;
+        state("connected");
+        void look();
+      },
     });
     if (await isLoggedOut()) {
       state("logged out");
@@ -238,23 +245,8 @@ async function listen() {
   }
 }
 
-function connection(changed) {
-  return new Promise((resolve) => {
-    const source = new EventSource(`${root}/events`);
-    source.addEventListener("changed", changed);
-    source.addEventListener("error", () => {
-      source.close();
-      resolve();
-    });
-  });
-}
-
 async function isLoggedOut() {
-  try {
-    return (await fetch(`${root}/icon.svg`, { method: "HEAD" })).status === 401;
-  } catch {
-    return false;
-  }
+  return await status(`${root}/icon.svg`) === 401;
 }
 
 function seen() {
