@@ -53,7 +53,7 @@ class SlackSettings(RemoteSettings):
     """Which messages in channels are taken: none; mentions of the bot and messages in its threads; or
     all messages of the channels that it is in."""
     prompts: tuple[str, ...] = Field(default=(), max_length=4)
-    """Suggested prompts when a person opens the app's assistant; at most four."""
+    """Suggested prompts when a person opens the direct chat, or an older app's assistant; at most four."""
     drafts: Literal["streamed", "edited"] = "streamed"
     """How a growing answer in a thread is shown: as one of Slack's streams if Slack allows it, or as
     a message that is edited, as everywhere else."""

@@ -73,6 +73,7 @@ MOST_PAGES = 10
 MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
 _KEY_EVENT = "zeroclaw_message"
+_OPENED = ("assistant_thread_started", "app_home_opened")
 _AT_WORK = "assistant.threads.setStatus"
 _AS_IT_IS: Mapping[str, object] = {"parse": "none", "link_names": False}
 """Keeps Slack from turning plain text into mentions and links."""
@@ -119,8 +120,9 @@ class SlackChannel:
         self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
         self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
         self._moved: Recent[str, str] = Recent(MOST_KNOWN)
-        for scope, cursor in sorted(context.positions.items(), key=_last_read):
-            self._read_to(scope, cursor)
+        read = {scope: decode.read_cursor(one) for scope, one in context.positions.items()}
+        for scope in sorted(read, key=lambda one: order(read[one].newest)):
+            self._read_to(scope, context.positions[scope])
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -163,7 +165,7 @@ class SlackChannel:
         if told.kind == "events_api":
             data = inner(payload, "event")
             event_id = text(payload, "event_id")[:100]
-            if text(data, "type") != "assistant_thread_started":
+            if text(data, "type") not in _OPENED[: 1 + bool(self._settings.prompts)]:
                 return decode.chat_of(data), Event(told=told, data=data, event_id=event_id)
             found = decode.opened(data, self._me, event_id)
         elif told.kind == "interactive":
@@ -256,10 +258,14 @@ class SlackChannel:
         await self._calls.call("chat.postEphemeral", {**place, **told})
 
     async def _assist(self, envelope: Envelope) -> None:
-        """Suggest prompts in a newly opened assistant thread, and title it by its first message."""
+        """Suggest prompts where a person begins, and title an assistant's thread by its first message.
+
+        For an app with `agent_view`, which has no such threads, a thread would make the call fail silently
+        ("assistant.threads.setSuggestedPrompts", docs.slack.dev, read 2026-11).
+        """
         address, body = envelope.address, envelope.body
         if isinstance(body, Membership):
-            self._assisted[_thread_of(address)] = True
+            self._assisted[_thread_of(address)] = address.thread is not None
             asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._settings.prompts]
             method, shown = "setSuggestedPrompts", {"prompts": asked}
         elif isinstance(body, Said) and self._assisted.pop(_thread_of(address), False):
@@ -618,10 +624,6 @@ def _card(outcome: Outcome, link: str) -> dict[str, object]:
 
 def _metadata(key: str) -> Mapping[str, object]:
     return {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}}
-
-
-def _last_read(position: tuple[str, str]) -> tuple[int, str]:
-    return order(decode.read_cursor(position[1]).newest)
 
 
 def _thread_of(place: Address) -> str:

@@ -416,10 +416,10 @@ def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
 
 
 def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
-    """Decode that a person opened the assistant, which begins a thread in their direct chat."""
+    """Decode that a person opened their direct chat, or an older app's assistant, which begins a thread."""
     about = inner(event, "assistant_thread")
-    user, thread = text(about, "user_id"), text(about, "thread_ts")
-    if not is_id(user) or not is_ts(thread):
+    user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
+    if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
         return Passed(why="nobody's assistant")
     envelope = Envelope(
         address=_address(me, f"{DIRECT}{user}", thread),

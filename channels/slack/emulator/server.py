@@ -356,9 +356,16 @@ class Person:
         return deed
 
     async def opens(self, thread: str) -> Deed:
-        """Open the assistant, which begins a thread in the direct chat."""
+        """Open the assistant that older apps have, which begins a thread in the direct chat."""
         about = {"user_id": self.id, "channel_id": self.direct, "thread_ts": thread}
         deed = self.server.event({"type": "assistant_thread_started", "assistant_thread": about})
+        await deed.tell()
+        return deed
+
+    async def opens_chat(self, tab: str = "messages") -> Deed:
+        """Open one of the tabs of the direct chat."""
+        about: Json = {"user": self.id, "channel": self.direct, "tab": tab}
+        deed = self.server.event({"type": "app_home_opened", **about})
         await deed.tell()
         return deed
 
@@ -806,7 +813,7 @@ class SlackServer:
             self.ephemeral.append(body)
 
     def _assisted(self, body: Json) -> Json:
-        place = str(body["channel_id"]), str(body["thread_ts"])
+        place = str(body["channel_id"]), str(body.get("thread_ts") or "")
         if "status" in body:
             self.at_work[place] = str(body["status"])
         elif "title" in body:

@@ -43,6 +43,7 @@ from zeroclaw import (
     Ignored,
     Localized,
     Log,
+    Membership,
     Moved,
     NotSupported,
     Outcome,
@@ -583,6 +584,32 @@ async def test_a_thread_with_the_assistant_has_prompts_and_a_title() -> None:
         await slack.until(lambda: slack.titles)
         assert slack.titles == {(ann.direct, "1700000000.000001"): "**Why** is it?"}
         assert slack.calls.count("assistant.threads.setTitle") == 1
+
+
+async def test_who_opens_the_direct_chat_is_offered_prompts() -> None:
+    """A thread would make Slack show none, and what is written there is part of no thread with a title."""
+    desk = Desk()
+    settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
+    async with SlackServer() as slack, stage(slack, desk.admit, settings=settings):
+        ann = await slack.person()
+        await (await ann.opens_chat("home")).confirmed.wait()
+        assert not desk.stored
+        await (await ann.opens_chat()).confirmed.wait()
+        await slack.until(lambda: slack.prompts)
+        assert list(slack.prompts) == [(ann.direct, "")]
+        first = await ann.says("hello")
+        await first.confirmed.wait()
+        assert said(desk) == [Membership(present=True), Said(text="hello")]
+        assert {one.address.thread for one in desk.stored} == {None}
+    assert "assistant.threads.setTitle" not in slack.calls
+
+
+async def test_without_prompts_it_is_nobodys_business_who_opens_the_direct_chat() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        await (await ann.opens_chat()).confirmed.wait()
+        assert not desk.stored
 
 
 async def test_a_stranger_who_opens_the_assistant_is_shown_nothing() -> None:
