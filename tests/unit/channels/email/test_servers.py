@@ -883,8 +883,9 @@ async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
     assert "line break" in await failing(place, "two\nlines")
     assert "there is no mailbox `Other`" in await failing(place, mailbox="Other")
     assert "no mailbox answers" in await failing(place, imap_port=1)
-    assert "ChannelUnavailable: `email`: `localhost` can't be reached" in await failing(
-        place, smtp_port=1
+    # Nothing listens there, but where the library would connect if it were told no host.
+    assert "ChannelUnavailable: `email`: `127.0.0.2` can't be reached" in await failing(
+        place, smtp_host="127.0.0.2"
     )
     assert "can't prove its name" in await failing(place, imap_host="127.0.0.1")
     assert "can't be read as certificates" in await failing(place, ca_file="/dev/null/none")
