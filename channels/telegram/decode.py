@@ -1,6 +1,6 @@
 """Turns the Bot API's updates into envelopes; never raises, whatever the JSON contains.
 
-Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11). Dedup keys never use the
+Fields are those of Bot API 10.1 (core.telegram.org/bots/api, read 2026-11). Dedup keys never use the
 update's id: after a week without updates "identifier of the next update will be chosen randomly", so an
 id may be used twice.
 """

@@ -7,7 +7,7 @@ telegramify-markdown (of the extra `telegram`, loaded when first used) makes the
 is untrusted, so only the tags listed here get through: no pictures, which an app would fetch; no
 emojis, maps or formulas; and links only to web pages, as in the ordinary form.
 
-Sources: Bot API 10.2 (rich messages came with 10.1, 2026-06-11), "Rich HTML style" and "Rich Message
+Sources: Bot API 10.1 of 2026-06-11, which brought them, "Rich HTML style" and "Rich Message
 Limits", read 2026-11 by way of the types in public libraries. Not tried on the live service.
 
 In the ordinary form the library pads every row of a table to the widest cell of each column, and adds
