@@ -112,8 +112,7 @@ class Stage(Value):
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
         answer = await self.process.stdout.readline()
         if not answer:
-            message = "the platform's process ended; what it waited for is above"
-            raise RuntimeError(message)
+            raise RuntimeError("the platform's process ended; what it waited for is above")
         return json.loads(answer)
 
 

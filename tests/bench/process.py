@@ -100,8 +100,7 @@ def _memory_mib(pid: int, file: str, name: str) -> float:
     for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
         if line.startswith(name):
             return int(line.split()[1]) / 1024
-    message = f"`{file}` has no `{name}`"
-    raise LookupError(message)
+    raise LookupError(f"`{file}` has no `{name}`")
 
 
 @asynccontextmanager
@@ -148,8 +147,7 @@ async def started(
     try:
         assert process.stdout is not None
         if b"ready" not in await process.stdout.readline():
-            message = f"it did not start; see {directory / 'stderr.log'}"
-            raise RuntimeError(message)
+            raise RuntimeError(f"it did not start; see {directory / 'stderr.log'}")
         daemon.ready_s = time.monotonic() - began
         daemon.ready_cpu_s = daemon.cpu_s()
         yield daemon

@@ -251,8 +251,7 @@ class EmailHarness:
             async with asyncio.timeout(START_S):
                 await self.told.came.wait()
         except TimeoutError:
-            message = f"no mail came to the door within {START_S:g} s"
-            raise AssertionError(message) from None
+            raise AssertionError(f"no mail came to the door within {START_S:g} s") from None
         if self.told.is_refused:
             return False
         self.seen += is_new

@@ -255,8 +255,7 @@ class ModelServer(ScriptBook):
             opening.add_done_callback(lambda _: watching.cancel())
             watching.add_done_callback(lambda _: opening.cancel())
         if not gate.opened.is_set():
-            message = "the client has gone"
-            raise ConnectionAbortedError(message)
+            raise ConnectionAbortedError("the client has gone")
 
     # --- the control API ---
 

@@ -65,8 +65,7 @@ class ManualClock:
             await asyncio.sleep(0)
             if not loop._ready:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # no public way to ask
                 return
-        message = "tasks keep each other awake"
-        raise AssertionError(message)
+        raise AssertionError("tasks keep each other awake")
 
     def leap(self, by: timedelta) -> None:
         """Move the wall time alone, as a machine that slept, or a clock that was set."""

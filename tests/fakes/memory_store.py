@@ -163,13 +163,11 @@ class MemoryStore:
     def _check_fence(self, commit: Commit) -> None:
         if commit.fence is None:
             if commit.conversation is not None and commit.point not in UNFENCED:
-                message = f"`{commit.point}` needs a fence"
-                raise Fenced(message)
+                raise Fenced(f"`{commit.point}` needs a fence")
             return
         newest = self._tokens.get(commit.fence.conversation)
         if (commit.fence.conversation, commit.fence.token) != (commit.conversation, newest):
-            message = f"`{commit.conversation}` is held by somebody newer"
-            raise Fenced(message)
+            raise Fenced(f"`{commit.conversation}` is held by somebody newer")
 
     def _write(self, tables: _Tables, write: Write) -> None:
         match write:
@@ -201,11 +199,9 @@ class MemoryStore:
 
     def _put_blob(self, tables: _Tables, write: PutBlob) -> None:
         if len(write.body) > LARGEST_BLOB_BYTES:
-            message = f"a blob of {len(write.body)} bytes is too large"
-            raise StoreRefused(message)
+            raise StoreRefused(f"a blob of {len(write.body)} bytes is too large")
         if hashlib.sha256(write.body).hexdigest() != write.digest:
-            message = f"`{write.digest}` is not the hash of its blob"
-            raise StoreRefused(message)
+            raise StoreRefused(f"`{write.digest}` is not the hash of its blob")
         tables.blobs[write.digest] = write.body
         if self._clock is not None:
             tables.put_at[write.digest] = self._clock.now()
@@ -334,16 +330,14 @@ def _expect(tables: _Tables, kind: RowKind, key: str, version: int) -> None:
     row = tables.rows.get((kind, key))
     found = 0 if row is None else row.version
     if found != version:
-        message = f"{kind} `{key}` is at version {found}, not at {version}"
-        raise Conflict(message)
+        raise Conflict(f"{kind} `{key}` is at version {found}, not at {version}")
 
 
 def _append(tables: _Tables, write: Append) -> None:
     log = tables.logs.setdefault((write.log, write.stream), [])
     last = tables.trimmed.get((write.log, write.stream), 0) + len(log)
     if write.after is not None and write.after != last:
-        message = f"`{write.stream}` is at {last}, not at {write.after}"
-        raise Conflict(message)
+        raise Conflict(f"`{write.stream}` is at {last}, not at {write.after}")
     log.append(write.body)
 
 

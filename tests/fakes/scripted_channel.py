@@ -206,16 +206,14 @@ class ScriptedChannel:
 
     def mark(self, to: Address) -> str:
         if not self._capabilities.can_lookup:
-            message = "this platform looks for nothing"
-            raise NotSupported(message)
+            raise NotSupported("this platform looks for nothing")
         return str(self._made) if self.knows_marks else ""
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         if not self._capabilities.can_lookup:
-            message = "this platform looks for nothing"
-            raise NotSupported(message)
+            raise NotSupported("this platform looks for nothing")
         first = int(since) + 1
         most = first + self.reach
         last = min(most, _number(before)) if before else most
@@ -241,12 +239,10 @@ class ScriptedChannel:
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         most = self._capabilities.max_file_bytes
         if not most:
-            message = "this platform takes no files"
-            raise NotSupported(message)
+            raise NotSupported("this platform takes no files")
         self._check_thread(to)
         if len(file.content) > most:
-            message = f"a file of {len(file.content)} bytes is refused"
-            raise ChannelRejected(message)
+            raise ChannelRejected(f"a file of {len(file.content)} bytes is refused")
         call = self._call(
             "send_file", to, text=file.caption, key=file.key, reply_to=file.reply_to or ""
         )
@@ -260,8 +256,7 @@ class ScriptedChannel:
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         if not self._capabilities.can_edit:
-            message = "this platform edits nothing"
-            raise NotSupported(message)
+            raise NotSupported("this platform edits nothing")
         text = self._text(outgoing)
         call = self._call(
             "edit",
@@ -283,8 +278,7 @@ class ScriptedChannel:
 
     async def delete(self, ref: MessageRef) -> None:
         if not self._capabilities.can_delete:
-            message = "this platform deletes nothing"
-            raise NotSupported(message)
+            raise NotSupported("this platform deletes nothing")
         call = self._call("delete", ref.address, message=ref.message)
 
         def carry_out() -> None:
@@ -315,8 +309,7 @@ class ScriptedChannel:
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
         self._check_thread(to)
         if not self._capabilities.native_draft or not to.direct:
-            message = "this platform shows nothing that is not sent"
-            raise NotSupported(message)
+            raise NotSupported("this platform shows nothing that is not sent")
         text = self._text(outgoing)
         call = self._call("preview", to, text=text, key=outgoing.key, plain=outgoing.plain)
 
@@ -327,8 +320,7 @@ class ScriptedChannel:
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         if not self._capabilities.has_typing:
-            message = "this platform shows no typing"
-            raise NotSupported(message)
+            raise NotSupported("this platform shows no typing")
         text = ", ".join(f"{one.tool} {one.state}" for one in doing)
         await self._perform(self._call("typing", to, text=text), lambda: None)
 
@@ -399,8 +391,7 @@ class ScriptedChannel:
                 case Lost():
                     self._check_length(call)
                     carry_out()
-                    message = "the answer was lost"
-                    raise DeliveryUnknown(message)
+                    raise DeliveryUnknown("the answer was lost")
                 case None:
                     self._check_length(call)
             return carry_out()
@@ -409,22 +400,19 @@ class ScriptedChannel:
 
     def _check_thread(self, to: Address) -> None:
         if to.thread is not None and not self._capabilities.has_threads:
-            message = "this platform has no threads"
-            raise NotSupported(message)
+            raise NotSupported("this platform has no threads")
 
     def _check_length(self, call: Call) -> None:
         if (
             call.name in {"send", "edit", "preview"}
             and not 0 < len(call.text) <= self._capabilities.max_length
         ):
-            message = f"a message of {len(call.text)} characters is refused"
-            raise ChannelRejected(message)
+            raise ChannelRejected(f"a message of {len(call.text)} characters is refused")
 
     def _find(self, ref: MessageRef) -> Shown:
         shown = self._messages.get(ref.message)
         if shown is None:
-            message = f"message `{ref.message}` no longer exists"
-            raise ChannelRejected(message, gone=True)
+            raise ChannelRejected(f"message `{ref.message}` no longer exists", gone=True)
         return shown
 
     def _post(self, to: Address, text: str, key: str, *, draft: bool = False) -> Shown:

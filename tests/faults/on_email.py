@@ -126,8 +126,7 @@ class OnEmail(WithDirectChats[_Chat]):
         return await self._written(who, mail, text)
 
     async def edit(self, deed: Deed, text: str) -> Deed:
-        message = "a mail that was sent stays as it is"
-        raise AssertionError(message)
+        raise AssertionError("a mail that was sent stays as it is")
 
     async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
         (asked, *_) = [one for one in self._chats[where].mails if str(one["message-id"]) == card.id]
@@ -181,8 +180,7 @@ class OnEmail(WithDirectChats[_Chat]):
                     await self._next()
         except TimeoutError:
             read = {one.name: one.ever for one in self.chats()}
-            message = f"waited {PATIENCE_S:g} s in vain\n{read}"
-            raise AssertionError(message) from None
+            raise AssertionError(f"waited {PATIENCE_S:g} s in vain\n{read}") from None
 
     async def _looked(self, holds: Callable[[], T]) -> T:
         self.daemon.check()

@@ -154,8 +154,7 @@ class OnLocal(WithDirectChats[_Chat]):
         return self._written(self._link.say(text, files), text)
 
     async def edit(self, deed: Deed, text: str) -> Deed:
-        message = "what was written on a terminal stays as it is"
-        raise AssertionError(message)
+        raise AssertionError("what was written on a terminal stays as it is")
 
     async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
         approval = card.calls[call].approval
@@ -169,8 +168,7 @@ class OnLocal(WithDirectChats[_Chat]):
         self._link.again(deed.message, deed.line)
 
     def refuse(self, where: str) -> None:
-        message = "nothing on this machine refuses"
-        raise AssertionError(message)
+        raise AssertionError("nothing on this machine refuses")
 
     async def until(self, holds: Callable[[], T]) -> T:
         try:

@@ -54,8 +54,7 @@ class BenchTool(Value):
         finally:
             writer.close()
         if answer is None:
-            message = "the bench went away"
-            raise ToolFailed(message)
+            raise ToolFailed("the bench went away")
         match text_of(answer, "raise"):
             case "":
                 return ToolOutput(

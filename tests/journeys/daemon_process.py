@@ -222,8 +222,7 @@ class DaemonProcess:
     def check(self) -> None:
         """Fail when it ended although nobody asked it to."""
         if self.exit_code is not None and not self._is_asked_to_end:
-            message = f"the daemon ended by itself with {self.exit_code}"
-            raise AssertionError(message)
+            raise AssertionError(f"the daemon ended by itself with {self.exit_code}")
 
     def account(self) -> str:
         """Return what it said, for the message of a failure."""

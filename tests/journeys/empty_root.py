@@ -68,8 +68,7 @@ class Running:
                 if found := pattern.search(line):
                     return found
             if self._is_over:
-                message = f"it ended before it said `{pattern.pattern}`"
-                raise AssertionError(message)
+                raise AssertionError(f"it ended before it said `{pattern.pattern}`")
             await news.wait()
 
     async def ended(self) -> int:
@@ -84,8 +83,7 @@ class Running:
         for pid in _descendants(self._process.pid):
             if wanted in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
-        message = f"no process with {words}"
-        raise LookupError(message)
+        raise LookupError(f"no process with {words}")
 
     def account(self) -> str:
         """Return the end of what it said, for the message of a failure."""
@@ -177,8 +175,7 @@ async def _pid_said_by(first: Process) -> int:
     assert first.stdout is not None
     said = await first.stdout.readline()
     if not said.strip().isdigit():
-        message = "the root could not be entered; see standard error"
-        raise AssertionError(message)
+        raise AssertionError("the root could not be entered; see standard error")
     return int(said)
 
 

@@ -98,8 +98,7 @@ def _archive(suite: str) -> tuple[str, tuple[str, ...]]:
     found = [line.split(maxsplit=2) for line in told.splitlines()]
     here = [(component, site) for release, component, site in found if release == suite]
     if not here:
-        message = f"apt has no mirror for `{suite}`"
-        raise LookupError(message)
+        raise LookupError(f"apt has no mirror for `{suite}`")
     mirror = here[0][1]
     if mirror.startswith("mirror+file:"):  # a list of mirrors, one a line
         mirror = Path(urlsplit(mirror).path).read_text(encoding="utf-8").split()[0]

@@ -33,8 +33,7 @@ def test_a_subscriber_that_fails_changes_nothing() -> None:
     failed: list[Raised] = []
 
     def refuse(_: Event) -> None:
-        message = "stop this answer"
-        raise RuntimeError(message)
+        raise RuntimeError("stop this answer")
 
     bus = Bus(failed=failed.append)
     bus.subscribe(refuse)

@@ -61,8 +61,7 @@ class ChatSettings(BaseModel):
     @model_validator(mode="after")
     def _is_complete(self) -> "ChatSettings":
         if self.server == "7" and self.second is None:
-            message = "server 7 needs the key `second`"
-            raise ValueError(message)
+            raise ValueError("server 7 needs the key `second`")
         return self
 
 

@@ -92,8 +92,7 @@ class Bot:
     async def admit(self, envelope: Envelope) -> Admission:
         if self.refusals:
             self.refusals -= 1
-            message = "the disk is full"
-            raise ChannelUnavailable(message)
+            raise ChannelUnavailable("the disk is full")
         self.bodies.append(envelope.body)
         self.came.put_nowait(envelope.body)
         if self.echoes and isinstance(envelope.body, Said):
@@ -108,8 +107,7 @@ class Bot:
     async def status(self) -> Status:
         await asyncio.sleep(0)
         if self.is_gone:
-            message = "no daemon answers"
-            raise DaemonUnreachable(message)
+            raise DaemonUnreachable("no daemon answers")
         return Status(busy=self.busy)
 
 

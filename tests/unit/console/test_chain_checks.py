@@ -191,8 +191,7 @@ async def test_a_store_that_cannot_be_read_is_no_damage_and_ends_nothing() -> No
             self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
         ) -> tuple[LogEntry, ...]:
             if self.failing:
-                message = "the disk failed to read"
-                raise StoreUnusable(message)
+                raise StoreUnusable("the disk failed to read")
             return await super().read(log, stream, after=after, limit=limit)
 
     store = Failing()

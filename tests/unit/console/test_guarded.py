@@ -138,8 +138,7 @@ async def test_an_answer_that_cannot_be_stored_says_so(world: World, tmp_path: P
     """The question stays open."""
 
     def busy(_commit: Commit) -> None:
-        message = "somebody else was first"
-        raise Conflict(message)
+        raise Conflict("somebody else was first")
 
     async with served(world, tmp_path) as (house, _listener, client):
         fields = await press(client)

@@ -322,8 +322,7 @@ async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World)
 
     async def failing(query: Query) -> tuple[Row, ...]:
         if query.kind is RowKind.GRANT:
-            message = "the disk failed to read"
-            raise StoreUnusable(message)
+            raise StoreUnusable("the disk failed to read")
         return await select(query)
 
     async with visiting(world) as visitor:

@@ -335,8 +335,7 @@ async def test_a_kill_around_the_record_of_a_file_asks_for_it_at_most_twice(
     def cut(commit: Commit) -> None:
         if commit.point is point:
             world.store.before = None
-            message = "killed"
-            raise LookupError(message)
+            raise LookupError("killed")
 
     async with world.running() as house:
         world.store.before = cut

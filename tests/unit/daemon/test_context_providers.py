@@ -29,8 +29,7 @@ def ours() -> tuple[FixedText, ...]:
 
 
 def broken() -> tuple[FixedText, ...]:
-    message = "no network"
-    raise RuntimeError(message)
+    raise RuntimeError("no network")
 
 
 def installed(path: Path, monkeypatch: pytest.MonkeyPatch, functions: Iterable[str]) -> None:

@@ -157,8 +157,7 @@ async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
     """What it raises stops nobody (P9, S0-52)."""
 
     def break_down(_event: Event) -> None:
-        message = "oops"
-        raise RuntimeError(message)
+        raise RuntimeError("oops")
 
     async with world.running() as house:
         house.services.bus.subscribe(break_down)
@@ -291,8 +290,7 @@ async def _open_read_only(directory: Path, *, clock: Clock, log: Log) -> Store:
     store = MemoryStore(clock=clock)
 
     def refuse(commit: Commit) -> None:
-        message = "read only"
-        raise StoreUnusable(message)
+        raise StoreUnusable("read only")
 
     store.before = refuse
     return store

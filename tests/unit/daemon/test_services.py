@@ -213,8 +213,7 @@ class Dying(ScriptedChannel):
             talking = group.create_task(super().receive(admit, ready))
             await self.lost.wait()
             talking.cancel()
-        message = "the line was cut"
-        raise ChannelUnavailable(message)
+        raise ChannelUnavailable("the line was cut")
 
 
 async def test_what_waited_for_a_channel_goes_out_by_its_next_adapter(world: World) -> None:
@@ -281,8 +280,7 @@ class Broken(Dying):
     """Its token is refused."""
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        message = "the token was refused"
-        raise ChannelUnauthorized(message)
+        raise ChannelUnauthorized("the token was refused")
 
 
 # --- the foundation -------------------------------------------------------------------------------

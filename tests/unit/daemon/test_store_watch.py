@@ -20,12 +20,10 @@ class Broken(MemoryStore):
     """Can't be written at all."""
 
     async def commit(self, commit: Commit) -> None:
-        message = "read only"
-        raise StoreUnusable(message)
+        raise StoreUnusable("read only")
 
     async def lease(self, conversation: ConversationId) -> Fence:
-        message = "read only"
-        raise StoreUnusable(message)
+        raise StoreUnusable("read only")
 
 
 async def test_what_cannot_be_written_is_told_and_raised() -> None:

@@ -223,8 +223,7 @@ async def test_a_newer_holder_ends_the_draft() -> None:
     async with running(platform()) as rig:
 
         async def fenced(ref: MessageRef) -> None:
-            message = "held by somebody newer"
-            raise Fenced(message)
+            raise Fenced("held by somebody newer")
 
         handle = draft(rig, on_ref=fenced)
         handle.show(0, "a")
@@ -368,8 +367,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
         async with asyncio.TaskGroup() as group:
             group.create_task(turn(group))
             await asyncio.sleep(0)
-            message = "the store is full"
-            raise StoreUnusable(message)
+            raise StoreUnusable("the store is full")
     assert [left.refs for left in closed] == [()]
 
 

@@ -364,8 +364,7 @@ async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:
     async with running(platform(LOOKING)) as rig:
 
         async def sending(_mark: str) -> None:
-            message = "held by somebody newer"
-            raise Fenced(message)
+            raise Fenced("held by somebody newer")
 
         handle = opened(rig, [], sending=sending)
         handle.show(1, "hello")

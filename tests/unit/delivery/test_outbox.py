@@ -334,8 +334,7 @@ async def test_what_the_approvals_add_is_asked_for_again_when_it_conflicts() -> 
             nonlocal conflicts
             if found.point is DurablePoint.ASKED and conflicts:
                 conflicts -= 1
-                message = "the approval was answered"
-                raise Conflict(message)
+                raise Conflict("the approval was answered")
 
         rig.store.before = conflict
         await rig.deliver(put)
@@ -376,8 +375,7 @@ async def test_an_answer_that_is_given_up_is_not_sent_again_for_a_conflict() -> 
             nonlocal conflicts
             if rig.hooks.add[0] in found.writes and conflicts:
                 conflicts -= 1
-                message = "the notice was written"
-                raise Conflict(message)
+                raise Conflict("the notice was written")
 
         rig.store.before = conflict
         put = final(rig, "hello")
@@ -783,8 +781,7 @@ async def test_a_newer_holder_of_the_conversation_delivers_instead() -> None:
 
         def take(found: Commit) -> None:
             if taking and found.conversation == HERE:
-                message = "held by somebody newer"
-                raise Fenced(message)
+                raise Fenced("held by somebody newer")
 
         rig.store.before = take
         await rig.outbox.resume()

@@ -93,8 +93,7 @@ async def test_a_long_answer_arrives(tmp_path: Path) -> None:
 
 async def test_an_error_of_ours_is_answered_in_one_line(tmp_path: Path) -> None:
     async def refuse(line: Line) -> Line:
-        message = "not today"
-        raise ToolFailed(message)
+        raise ToolFailed("not today")
 
     control = control_in(tmp_path)
     control.call("echo", refuse)

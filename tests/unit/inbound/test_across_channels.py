@@ -191,8 +191,7 @@ class Rude(ScriptedChannel):
     """Breaks down when asked for an address."""
 
     def direct_address(self, sender: str) -> Address | None:
-        message = "oops"
-        raise RuntimeError(message)
+        raise RuntimeError("oops")
 
 
 class Shy(ScriptedChannel):

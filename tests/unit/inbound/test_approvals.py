@@ -334,8 +334,7 @@ class Nameless(PlainTool):
     """Can't tell what it touches."""
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        message = "somewhere"
-        raise RuntimeError(message)
+        raise RuntimeError("somewhere")
 
 
 async def test_what_cannot_be_named_is_offered_once_only(world: World) -> None:
@@ -501,8 +500,7 @@ async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
 
     def race(commit: Commit) -> None:
         if is_answer(commit):
-            message = "raced"
-            raise Conflict(message)
+            raise Conflict("raced")
 
     async with world.running() as house:
         await house.say("poke it", "ben")

@@ -196,8 +196,7 @@ async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
 
     def fail(commit: Commit) -> None:
         if commit.point is DurablePoint.CALL_FINISHED:
-            message = "no room"
-            raise RuntimeError(message)
+            raise RuntimeError("no room")
 
     world.store.before = fail
     async with world.running() as house:

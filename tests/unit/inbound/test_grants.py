@@ -330,8 +330,7 @@ async def test_a_lost_race_at_the_console_is_planned_anew(world: World) -> None:
         await granted(house)
 
         def taken(_commit: Commit) -> None:
-            message = "somebody was first"
-            raise Conflict(message)
+            raise Conflict("somebody was first")
 
         def once(commit: Commit) -> None:
             world.store.before = None

@@ -131,8 +131,7 @@ async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
     """The adapter sees the failure, and the same event can be sent again (P1)."""
 
     def fail(commit: Commit) -> None:
-        message = "no room"
-        raise RuntimeError(message)
+        raise RuntimeError("no room")
 
     async with world.running() as house:
         world.store.before = fail
@@ -161,8 +160,7 @@ async def test_a_race_without_end_is_given_up(world: World) -> None:
     """The platform keeps the event when somebody else always writes first."""
 
     def race(commit: Commit) -> None:
-        message = "raced"
-        raise Conflict(message)
+        raise Conflict("raced")
 
     async with world.running() as house:
         world.store.before = race
@@ -284,8 +282,7 @@ async def test_an_edit_races_the_start_of_the_turn(world: World) -> None:
         def edit_first(commit: Commit) -> None:
             if commit.point is DurablePoint.TURN_STARTED and not edits:
                 edits.append("p2")
-                message = "it was edited"
-                raise Conflict(message)
+                raise Conflict("it was edited")
 
         world.store.before = edit_first
         await house.say("tow")

@@ -20,8 +20,7 @@ async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
 
     def fail(commit: Commit) -> None:
         if commit.point is DurablePoint.TURN_STARTED and failing["turn"]:
-            message = "a fault"
-            raise LookupError(message)
+            raise LookupError("a fault")
 
     async with world.running() as house:
         world.store.before = fail
@@ -44,8 +43,7 @@ async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
 
     def fail(commit: Commit) -> None:
         if commit.point is DurablePoint.FINISHED and failing.pop("turn", False):
-            message = "a fault"
-            raise LookupError(message)
+            raise LookupError("a fault")
 
     async with world.running() as house:
         world.store.before = fail
@@ -65,8 +63,7 @@ async def test_what_a_turn_was_told_that_failed_is_told_again_to_the_one_that_go
     def fail(commit: Commit) -> None:
         if commit.point is DurablePoint.FINISHED and not failed:
             failed.append(commit.point)
-            message = "this works the next time"
-            raise LookupError(message)
+            raise LookupError("this works the next time")
 
     world.model.will((asyncio.Event(),), (asyncio.Event(),))
     async with world.running() as house:
@@ -83,8 +80,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
 
     def fail(commit: Commit) -> None:
         if commit.point is DurablePoint.CALL_STARTED:
-            message = "this never works"
-            raise LookupError(message)
+            raise LookupError("this never works")
 
     async with world.running() as house:
         world.model.will(*[asks_for(("look", "{}"))] * 4)
@@ -121,8 +117,7 @@ async def test_a_conversation_that_cannot_go_on_holds_up_no_new_one(world: World
 
     def fail(commit: Commit) -> None:
         if commit.conversation in poisoned and commit.fence is not None:
-            message = "damaged"
-            raise LookupError(message)
+            raise LookupError("damaged")
 
     held = asyncio.Event()
     world.model.will((held,))
@@ -144,8 +139,7 @@ async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
 
     def fence(commit: Commit) -> None:
         if commit.point is DurablePoint.FINISHED:
-            message = "somebody newer"
-            raise Fenced(message)
+            raise Fenced("somebody newer")
 
     async with world.running() as house:
         world.store.before = fence

@@ -229,8 +229,7 @@ async def test_a_card_that_others_keep_changing_is_shown_in_the_end(world: World
         nonlocal tries
         if commit.point is DurablePoint.ASKED and tries < 7:
             tries += 1
-            message = "somebody was first"
-            raise Conflict(message)
+            raise Conflict("somebody was first")
 
     world.store.before = first
     async with world.running() as house:

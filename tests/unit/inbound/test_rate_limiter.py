@@ -471,8 +471,7 @@ async def _said(admitting: object) -> None:
 
 def _cut(commit: Commit) -> None:
     if commit.point is DurablePoint.ADMITTED:
-        message = "killed"
-        raise RuntimeError(message)
+        raise RuntimeError("killed")
 
 
 async def test_yesterdays_counts_are_swept(world: World) -> None:

@@ -241,8 +241,7 @@ async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> 
 
         def taken(_commit: Commit) -> None:
             world.store.before = None
-            message = "somebody was first"
-            raise Conflict(message)
+            raise Conflict("somebody was first")
 
         world.store.before = taken
         await house.advance(3600)
@@ -412,8 +411,7 @@ async def test_a_lost_race_is_planned_anew(world: World) -> None:
 
         def taken(_commit: Commit) -> None:
             world.store.before = None
-            message = "somebody was first"
-            raise Conflict(message)
+            raise Conflict("somebody was first")
 
         world.store.before = taken
         assert await console(house, "deny chat:mallory") == ("denied: chat:mallory", True)
@@ -425,8 +423,7 @@ async def test_a_race_that_never_ends_is_told(world: World) -> None:
         await house.say("let me in", "mallory")
 
         def taken(_commit: Commit) -> None:
-            message = "somebody was first"
-            raise Conflict(message)
+            raise Conflict("somebody was first")
 
         world.store.before = taken
         with pytest.raises(

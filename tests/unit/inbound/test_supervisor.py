@@ -347,8 +347,7 @@ async def test_a_channel_that_cannot_be_made_is_tried_again() -> None:
     rig = Rig()
 
     def make() -> Channel:
-        message = "no such module"
-        raise ImportError(message)
+        raise ImportError("no such module")
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(rig.keep(Frail(rig.clock), make))
@@ -397,8 +396,7 @@ async def test_one_conversations_fault_is_handed_back() -> None:
             group.create_task(_raise())
 
     async def _raise() -> None:
-        message = "x"
-        raise LookupError(message)
+        raise LookupError("x")
 
     async def work() -> None:
         await asyncio.sleep(0)
@@ -417,8 +415,7 @@ async def test_what_is_tried_again_ends_with_the_group_that_owns_it() -> None:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            message = "x"
-            raise LookupError(message)
+            raise LookupError("x")
 
     async def fails_when_told_to_end() -> None:
         async with asyncio.TaskGroup() as inner:

@@ -387,8 +387,7 @@ async def test_a_disk_that_fails_to_read_is_no_damaged_record(
         log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         if log is unread:
-            message = "the disk failed to read"
-            raise StoreUnusable(message)
+            raise StoreUnusable("the disk failed to read")
         return await read(log, stream, after=after, limit=limit)
 
     world.store.read = failing

@@ -49,8 +49,7 @@ class NoSummaries(ScriptedModel):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         if request.messages[-1].content.startswith('{"'):
             self.asked_in_vain += 1
-            message = "`h:9` can't be reached"
-            raise ProviderUnreachable(message)
+            raise ProviderUnreachable("`h:9` can't be reached")
         async for event in super().stream(request):
             yield event
 

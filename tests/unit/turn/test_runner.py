@@ -130,8 +130,7 @@ async def test_an_end_that_always_loses_is_tried_again_later(world: World) -> No
 
     def race(commit: Commit) -> None:
         if commit.point is DurablePoint.FINISHED:
-            message = "raced"
-            raise Conflict(message)
+            raise Conflict("raced")
 
     async with world.running() as house:
         world.store.before = race
@@ -519,5 +518,4 @@ def takes_up(commit: Commit) -> bool:
 def refuse_turns(commit: Commit) -> None:
     """Refuse to take up a turn."""
     if takes_up(commit):
-        message = "not now"
-        raise StoreRefused(message)
+        raise StoreRefused("not now")

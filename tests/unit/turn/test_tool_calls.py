@@ -235,8 +235,7 @@ async def test_a_conflict_that_nobody_expected_is_not_swallowed(world: World) ->
     def clash(commit: Commit) -> None:
         if commit.point is DurablePoint.CALL_STARTED and not clashes:
             clashes.append(commit.point)
-            message = "raced"
-            raise Conflict(message)
+            raise Conflict("raced")
 
     # What the model asked for was to be written down with that; it asks once more.
     world.model.will(LOOK, LOOK, says("done"))

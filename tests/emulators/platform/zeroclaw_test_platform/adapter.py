@@ -55,8 +55,7 @@ def open_channel(context: ChannelContext) -> Channel:
     """Make the adapter; it connects when it is used."""
     settings = context.settings
     if not isinstance(settings, LoopbackSettings):
-        message = "the settings of a loopback channel must be `LoopbackSettings`"
-        raise TypeError(message)
+        raise TypeError("the settings of a loopback channel must be `LoopbackSettings`")
     return LoopbackChannel(context, settings)
 
 
@@ -96,8 +95,7 @@ class LoopbackChannel:
                     take = partial(self._take, event, admit, writer)
                     # The group ends with the connection, so nothing outlives `receive`.
                     group.create_task(lanes.run(text_of(event, "chat"), take))
-        message = f"`{self.name}` lost its connection"
-        raise ChannelUnavailable(message)
+        raise ChannelUnavailable(f"`{self.name}` lost its connection")
 
     async def _take(self, event: Json, admit: Admit, writer: asyncio.StreamWriter) -> None:
         """Admit an event, and only then confirm it."""
@@ -130,16 +128,14 @@ class LoopbackChannel:
 
     def mark(self, to: Address) -> str:
         """Refuse: repeats are known by their keys, or not at all."""
-        message = f"`{self.name}` looks for no messages in `{to.chat}`"
-        raise NotSupported(message)
+        raise NotSupported(f"`{self.name}` looks for no messages in `{to.chat}`")
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         """Refuse; see `mark`."""
         del content, since, apart, before
-        message = f"`{self.name}` looks for no messages in `{to.chat}`"
-        raise NotSupported(message)
+        raise NotSupported(f"`{self.name}` looks for no messages in `{to.chat}`")
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file with its caption."""
@@ -226,8 +222,7 @@ class LoopbackChannel:
 
     def _needs(self, capability: bool, lack: str) -> None:
         if not capability:
-            message = f"`{self.name}` {lack}"
-            raise NotSupported(message)
+            raise NotSupported(f"`{self.name}` {lack}")
 
     async def _call(
         self, op: Op, to: Address, fields: Mapping[str, object], message: str = ""
@@ -246,8 +241,7 @@ class LoopbackChannel:
             writer.write(line(request))
             answer = await _next(reader)
         if answer is None:
-            lost = f"`{self.name}` gave no answer to `{op}`"
-            raise DeliveryUnknown(lost)
+            raise DeliveryUnknown(f"`{self.name}` gave no answer to `{op}`")
         if "error" in answer:
             raise self._failure(answer)
         return answer
@@ -261,8 +255,7 @@ class LoopbackChannel:
                 HOST, self._settings.port, limit=LONGEST_LINE
             )
         except OSError as error:
-            message = f"`{self.name}` can't reach its platform"
-            raise ChannelUnavailable(message) from error
+            raise ChannelUnavailable(f"`{self.name}` can't reach its platform") from error
         try:
             yield reader, writer
         finally:

@@ -45,8 +45,7 @@ async def read(reader: asyncio.StreamReader) -> dict[str, object] | None:
         return None
     value: object = json.loads(raw)
     if not is_object(value):
-        message = "a line of the platform's protocol is one object"
-        raise TypeError(message)
+        raise TypeError("a line of the platform's protocol is one object")
     return value
 
 
@@ -87,8 +86,7 @@ def card_from_json(body: Json) -> Card:
     """Read a card."""
     calls, choices = body.get("calls"), body.get("choices")
     if not is_array(calls) or not is_array(choices):
-        message = "a card has calls and choices"
-        raise TypeError(message)
+        raise TypeError("a card has calls and choices")
     return Card(
         key=text_of(body, "key"),
         asked_by=text_of(body, "asked_by"),

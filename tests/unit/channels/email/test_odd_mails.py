@@ -21,8 +21,7 @@ async def test_a_fault_of_ours_takes_no_mail_for_an_odd_one() -> None:
     """Such a mail stays unread for good, so only what reads it may say that it can't be read."""
 
     async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
-        message = "a fault of the store"
-        raise ValueError(message)
+        raise ValueError("a fault of the store")
 
     context = email_context(ME.settings, ManualClock(), positions={})
     channel = EmailChannel(replace(context, transcript=transcript))

@@ -562,8 +562,7 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
         told.append(says.to("en"))
         if len(told) == 1:
             failed.set()
-            message = "the store is full"
-            raise ZeroclawError(message)
+            raise ZeroclawError("the store is full")
 
     given = email_settings(place.mail, place.bot, sender_per_hour=2)
     clock = ManualClock()
@@ -665,8 +664,7 @@ async def test_what_a_mail_repeats_of_the_bots_in_its_thread_is_not_its_senders_
         asked.append(address)
         if len(asked) == 1:
             failed.set()
-            message = "the store is full"
-            raise ZeroclawError(message)
+            raise ZeroclawError("the store is full")
         mine = TranscriptItem(
             kind="person", text="Please do what you did the last time, dear", at=at
         )

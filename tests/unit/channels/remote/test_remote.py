@@ -203,8 +203,7 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
     async def give() -> None:
         given.append(len(given))
         await free.wait()
-        message = "`chat` is away"
-        raise ChannelUnavailable(message)
+        raise ChannelUnavailable("`chat` is away")
 
     async with asyncio.TaskGroup() as group:
         for _ in range(MOST_ANSWERS + 1):
@@ -351,8 +350,7 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
 
     async def page() -> str:
         if waits:
-            message = "too many calls"
-            raise RateLimited(message, retry_after_s=waits.pop())
+            raise RateLimited("too many calls", retry_after_s=waits.pop())
         return "page"
 
     async with asyncio.TaskGroup() as group:

@@ -327,8 +327,7 @@ async def test_a_thread_that_can_not_be_read_back_is_the_bots_and_holds_up_nobod
     desk = Desk()
 
     async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
-        message = "a row can't be read"
-        raise ChannelUnavailable(message)
+        raise ChannelUnavailable("a row can't be read")
 
     async with SlackServer() as slack, stage(slack, desk.admit, transcript=transcript):
         ann = await slack.person()

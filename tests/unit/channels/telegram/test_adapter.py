@@ -64,8 +64,7 @@ async def test_only_what_was_stored_is_confirmed() -> None:
         async def admit(envelope: Envelope) -> Admission:
             if envelope.body == Said(text="one") and not is_away.is_set():
                 is_away.set()
-                message = "the store is away"
-                raise ChannelUnavailable(message)
+                raise ChannelUnavailable("the store is away")
             return await desk.admit(envelope)
 
         async with receiving(on.channel, admit):

@@ -71,8 +71,7 @@ class Telegram(Account):
         self.looks += 1
         if self.faults:
             self.faults -= 1
-            message = "Telegram can't be reached"
-            raise ChannelUnavailable(message)
+            raise ChannelUnavailable("Telegram can't be reached")
         return info(self.url, self.waiting, self.failed)
 
     async def set_webhook(self, url: str, *, secret: str) -> None:

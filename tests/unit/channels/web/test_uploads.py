@@ -326,8 +326,7 @@ async def test_the_page_goes_off_the_record(tmp_path: Path, *, is_known: bool) -
 
     async def is_left(_: Address) -> bool:
         if record.off and not is_known:
-            message = "the store can't be read"
-            raise StoreUnusable(message)
+            raise StoreUnusable("the store can't be read")
         return await record.is_left()
 
     async with uploading(tmp_path, is_left=is_left) as (channel, client, _):

@@ -100,8 +100,7 @@ async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
     def locked_at_first(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
         asked.append(threading.current_thread().name)
         if len(asked) == 1:
-            message = "database is locked"
-            raise sqlite3.OperationalError(message)
+            raise sqlite3.OperationalError("database is locked")
         return get(connection, kind, key)
 
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:

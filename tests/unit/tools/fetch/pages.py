@@ -97,8 +97,7 @@ class Names:
     async def __call__(self, name: str) -> tuple[str, ...]:
         self.asked.append(name)
         if name not in self.answers:
-            message = "name or service not known"
-            raise NameUnknown(message)
+            raise NameUnknown("name or service not known")
         known = self.answers[name]
         return known.pop(0) if len(known) > 1 else known[0]
 
