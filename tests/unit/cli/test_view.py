@@ -235,8 +235,9 @@ def test_no_word_on_a_card_begins_a_line(where: str) -> None:
     denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)}, number=2)
     view = live_view(where)
     lines = "".join(added(view, asked, denied)).splitlines()
-    assert [line for line in lines if not line.startswith(("│ ", "┌", "└", "❌ 1"))] == []
-    assert len(lines) == 9
+    begun = [line for line in lines if not line.startswith(" " * 5)]
+    assert [line for line in begun if not line.startswith(("│ ", "┌", "└", "❌ 1"))] == []
+    assert len(begun) == 9
 
 
 # What paints over, turns round, fills a row to its end, or looks like a sign of ours.
@@ -357,7 +358,7 @@ def test_after_a_lost_connection_only_news_is_shown() -> None:
 
 def test_a_card_shows_the_call_and_how_to_answer() -> None:
     """A single open call takes a letter, several take numbers (P5)."""
-    view = live_view(SCREEN)
+    view = live_view(SCREEN, columns=80)
     shown = text_of(view.take(card(call(1))))
     assert [line.partition(" until")[0] for line in shown.splitlines()] == [
         "┌ ann asks; answer",
@@ -370,6 +371,26 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
     ]
     two = text_of(live_view(SCREEN).take(card(call(1), call(2))))
     assert two.splitlines()[-1] == "└ /approve 1 2 · /deny 1 because …"
+
+
+def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
+    """The rows that follow are indented without an edge, and so look like no line of a card (P5)."""
+    view = live_view(SCREEN, columns=24)
+    asked = {**call(1), "arguments": "git commit --message whole"}
+    shown = text_of(view.take(card(asked)))
+    assert shown.splitlines()[2:] == [
+        "│ 1  shell  run",
+        "     `ls`  #0a1b2c3d",
+        "│    it does more",
+        "     than read",
+        "│    git commit --message whole",
+        "└ a = Approve once",
+        "     · t = Approve for a",
+        "     time · d = Deny ·",
+        "     /deny 1 because …",
+    ]
+    denied = card({**asked, "ending": ended("denied", reason="not today, please")}, number=2)
+    assert added(view, denied) == ["❌ 1  shell denied\n     by ann: not today,\n     please\n"]
 
 
 def test_each_ending_is_told_once() -> None:

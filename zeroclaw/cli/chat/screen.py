@@ -32,6 +32,7 @@ _ENDINGS = {"approved": "✅", "denied": "❌", "expired": "❌", "stopped": "�
 BOT = "● "
 PROMPT = "» "
 _AT_WORK = "…"
+_INDENT = " " * len("│    ")
 MARK, ARGUMENTS, BOLD, _DIM, _WARM = "reverse", "class:arguments", "bold", "dim", "ansiyellow"
 
 
@@ -93,8 +94,8 @@ class Cards(Struct, kw_only=True):
         """The calls that wait for an answer, oldest first."""
         return tuple(self._open.values())
 
-    def take(self, item: Line) -> Shown:
-        """Return what an item of kind card adds: the card, or new endings."""
+    def take(self, item: Line, columns: int = 0) -> Shown:
+        """Return what an item of kind card adds: the card, or new endings; 0 columns don't wrap."""
         key, card = str(item["id"]), object_at(item, "card")
         calls = objects_at(card, "calls")
         choices = tuple(map(str, array_at(card, "choices")))
@@ -104,12 +105,8 @@ class Cards(Struct, kw_only=True):
         lines = [*self._card(card, calls, choices)] if is_new else []
         self._shown.add(key)
         self.fresh += is_new
-        # Whatever the texts contain, only this program begins a line.
-        return [
-            (style, " ".join(text.splitlines()) + end)
-            for line in (*lines, *self._endings(calls))
-            for (style, text), end in zip(line, ("",) * (len(line) - 1) + ("\n",), strict=True)
-        ]
+        rows = (*lines, *self._endings(calls))
+        return [part for line in rows for part in _line_of_card(line, columns)]
 
     def _note(self, card: str, call: Line, choices: tuple[str, ...]) -> None:
         approval = str(call["approval"])
@@ -155,6 +152,18 @@ class Cards(Struct, kw_only=True):
         reason = f": {ending['reason']}" if ending.get("reason") else ""
         said = f"{call['tool']} {ending.get('said', how)}{reason}"
         return [(MARK, f"{_ENDINGS.get(how, '·')} {call['number']}"), (_DIM, f"  {said}")]
+
+
+def _line_of_card(line: Shown, columns: int) -> Iterator[tuple[str, str]]:
+    """Wrap a line between words; whatever its texts contain, only this program begins one."""
+    parts = [(style, " ".join(text.splitlines())) for style, text in line]
+    rest = "".join(text for _, text in parts)
+    if columns > len(_INDENT) and parts[-1][0] != ARGUMENTS:
+        rest = _between_words(rest, columns - len(_INDENT))
+    for style, text in parts:
+        yield style, rest[: len(text)].replace("\n", f"\n{_INDENT}")
+        rest = rest[len(text) :]
+    yield "", "\n"
 
 
 def _words(card: Line) -> Mapping[str, str]:
@@ -312,7 +321,7 @@ class View(Struct, kw_only=True):
             case "person":
                 return self._person(key, str(line["text"]))
             case "card":
-                shown = self.cards.take(line)
+                shown = self.cards.take(line, self.columns if self.is_terminal else 0)
                 return [*self.settled(), *shown] if shown else []
             case _:
                 is_draft = line.get("draft") is True
