@@ -163,7 +163,7 @@ async def test_the_keys_of_our_login_are_not_handed_on() -> None:
         f"import ctypes; print(ctypes.CDLL(None).syscall({request}, b'user', b'zeroclaw-test', 0,"
         f" {SESSION}))"
     )
-    ended = await run(f'{sys.executable} -c "{looks}"', Records().spawned)
+    ended = await run(f'"{sys.executable}" -c "{looks}"', Records().spawned)
     assert ended.output.head == b"-1\n"
 
 
