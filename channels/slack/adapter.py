@@ -70,6 +70,8 @@ MOST_MISSED = 1_000
 PAGE = 200
 MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
+TWIN_S = 1.0
+"""Seconds that a mention waits for the message of which Slack tells as well; only that has all files."""
 MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
 _KEY_EVENT = "zeroclaw_message"
@@ -151,7 +153,15 @@ class SlackChannel:
 
                 receiver = SocketMode if self._settings.receive == "socket_mode" else EventsApi
                 hearing = receiver(self._calls, self._context, on_up=on_up, on_envelope=on_envelope)
-                take = partial(self._take, admit=admit, hearing=hearing, group=group)
+
+                async def take(event: Event) -> bool:
+                    if text(event.data, "type") != "app_mention":
+                        return await self._take(event, admit, hearing, group)
+                    await clock.sleep(TWIN_S)
+                    said = replace(event, data={**event.data, "type": "message"})
+                    lanes.put(group, decode.chat_of(said.data), said)
+                    return True
+
                 lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
                 group.create_task(self._streams.keep())
                 await hearing.run()
@@ -166,7 +176,9 @@ class SlackChannel:
             data = inner(payload, "event")
             event_id = text(payload, "event_id")[:100]
             if text(data, "type") not in _OPENED[: 1 + bool(self._settings.prompts)]:
-                return decode.chat_of(data), Event(told=told, data=data, event_id=event_id)
+                is_early = text(data, "type") == "app_mention"
+                lane = f"mention/{event_id}" if is_early else decode.chat_of(data)
+                return lane, Event(told=told, data=data, event_id=event_id)
             found = decode.opened(data, self._me, event_id)
         elif told.kind == "interactive":
             found = decode.pressed(payload, self._me, self._reading)
@@ -187,7 +199,7 @@ class SlackChannel:
             taken, chat = Passed(why="an event of another kind"), decode.chat_of(event.data)
             kind, me, number = text(event.data, "type"), self._me, event.event_id
             reading = self._reading.get(chat, Reading())
-            if kind in {"message", "app_mention"}:
+            if kind == "message":
                 is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
                 taken = decode.message(event.data, me, reading, event_id=number, is_begun=is_begun)
             elif kind == "channel_id_changed":

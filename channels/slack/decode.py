@@ -403,9 +403,12 @@ def _answered(
     me: Me, user: str, card: MessageRef | None, body: Pressed, key: str, *, trigger: str = ""
 ) -> Taken:
     address = _address(me, f"{DIRECT}{user}", "") if card is None else card.address
-    envelope = Envelope(
-        address=address, sender=Sender(id=user, verified=True), dedup=(key,), body=body
-    )
+    return _by(user, address, body, key, trigger=trigger)
+
+
+def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Taken:
+    who = Sender(id=user, verified=True)
+    envelope = Envelope(address=address, sender=who, dedup=(key,), body=body)
     return Taken(envelope=envelope, trigger=trigger)
 
 
@@ -421,13 +424,8 @@ def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
     user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
     if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
         return Passed(why="nobody's assistant")
-    envelope = Envelope(
-        address=_address(me, f"{DIRECT}{user}", thread),
-        sender=Sender(id=user, verified=True),
-        dedup=(f"event/{event_id}",),
-        body=Membership(present=True),
-    )
-    return Taken(envelope=envelope)
+    address = _address(me, f"{DIRECT}{user}", thread)
+    return _by(user, address, Membership(present=True), f"event/{event_id}")
 
 
 def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passed:
@@ -459,11 +457,4 @@ def slash(payload: Json, me: Me) -> Taken | Passed:
     name, _, rest = words.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
-    return Taken(
-        envelope=Envelope(
-            address=_address(me, chat, ""),
-            sender=Sender(id=user, verified=True),
-            dedup=(f"slash/{trigger[:200]}",),
-            body=body,
-        )
-    )
+    return _by(user, _address(me, chat, ""), body, f"slash/{trigger[:200]}")

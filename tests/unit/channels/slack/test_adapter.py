@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from channels._remote import lanes
 from channels._remote.reconnection import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
-from channels.slack.adapter import SlackChannel
+from channels.slack.adapter import TWIN_S, SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check
 from channels.slack.decode import MOST_THREADS
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
@@ -135,7 +135,7 @@ async def test_edits_and_deletions_arrive() -> None:
 async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
     """Slack tells of it as of a mention too (github.com/slack-go/slack/pull/1256, read 2026-11)."""
     desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit):
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
         ann = await slack.person()
         team = await slack.channel(ann)
         first = await ann.says("lunch?", channel=team)
@@ -145,12 +145,34 @@ async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
             now = cast("Json", cast("Json", changed.payload["event"])["message"])
             told = slack.event({**now, "type": "app_mention"})
             await told.tell()
+            await (await ann.says("aside", channel=team)).confirmed.wait()
+            await here.clock.advance(TWIN_S)
             await told.confirmed.wait()
         assert said(desk) == [
             Edited(message=first.ts, text="lunch?"),
             Said(text="lunch?"),
             Edited(message=first.ts, text="dinner?"),
         ]
+
+
+async def test_a_mention_that_is_told_before_its_files_has_them() -> None:
+    """Slack tells of it twice, perhaps first without files (NousResearch/hermes-agent#77141, 2026-08)."""
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        about: Json = {"channel": team, "user": ann.id, "ts": "1700000000.000001"}
+        about["text"] = f"<@{slack.bot}> read this"
+        early = slack.event({**about, "type": "app_mention"})
+        await early.tell()
+        files = [{"id": "F01", "name": "a.pdf", "mimetype": "application/pdf", "size": 7}]
+        whole = slack.event({**about, "type": "message", "subtype": "file_share", "files": files})
+        await whole.tell()
+        await whole.confirmed.wait()
+        await here.clock.advance(TWIN_S)
+        await early.confirmed.wait()
+        (taken,) = desk.stored
+        assert [one.reference for one in taken.attachments] == ["F01"]
 
 
 async def test_a_question_that_is_deleted_below_its_answer_is_withdrawn() -> None:
