@@ -10,7 +10,6 @@ from unicodedata import east_asian_width
 MOST_ROWS, MOST_CELLS, MOST_CELL_CHARS = 200, 20, 60
 """A larger table is left as it is."""
 _ROW = re.compile(r"[ \t]{0,3}\|.*")
-_RULE = re.compile(r"[ \t]{0,3}\|?[ \t:|-]*-[ \t:|-]*")
 _BORDER = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^\n]+?(?<!`)\1(?!`)")
 AROUND = " \t>"
@@ -20,7 +19,7 @@ _ENDS = ("```", "~~~")
 
 def table_end(lines: Sequence[str], at: int) -> int:
     """Return the index after a table that begins at `at`; `at` itself if there is none."""
-    if at + 1 >= len(lines) or not _ROW.fullmatch(lines[at]) or not _RULE.fullmatch(lines[at + 1]):
+    if at + 1 >= len(lines) or not _ROW.fullmatch(lines[at]) or not is_rule(lines[at + 1]):
         return at
     end = at + 2
     while end < len(lines) and _ROW.fullmatch(lines[end]):
