@@ -35,7 +35,7 @@ COMMENTS: Mapping[str, str] = {
     "tools.fetch": "reading pages of the public internet, with GET",
     "tools.fetch.enabled": "false: the model is not told of it",
     "tools.shell": "commands, in a sandbox",
-    "tools.shell.network": "true: commands reach what this machine reaches",
+    "tools.shell.network": "true: commands reach what this machine reaches, its own services included",
     "channels.*.enabled": "false: not started",
     "channels.*.allowed_users": 'sender ids that are let in; ["*"]: everybody; local channels need none',
     "channels.*.pairing": "closed | code: strangers get silence, or a code in private, and operators are asked",
