@@ -39,6 +39,7 @@ UNDECLARED = ToolFacts(
         ("supervised", WRITES, "ask"),
         ("supervised", ASKS_A_HOST, "ask"),
         ("supervised", RUNS, "ask"),
+        ("supervised", facts({"exec"}), "ask"),
         ("supervised", UNDECLARED, "ask"),
         ("full", READS, "allow"),
         ("full", WRITES, "allow"),
