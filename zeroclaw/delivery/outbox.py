@@ -378,8 +378,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 await self.store.commit(reads.guarded(commit))
             except (Conflict, Fenced):
                 # The cause may be a hook's write, or a fence that was renewed just now.
-                now = await self._row(row.key)
-                if not tries_left or now is None or now.version != row.version:
+                if not tries_left:
                     raise
             else:
                 self.announce_written(more)

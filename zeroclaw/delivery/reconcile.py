@@ -102,7 +102,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 content = post.repeat if is_repeat else post.content
                 outcome = await self.account.post(post.to, content)
             if not isinstance(outcome, Delivered):
-                await self._failed(outcome, is_repeat=is_repeat)
+                await self._failed(outcome)
                 return outcome
             if missed is None:
                 return self._known(outcome.value)
@@ -154,18 +154,16 @@ class Reconciler(Struct, eq=False, kw_only=True):
             # A message from an earlier try appears after a current mark, or is looked up from its
             # own mark.
             self.uncertainty = replace(self.uncertainty, mark=self.account.lookup_mark(to))
-            self._is_repeat_lost = False
         await self.keep("sending")
 
-    async def _failed(self, failed: Failed, *, is_repeat: bool) -> None:
+    async def _failed(self, failed: Failed) -> None:
         """Record that a send did not arrive, or remember that it may have."""
         if self.account.capabilities.idempotent_send:
             return
         if not isinstance(failed, Unknown):
             await self.keep("pending")
             return
-        was_late = self.uncertainty.late
-        self._is_repeat_lost = self._is_repeat_lost or (is_repeat and was_late)
+        self._is_repeat_lost = was_late = self.uncertainty.late
         self.uncertainty = after_loss(self.uncertainty, late=failed.late)
         if self.uncertainty.late and not was_late:
             await self.keep("sending")
@@ -208,7 +206,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                     if outcome.value.ref is None:
                         since = outcome.value.since
                         self.uncertainty = looked_up(self.uncertainty, since)
-                        await self.keep("sending" if self.is_sending else "pending")
+                        await self.keep("pending")
                     if outcome.value.is_over:
                         return outcome
                 case Unreachable(retry_after_s=None):
