@@ -27,7 +27,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.inbound.pairing import ALPHABET, STRANGERS, to_put
-from zeroclaw.store import Commit, Put, Row, RowKind, Write
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
@@ -515,6 +515,28 @@ async def test_a_late_stop_of_a_revoked_person_leaves_nothing_of_an_erased_chat(
         await house.settle()
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
         assert not any(map(is_stop, await house.rows(RowKind.INBOX)))
+
+
+async def test_what_is_erased_as_its_writer_is_revoked_holds_up_nothing(world: World) -> None:
+    """It was found while it waited; their other messages are stopped all the same."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        for text in ("poke", "two", "three"):
+            await house.say(text, "ben")
+        _, two, three = await house.rows(RowKind.INBOX)
+
+        async def erase(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(one, Put) and one.key == two.key for one in writes):
+                world.store.meanwhile = None
+                gone = Delete(kind=three.kind, key=three.key)
+                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+
+        world.store.meanwhile = erase
+        await console(house, "revoke ben")
+        await house.settle()
+        states = {row.key: row.state for row in await house.rows(RowKind.INBOX)}
+        assert (states[two.key], three.key in states) == ("stopped", False)
+        assert [row.state for row in await house.rows(RowKind.TURN)] == ["closed"]
 
 
 async def test_a_new_name_brings_nobody_back(world: World) -> None:

@@ -283,6 +283,18 @@ async def test_a_persons_share_is_theirs_alone(world: World) -> None:
         assert house.texts()[-1] == "so"
 
 
+async def test_an_operator_is_told_once_of_their_own_share_and_of_the_day(world: World) -> None:
+    """What they read as its person they don't read as an operator, in the same chat."""
+    world.configure(budget=BudgetSettings(day_tokens=120, person_day_tokens=100))
+    world.model.will(uses(101))
+    async with world.running() as house:
+        await house.say("one")
+        assert [one.partition(",")[0] for one in house.texts()] == [
+            "so\n\n_Your daily budget",
+            "84 % of what may be used in a day",
+        ]
+
+
 async def test_a_conversation_ends_and_another_begins(world: World) -> None:
     """`/new` goes on with what a new one may use; what one used is read from its rows."""
     world.configure(budget=BudgetSettings(conversation_tokens=100))
