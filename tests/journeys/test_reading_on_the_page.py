@@ -17,8 +17,8 @@ DIRECTIONS = """
 nodes => nodes.map(one => [one.tagName, getComputedStyle(one).direction])
 """
 BEGIN_TO_SCROLL = """
-one => {
-  one.dispatchEvent(new KeyboardEvent("keydown", { key: "PageUp", bubbles: true }));
+(one, key) => {
+  one.dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, ...key }));
   return one.scrollTop;
 }
 """
@@ -119,7 +119,10 @@ async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -
         assert widths == [True, True]
 
 
-async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", [{"key": "PageUp"}, {"key": " ", "shiftKey": True}])
+async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
+    key: dict[str, object], tmp_path: Path
+) -> None:
     """One notch of a wheel or one key is enough; at the end the page follows again."""
     async with browsing(tmp_path) as here:
         page = await here.log_in(size=(700, 500))
@@ -130,7 +133,7 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(tmp_path: 
         await expect(page.draft.locator("p")).to_have_count(40)
         scroller = page.page.locator("#scroller")
         # A key's smooth scrolling has only begun when the next piece comes.
-        there = await scroller.evaluate(BEGIN_TO_SCROLL)
+        there = await scroller.evaluate(BEGIN_TO_SCROLL, key)
         gates[0].open()
         await expect(page.draft).to_contain_text("two")
         assert await scroller.evaluate("one => one.scrollTop") == there

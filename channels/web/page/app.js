@@ -209,7 +209,8 @@ scroller.addEventListener("scroll", scrolled, { passive: true });
 // Browsers scroll smoothly; an answer that grows before the first step of it would end it.
 for (const kind of ["keydown", "wheel"]) {
   scroller.addEventListener(kind, (event) => {
-    const isUp = -event.deltaY > Math.abs(event.deltaX) || ["ArrowUp", "PageUp", "Home"].includes(event.key);
+    const isUp = -event.deltaY > Math.abs(event.deltaX) || ["ArrowUp", "PageUp", "Home"].includes(event.key)
+      || (event.key === " " && event.shiftKey);
     if (isUp && !event.ctrlKey && scroller.scrollTop && event.target.tagName !== "INPUT") isFollowing = false;
   }, { passive: true });
 }
@@ -257,6 +258,12 @@ by("stop").addEventListener("click", () => {
   isFollowing = true;
   changed();
   text.focus();
+});
+
+// Who logs out leaves no words behind in this tab; `pagehide` stores what is here then.
+by("logout").addEventListener("submit", () => {
+  text.value = "";
+  chosen.files = [];
 });
 
 by("attach").addEventListener("click", () => by("files").click());
