@@ -124,6 +124,12 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
         "sh deploy/setup.sh dev",
     ),
     "git": (lambda: shutil.which("git") is not None, "apt-get install git"),
+    "ipv6": (
+        lambda: (
+            Path("/proc/net/if_inet6").exists() and Path("/proc/net/if_inet6").read_text() != ""
+        ),
+        "give the loopback interface ::1; containers often have none",
+    ),
     "keyring": (
         lambda: os.uname().machine in {"x86_64", "aarch64"} and Path("/proc/keys").exists(),
         "run the tests on a kernel with keyrings, on x86_64 or aarch64",

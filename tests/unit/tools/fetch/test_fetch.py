@@ -379,6 +379,7 @@ async def test_a_name_without_an_address_is_told(
             await fetch(tool, f"http://gone.test:{server.port}/")
 
 
+@pytest.mark.needs("ipv6")
 async def test_an_ipv6_address_can_be_fetched_from() -> None:
     """Written in brackets, in the Host header too."""
     settings = OPEN.model_copy(update={"allow": ("::1",)})
