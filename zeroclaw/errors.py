@@ -47,6 +47,9 @@ E = TypeVar("E", bound=BaseException)
 class ZeroclawError(Exception):
     """Raised only through its children."""
 
+    exit_code = 1
+    """What a command that fails with it tells the shell."""
+
 
 class TryAgain(ZeroclawError):
     """The same call may succeed later."""
@@ -177,6 +180,8 @@ class ConfigError(NeedsOperator):
     Attributes:
         faults: One line each, `key.path: what is wrong, what is allowed`.
     """
+
+    exit_code = 2
 
     def __init__(self, faults: tuple[str, ...]) -> None:
         super().__init__("; ".join(faults))

@@ -83,26 +83,12 @@ class CommandFailed(click.ClickException):
             click.echo(f"zeroclaw: {line}", file=file, err=file is None)
 
 
-class UsageFailed(CommandFailed):
-    """The usage or the configuration is wrong."""
-
-    exit_code = 2
-
-
-class DaemonUnreached(CommandFailed):
-    """No daemon is running, or it can't be reached."""
-
-    exit_code = 3
-
-
 def failure_of(error: ZeroclawError) -> CommandFailed:
     """Return an error as shown to a person, with its exit code."""
-    if isinstance(error, ConfigError):
-        return UsageFailed(*(" ".join(fault.splitlines()) for fault in error.faults))
-    from zeroclaw.host.control import DaemonUnreachable
-
-    is_unreachable = isinstance(error, DaemonUnreachable)
-    return (DaemonUnreached if is_unreachable else CommandFailed)(" ".join(str(error).split()))
+    faults = error.faults if isinstance(error, ConfigError) else (str(error),)
+    failure = CommandFailed(*(" ".join(fault.splitlines()) for fault in faults))
+    failure.exit_code = error.exit_code  # pyright: ignore[reportAttributeAccessIssue]  click reads it from the instance
+    return failure
 
 
 def usage_failure(error: click.UsageError) -> click.ClickException:
@@ -116,7 +102,7 @@ def usage_failure(error: click.UsageError) -> click.ClickException:
         text += "; options stand behind the command"
     hint = "" if text.endswith("?") else f"; `{called} --help` shows how"
     line = f"{text[:1].lower()}{text[1:]}{hint}"
-    return UsageFailed(line)
+    return failure_of(ConfigError((line,)))
 
 
 def _of_the_system(error: OSError) -> str:

@@ -47,6 +47,8 @@ Serve = Callable[[LineStream], Awaitable[None]]
 class DaemonUnreachable(NeedsOperator):
     """Raised when the daemon can't be asked: none runs or listens, or it serves another user."""
 
+    exit_code = 3
+
 
 class NotRunning(DaemonUnreachable):
     """Raised when no daemon runs."""
