@@ -58,17 +58,18 @@ async def collect(
 async def ids_of(
     kept: ReadableStore, person: str, people: Iterable[PersonSettings]
 ) -> frozenset[str]:
-    """Return all principal ids under which a person's words are stored.
+    """Return all principal ids under which a person's words, and nobody else's, are stored.
 
     Messages from before the configuration named this person are stored under their platform ids,
-    and those from before it renamed them under a name that no person of it has.
+    and those from before it renamed them under a name that no person of it has. Such a name is not
+    theirs if another identity wrote under it too: the configuration may have parted two people.
     """
     named = {f"person:{one.name}": one.ids for one in people}
-    ids = {person, *named.get(person, ())}
+    ids, wrote = {person, *named.get(person, ())}, dict[str, bool]()
     async for item in INBOX.readable(kept):
-        if item.principal.identity in ids and item.principal.id not in named:
-            ids.add(item.principal.id)
-    return frozenset(ids)
+        by = item.principal
+        wrote[by.id] = wrote.get(by.id, by.id not in named) and by.identity in ids
+    return frozenset((*ids, *(id_ for id_, is_theirs in wrote.items() if is_theirs)))
 
 
 async def conversations_of(

@@ -165,7 +165,8 @@ class Erasure:
             The number of conversations and of the person's own rows; None if some of it can't be
             removed yet.
         """
-        done: list[bool] = []
+        # First, since an earlier name is known by the messages alone, which a kill may leave removed.
+        done, rows = list[bool](), await self._remove_own(request.person)
         for here, direct in await conversations_of(self._store, (request.person,)):
             erase = self._erase_private if direct else self._erase_shared
             try:
@@ -174,11 +175,15 @@ class Erasure:
                 # Not waited for: waiting mends no record, and each try removes what is new by then.
                 self._log("not_erased", conversation=here, why=str(error), level="error")
                 damaged.add(here)
-        rows = [
-            await self._remove(table.where(), lambda row, own=own: own(row) == request.person)
-            for table, own in 2 * OF_PERSONS  # again for notes that a move renamed meanwhile
+        rows += await self._remove_own(request.person)  # what was noted or moved meanwhile
+        return len(done) + rows if all(done) else None
+
+    async def _remove_own(self, person: str) -> int:
+        found = [
+            await self._remove(table.where(), lambda row, own=own: own(row) == person)
+            for table, own in OF_PERSONS
         ]
-        return len(done) + sum(rows) if all(done) else None
+        return sum(found)
 
     # --- conversations that only they read -----------------------------------------------------
 
@@ -360,7 +365,7 @@ class Erasure:
             is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
             return is_of_turn or its.person == person
 
-        for table in (*_FIRST, *_FIRST, *_LAST):  # again, as above
+        for table in (*_FIRST, *_FIRST, *_LAST):  # again for notes that a move renamed meanwhile
             await self._remove(table.where(conversation=here), partial(is_theirs, table))
         # An edit may have been noted before its message went.
         is_done = await self._until(partial(self._rewrite_journal, request.person, here))

@@ -307,6 +307,30 @@ async def test_what_somebody_said_under_an_earlier_name_goes_too(world: World) -
         assert [row.key for row in await house.rows(RowKind.LANGUAGE)] == ["person:ada"]
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_a_name_that_several_wrote_under_is_nobodys_to_have_removed(
+    world: World, *, is_named: bool
+) -> None:
+    """The configuration had one person, and has parted them since; an operator may remove it all."""
+    ada, ben = world.config.people
+    both = ben.model_copy(update={"name": "old", "ids": (*ben.ids, "chat:cleo")})
+    world.configure(people=(ada, both))
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben")
+        await house.say("rose of cleo", "cleo")
+        await house.say("rose of cleo", "cleo", room="lobby")
+        cleo = both.model_copy(update={"name": "cleo", "ids": ("chat:cleo",)})
+        world.configure(people=(ada, *[ben, cleo] * is_named))
+        await house.ask("reload")
+        await house.say("tulip two", "ben")
+        await forget(house, "ben")
+        left = await kept(world)
+        assert "tulip two" not in left
+        assert left.count("rose of cleo") > 1
+        await forget(house, whom="old")
+        assert "rose of cleo" not in await kept(world)
+
+
 async def test_it_has_to_be_repeated_in_time(world: World) -> None:
     """With the code, within ten minutes; anything else asks anew."""
     async with world.running() as house:
@@ -335,6 +359,25 @@ async def test_a_wish_outlives_restarts(world: World) -> None:
         await house.say(f"/forget {code}", "ben")
     await cut_off_everywhere(world)
     assert "tulip" not in await kept(world)
+
+
+async def test_what_belongs_to_an_earlier_name_goes_wherever_a_wish_is_cut_off(
+    world: World,
+) -> None:
+    """That name is known by the messages alone, which a process may have removed already."""
+    ada, ben = world.config.people
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        await house.say("/language de", "ben")
+        world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
+        await house.ask("reload")
+        await house.say("/forget", "ben")
+        code = code_of(house.texts("ben")[-1])
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        await house.say(f"/forget {code}", "ben")
+    await cut_off_everywhere(world)
+    async with world.running() as house:
+        assert await house.rows(RowKind.LANGUAGE) == ()
 
 
 async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World) -> None:
@@ -791,8 +834,8 @@ async def test_a_note_that_a_move_renames_as_it_is_removed_goes_too(world: World
         await house.say("note it", "ben", room="club")
         await house.say("/compact", "ben", room="club")
         assert len(await house.rows(RowKind.NOTE)) == len(("a count", "a note", "a fact"))
-        # As the fact is removed, and as the note is; each is then removed where it moved to.
-        moves = [("club", "new"), None, ("new", "newer"), None]
+        # As the note is removed, and as the fact is; each is then removed where it moved to.
+        moves = [("club", "new"), ("new", "newer"), None, None]
 
         async def move_first(writes: tuple[Write, ...]) -> None:
             if (
