@@ -30,7 +30,7 @@ class Bounds(Value):
         body_bytes: Size of a body. By the limits in its API documentation, Telegram's largest
             update, a long message in reply to another, stays below a tenth of it.
         head_s: Time for the TLS handshake, and again from there to the end of the first head.
-        body_s: Time for a body.
+        body_s: Time for a body; on the local listener, for its next piece.
         answer_s: Time for body and hook together; Telegram gives up after 60 s.
         keep_s: Time from an answer to the end of the next head. It exceeds the 60 s after which
             Telegram closes, so Telegram closes first, and no update meets a connection that we are

@@ -44,7 +44,6 @@ class _Request:
         self._connection = connection
         self._is_head = head.method == b"HEAD"
         self._is_read = self._is_gone = False
-        self._body_by = asyncio.get_running_loop().time() + connection.bounds.body_s
         self.is_answered = False  # or the client is gone
         path, _, query = head.target.partition(b"?")
         self.scope: Scope = {
@@ -68,7 +67,7 @@ class _Request:
             if self._is_read:
                 await connection.wait_until_gone()
             else:
-                async with asyncio.timeout_at(self._body_by):
+                async with asyncio.timeout(connection.bounds.body_s):
                     data = await connection.body()
                 self._is_read = connection.has_whole_request
                 return {"type": "http.request", "body": data, "more_body": not self._is_read}
