@@ -17,6 +17,14 @@ DROP = """
   document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
 }
 """
+# Notes the bounds of requests, in milliseconds.
+UNBOUNDED = """
+window.bounds = [];
+AbortSignal.timeout = (most) => {
+  bounds.push(most);
+  return new AbortController().signal;
+};
+"""
 
 
 async def ready(page: ChatPage, count: int) -> None:
@@ -61,6 +69,19 @@ async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
         said = str(here.model.requests[-1].messages[-1]["content"])
         assert "1. `right.txt`: text, 4 bytes]" in said
         assert "wrong" not in said
+
+
+async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
+    """Cut off and sent again from the beginning, it would never arrive through a slow tunnel."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.add_init_script(UNBOUNDED)
+        await page.page.reload()
+        await page.connected()
+        photo: FilePayload = {"name": "a.jpg", "mimeType": "image/jpeg", "buffer": b"x" * 8_000_000}
+        await page.page.locator("#files").set_input_files([photo])
+        await ready(page, 1)
+        assert await page.page.evaluate("Math.max(...bounds)") > 1_000_000
 
 
 async def test_a_file_that_is_too_large_says_so_before_it_is_sent(tmp_path: Path) -> None:

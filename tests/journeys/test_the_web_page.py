@@ -550,6 +550,28 @@ async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Pa
         await page.connected()
 
 
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_a_computer_that_wakes_has_its_page_right_at_once(place: str, tmp_path: Path) -> None:
+    """While it slept no timer ran; a page that was hidden does not wait for its next try either."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.add_init_script(SILENT_LINES)
+        await page.page.clock.install(time=0)
+        await page.page.clock.pause_at(1_000)
+        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+        await page.connected()
+        await page.page.clock.set_system_time(3_600_000)
+        await page.page.clock.run_for(1_000)
+        await page.connected("reconnecting")
+        await page.page.evaluate(HIDE)
+        await here.daemon.kill()
+        await page.page.clock.run_for(20_000)
+        await here.daemon.start()
+        await here.link(1)
+        await page.page.evaluate(SHOW)
+        await page.connected()
+
+
 async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:
     """Its title says so; a stream may be cut by a proxy, by a laptop's sleep, or for other pages."""
     async with browsing(tmp_path) as here:

@@ -53,14 +53,19 @@ async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
         await expect(message).to_have_value("")
 
 
-async def test_who_logs_out_leaves_no_words_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -> None:
     """The next person in this tab, or with its tools, would find the half-written message."""
     async with browsing(tmp_path) as here:
         page = await here.log_in()
         await page.page.get_by_label("Message", exact=True).fill("a confession")
+        if place == "console":
+            await page.page.locator("#console").click()
+            await expect(page.page).to_have_url(re.compile("/console/"))
         await page.button("Log out").click()
         await expect(page.page.locator("h1")).to_have_text("You are logged out")
         assert "confession" not in await page.page.evaluate("JSON.stringify(sessionStorage)")
+        here.troubles.clear()  # the browser tells of the 401
 
 
 async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 /* The daemon sends a ping every 15 s. A tunnel that was lost while the computer slept, or changed its
    network, ends nothing: it only falls silent. */
 const SILENT_MS = 40_000;
+const LOOKS_MS = 1000;
 const ANSWERS_MS = 10_000;
 
 /* Call `heard[name]` with the data of each event, and resolve when the connection ends or falls silent.
@@ -10,22 +11,42 @@ const ANSWERS_MS = 10_000;
 export function connection(address, heard) {
   return new Promise((resolve) => {
     const source = new EventSource(address);
-    let silence = 0; // begins with the first event: a long conversation may take its time
+    let heardAt = Infinity; // until the first event: a long conversation may take its time
+    // The clock goes on while the computer sleeps, or the browser freezes the page; timers stand still.
+    const looks = setInterval(() => { if (Date.now() - heardAt >= SILENT_MS) end(); }, LOOKS_MS);
 
     function end() {
-      clearTimeout(silence);
+      clearInterval(looks);
       source.close();
       resolve();
     }
 
     for (const name of ["ping", ...Object.keys(heard)]) {
       source.addEventListener(name, (event) => {
-        clearTimeout(silence);
-        silence = setTimeout(end, SILENT_MS);
+        heardAt = Date.now();
         heard[name]?.(JSON.parse(event.data));
       });
     }
     source.addEventListener("error", end);
+  });
+}
+
+/* Wait, but only until the person returns to this page, maybe from the tab of a new login link, or the
+   computer to its network; without a time, until then. */
+export function waited(milliseconds) {
+  return new Promise((resolve) => {
+    const over = new AbortController();
+    const timer = milliseconds && setTimeout(end, milliseconds);
+
+    function end() {
+      clearTimeout(timer);
+      over.abort();
+      resolve();
+    }
+
+    window.addEventListener("focus", end, over);
+    window.addEventListener("online", end, over);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) end(); }, over);
   });
 }
 

@@ -1,13 +1,15 @@
 /* Talks to the daemon: posts until acknowledged, and follows the event stream. */
 
-import { connection, status } from "./stream.js";
+import { connection, status, waited } from "./stream.js";
 
 const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const HIDDEN_MS = 60_000;
 const BESIDE_MS = 5000;
-/* A little longer than the daemon waits for a body. */
+/* A little longer than the daemon waits for the next piece of a body. */
 const POSTS_MS = 150_000;
+/* In bytes a millisecond: 64 kbit/s, less than a phone has at the edge of its network. */
+const SLOWEST = 8;
 /* Of this chat: the next page of the same tab may be that of another. */
 const KEPT = `zeroclaw-unsent ${location.pathname}`;
 
@@ -18,14 +20,16 @@ export class LoggedOut extends Refused {
   }
 }
 
+/* Bounds a request whose body has so many bytes; it is then sent again, from the beginning. */
+function patience(bytes) {
+  return AbortSignal.timeout(POSTS_MS + bytes / SLOWEST);
+}
+
 /* Post once. Throws `Refused` if a retry is pointless, another error if one may help. */
 async function post(path, body) {
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(POSTS_MS),
-  });
+  const sent = JSON.stringify(body);
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(path, { method: "POST", headers, body: sent, signal: patience(sent.length) });
   if (answer.status === 401) throw new LoggedOut();
   if (answer.ok) return answer.json();
   const isJson = answer.headers.get("content-type")?.startsWith("application/json");
@@ -38,7 +42,7 @@ async function post(path, body) {
 export async function upload(id, file) {
   for (const wait of WAITS_MS) {
     try {
-      const answer = await fetch(`files/${id}`, { method: "POST", body: file, signal: AbortSignal.timeout(POSTS_MS) });
+      const answer = await fetch(`files/${id}`, { method: "POST", body: file, signal: patience(file.size) });
       if (answer.ok) return;
       if (answer.status === 401) throw new LoggedOut();
       const isJson = answer.headers.get("content-type")?.startsWith("application/json");
@@ -159,7 +163,7 @@ export async function follow({ heard, state }) {
     const answered = await status("./");
     if (answered === 401) {
       state("logged out");
-      do await lookedAt(); while (await status("./") === 401);
+      do await waited(); while (await status("./") === 401);
       tries = 0;
       continue;
     }
@@ -168,18 +172,9 @@ export async function follow({ heard, state }) {
     // beside the page in use, leaves its place to others for a while, and then looks whether something
     // came, which its title says.
     const idle = document.hidden ? HIDDEN_MS : BESIDE_MS;
-    if (answered && !document.hasFocus()) await Promise.race([lookedAt(), pause(idle)]);
-    await pause(WAITS_MS[Math.min(tries, 3)]);
+    await waited((answered && !document.hasFocus() ? idle : 0) + WAITS_MS[Math.min(tries, 3)]);
     tries += 1;
   }
-}
-
-/* Resolve when the person returns to this page, maybe from the tab of a new login link. */
-function lookedAt() {
-  return new Promise((resolve) => {
-    window.addEventListener("focus", resolve, { once: true });
-    document.addEventListener("visibilitychange", resolve, { once: true });
-  });
 }
 
 function pause(milliseconds) {

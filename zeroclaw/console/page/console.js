@@ -3,7 +3,7 @@
    without this file the page is complete, but does not update itself. */
 
 import { guardSliding } from "./sliding.js";
-import { connection, status } from "./stream.js";
+import { connection, status, waited } from "./stream.js";
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const ANSWERS_MS = 60_000;
@@ -185,6 +185,10 @@ window.addEventListener("pageshow", async (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
+  // The chat of this tab may have kept a half-written message.
+  if (form.id === "logout") for (const key of Object.keys(sessionStorage)) {
+    if (/^zeroclaw-(written|chosen) /.test(key)) sessionStorage.removeItem(key);
+  }
   if (form.method !== "post" || form.id === "logout") return;
   event.preventDefault();
   void send(form, new URLSearchParams(new FormData(form, event.submitter)));
@@ -238,21 +242,14 @@ async function listen() {
     }
     state("reconnecting");
     // The daemon ends the oldest stream of a browser with many pages open.
-    if (document.hidden) await seen();
-    else if (!document.hasFocus()) await pause(BESIDE_MS);
-    await pause(WAITS_MS[Math.min(tries, WAITS_MS.length - 1)]);
+    const wait = (document.hasFocus() ? 0 : BESIDE_MS) + WAITS_MS[Math.min(tries, WAITS_MS.length - 1)];
+    await waited(document.hidden ? 0 : wait);
     tries += 1;
   }
 }
 
 async function isLoggedOut() {
   return await status(`${root}/icon.svg`) === 401;
-}
-
-function seen() {
-  return new Promise((resolve) => {
-    document.addEventListener("visibilitychange", resolve, { once: true });
-  });
 }
 
 function pause(milliseconds) {
