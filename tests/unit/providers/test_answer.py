@@ -28,6 +28,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.providers.openai.answer import (
     MOST_CALLS,
+    MOST_SAID_CHARS,
     THOUGHT_TAGS,
     Assembly,
     ThoughtSplitter,
@@ -187,6 +188,23 @@ def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
     assembly.take(delta(tool_calls=[{"index": number, "id": "a"} for number in range(most)]))
     with pytest.raises(StreamBroken, match="more than 256 calls"):
         assembly.take(fragment("{}", index=most, id_="a", name="f"))
+
+
+@pytest.mark.parametrize(
+    "more", [delta(content="x" * 1_024), fragment("x" * 1_024)], ids=["text", "arguments"]
+)
+def test_an_answer_that_never_ends_is_broken(more: Fields) -> None:
+    """People would be sent message after message of it, whatever they stop (P9)."""
+    assembly = Assembly()
+
+    def say(times: int) -> None:
+        for _ in range(times):
+            assembly.take(more)
+            assembly.take_text()
+
+    say(MOST_SAID_CHARS // 1_024)
+    with pytest.raises(StreamBroken, match="more than 1,048,576 characters"):
+        say(1)
 
 
 def test_a_name_that_is_repeated_for_ever_is_broken() -> None:

@@ -77,6 +77,9 @@ _LONE_LINE = f"\n{LONE_TAG}"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MOST_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
+MOST_SAID_CHARS = 1024 * 1024
+"""Most characters of text and arguments in one answer, about twice what models can write. A text of this
+length becomes hundreds of messages, which no `/stop` takes back."""
 _BLOCK_BYTES = 64  # a short block of reasoning
 MOST_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
@@ -283,6 +286,7 @@ class Assembly(Struct, eq=False):
     )
     _read_chars: int = 0
     _argument_chars: int = 0
+    _said_chars: int = 0
     _blocks: list[_Block] = field(default_factory=list[_Block])
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
@@ -319,6 +323,7 @@ class Assembly(Struct, eq=False):
             return ()
         text, count = self._text.join("".join(self._pieces)), len(self._pieces)
         self._pieces.clear()
+        self._count(text)
         thoughts, text = self.thoughts.split(text)
         if text.strip() or thoughts.strip():
             self.is_blank = False
@@ -443,6 +448,14 @@ class Assembly(Struct, eq=False):
             if isinstance(arguments, str):
                 draft.pieces.append(arguments)
                 self._argument_chars += len(arguments)
+                self._count(arguments)
+
+    def _count(self, said: str) -> None:
+        """Count what was said; raises StreamBroken if it is too much."""
+        self._said_chars += len(said)
+        if self._said_chars > MOST_SAID_CHARS:
+            message = f"the endpoint sent more than {MOST_SAID_CHARS:,} characters in one answer"
+            raise StreamBroken(message)
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
         """Return the call that a fragment belongs to, or begin a new one.
