@@ -48,9 +48,11 @@ _VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]")
 _NEWS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # RFC 5530: codes for errors that the operator must fix; without a code it is also a refusal, but not
 # Exchange's for a mailbox that it can't reach (github.com/OfflineIMAP/offlineimap/issues/291; 2026-11).
+# Gmail writes ALERT for a wrong kind of password (github.com/bberkay/openmail/issues/1, read 2026-11) and
+# also for too many connections, which pass (github.com/jstedfast/MailKit/issues/377).
 _REFUSED = re.compile(
     r"^(?!\[|server unavailable)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
-    r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]",
+    r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]|\[WEBALERT|\[ALERT\] (?:application-specific|invalid|please log in)",
     re.IGNORECASE,
 )
 T = TypeVar("T")

@@ -166,24 +166,24 @@ class Sender:
 
     def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
         """Return the error to raise for a failure before anything was sent."""
-        name, host = self._channel, self._settings.smtp_host
+        here = f"`{self._channel}`: `{self._settings.smtp_host}`"
         match error:
             case SMTPAuthenticationError(code=code) if code < _PERMANENT or code == _NO_MECHANISM:
-                return ChannelUnavailable(f"`{name}`: `{host}` can't check the login now")
+                return ChannelUnavailable(f"{here} can't check the login now ({_said(error)})")
             case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
-                return ChannelUnauthorized(f"`{name}`: `{host}` does not accept the {login.called}")
+                return ChannelUnauthorized(f"{here} refuses the {login.called} ({_said(error)})")
             # "Congestion" passes (RFC 3463, 3.5): so Gmail calls the end of what it takes in a day.
             # A refused recipient is left out: that may be their server's word, and stops nobody else.
             case SMTPDataError() | SMTPSenderRefused() if error.message.startswith("5.4.5 "):
-                return ChannelUnauthorized(f"`{name}`: `{host}` takes no more ({_said(error)})")
+                return ChannelUnauthorized(f"{here} takes no more ({_said(error)})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
-                return ChannelRejected(f"`{name}`: `{host}` refused a mail ({_said(error)})")
+                return ChannelRejected(f"{here} refused a mail ({_said(error)})")
             case SMTPResponseException():
-                return ChannelUnavailable(f"`{name}`: `{host}` takes no mail now ({_said(error)})")
+                return ChannelUnavailable(f"{here} takes no mail now ({_said(error)})")
             case OSError():  # includes the library's errors for lost and silent connections
-                return ChannelUnavailable(f"`{name}`: `{host}` can't be reached to send a mail")
+                return ChannelUnavailable(f"{here} can't be reached to send a mail")
             case _:
-                return ChannelUnauthorized(f"`{name}`: `{host}` offers no STARTTLS or no login")
+                return ChannelUnauthorized(f"{here} offers no STARTTLS or no login")
 
 
 def _said(error: SMTPResponseException) -> str:
