@@ -34,7 +34,7 @@ _ROBOT = re.compile(
 )
 _MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
 _MARK = re.compile(r"x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon")
-_SUPPRESSES = frozenset({"all", "autoreply"})
+_SUPPRESSES = re.compile(r"(?<![^\s,])(?:all|autoreply)(?![^\s,])")
 
 NOTICES: Mapping[str, Sentence] = {"capped": SENDER_CAPPED, "returned": MAIL_RETURNED}
 """What operators are told of a person, once until the person is answered again."""
@@ -53,9 +53,8 @@ def why_none(mail: Mail, *, sender: str, own: str) -> str:
     def first(name: str) -> str:
         return mail.header(name).strip().lower()
 
-    headers, local = mail.headers, sender.partition("@")[0]
+    headers, kinds = mail.headers, {one.kind for one in mail.parts}
     path = first("return-path").strip("<> ")
-    suppressed = map(str.strip, first("x-auto-response-suppress").split(","))
     checks = (
         ("it is our own", own in {sender, path}),
         ("auto-submitted", first("auto-submitted").partition(";")[0].strip() not in {"", "no"}),
@@ -63,8 +62,10 @@ def why_none(mail: Mail, *, sender: str, own: str) -> str:
         ("a list", any(name.startswith("list-") for name in headers)),
         ("no return path", "return-path" in headers and not path),
         ("a report", mail.kind == "multipart/report"),
-        ("from a robot", _ROBOT.fullmatch(local) or _ROBOT.fullmatch(path.partition("@")[0])),
-        ("wants no automatic answer", not _SUPPRESSES.isdisjoint(suppressed)),
+        ("from a robot", any(_ROBOT.fullmatch(one.partition("@")[0]) for one in (sender, path))),
+        # developers.google.com/workspace/gmail/reactions/format; Outlook's look like any other mail.
+        ("a reaction", "text/vnd.google.email-reaction+json" in kinds),
+        ("wants no automatic answer", _SUPPRESSES.search(first("x-auto-response-suppress"))),
         ("marked as automatic", any(map(_MARK.fullmatch, headers))),
     )
     return next((why for why, holds in checks if holds), "")

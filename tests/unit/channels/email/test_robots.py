@@ -3,7 +3,7 @@
 import pytest
 
 from channels.email.robots import HOUR_S, SENDER_CAPPED, Caps, why_none
-from zeroclaw import Language, Mail
+from zeroclaw import Language, Mail, parse_mail
 
 ROBOTS = (
     ("auto-submitted", "auto-replied"),
@@ -45,10 +45,21 @@ def test_what_a_machine_wrote_is_not_answered(name: str, value: str) -> None:
         {"precedence": "first-class"},
         {"return-path": "<ann@a.example>"},
         {"x-auto-response-suppress": "DR, OOF"},
+        {"x-auto-response-suppress": "none-at-all"},
     ],
 )
 def test_what_a_person_wrote_is(headers: dict[str, str]) -> None:
     assert why(headers) == ""
+
+
+def test_a_reaction_to_a_mail_is_not_answered() -> None:
+    """A thumb up in Gmail is a mail; a turn was begun for it, and answered by mail."""
+    mail = parse_mail(
+        b"From: Ann <ann@a.example>\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n"
+        b"--b\r\nContent-Type: text/plain\r\n\r\n:) Ann reacted via Gmail\r\n"
+        b"--b\r\nContent-Type: text/vnd.google.email-reaction+json\r\n\r\n{}\r\n--b--\r\n"
+    )
+    assert why_none(mail, sender="ann@a.example", own="bot@zero.test") == "a reaction"
 
 
 def test_a_bounce_is_not_answered() -> None:
