@@ -163,16 +163,16 @@ class EmailChannel:
             ChannelUnavailable: The connection is lost, which counts; or the disk does not take what
                 is held, so no later mail may be stored.
         """
-        tries, lost = self._held.pop(uid, (0, 0.0))[0] + 1, None
+        tries, lost, why = self._held.pop(uid, (0, 0.0))[0] + 1, None, "it is passed over"
         try:
             fetched = await mailbox.fetch(uid, most=self._settings.max_mail_bytes)
             if fetched is not None or not await mailbox.search(f"UID {uid}"):
                 return fetched
         except ChannelUnavailable as error:
-            lost = None if isinstance(error, CommandRefused) else error
+            lost, why = None if isinstance(error, CommandRefused) else error, str(error)
         if tries < MOST_REFUSED:
             self._held[uid] = (tries, self._now() + REFUSED_S * 2 ** (tries - 1))
-        self._context.log("mail_not_given", uid=uid, tries=tries, level="warning")
+        self._context.log("mail_not_given", uid=uid, tries=tries, why=why, level="warning")
         if tries == TOLD_AFTER:
             await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
         await self._keep_held(mailbox)

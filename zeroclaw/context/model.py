@@ -30,7 +30,6 @@ class ModelRecord(Struct, eq=False):
 
     Attributes:
         clock: Dates failures.
-        log: Each failure is also logged.
         failures: Failures in a row, including the newest.
         at: When the newest failure was; None for none.
         why: Its reason, in one line for operators.
@@ -38,7 +37,6 @@ class ModelRecord(Struct, eq=False):
     """
 
     clock: Clock
-    log: Log
     failures: int = 0
     at: datetime | None = None
     why: str = ""
@@ -48,16 +46,16 @@ class ModelRecord(Struct, eq=False):
         """Reset the failures."""
         self.failures, self.at, self.why = 0, None, ""
 
-    def failed(self, raised: Raised) -> None:
-        """Count a failure; an oversized request or a broken stream does not count."""
+    def failed(self, raised: Raised, log: Log) -> None:
+        """Count and log a failure; an oversized request or a broken stream does not count."""
         if isinstance(raised.error, ContextOverflow):
             return
         if isinstance(raised.error, StreamBroken):
-            self.log("answer_broken_off", why=raised.line, level="warning")
+            log("answer_broken_off", why=raised.line, level="warning")
             return
         self.failures += 1
         self.at, self.why = self.clock.now(), raised.line
-        self.log("model_failed", why=self.why, level="warning")
+        log("model_failed", why=self.why, level="warning")
 
 
 class Model(Value):

@@ -89,9 +89,8 @@ class Services:
         )
         self._leases = Leases(store)
         self.live = Live(account_of=self.channels.shows_drafts, group=group)
-        self._turn_log = EventLog("turn")
         self.bus = Bus(
-            lambda raised: self._turn_log("subscriber_failed", why=raised.line, level="warning")
+            lambda raised: EventLog("turn")("subscriber_failed", why=raised.line, level="warning")
         )
         self.context = context = InboundContext(
             store=store,
@@ -121,7 +120,7 @@ class Services:
             jitter=foundation.jitter,
             drafts=lambda: open_drafts(store),
         )
-        self.model_record = ModelRecord(clock, self._turn_log)
+        self.model_record = ModelRecord(clock)
         self.budget = UsageBudget(
             store, clock, settings=settings, model=foundation.provider.facts.model
         )
@@ -206,7 +205,7 @@ class Services:
 
     def _turn_services(self) -> TurnServices:
         """Return what every turn works with."""
-        foundation, settings, log = self.foundation, self.foundation.settings, self._turn_log
+        foundation, settings, log = self.foundation, self.foundation.settings, EventLog("turn")
         config, redactor = foundation.start.config, foundation.start.checked.redactor
         recollection = Recollection(
             notes=Notes(foundation.store),

@@ -70,7 +70,8 @@ class OutboxHooks(Struct, eq=False):
                         reply_to=item.reply_to,
                     )
                 )
-        where = row.place.partition("/")[0]
+        where, here = row.place.partition("/")[0], row.conversation
+        self.context.log("post_refused", channel=where, conversation=here, why=why, level="warning")
         is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
         says = (
             catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)

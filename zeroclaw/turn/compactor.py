@@ -76,7 +76,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
         why = answer.line if isinstance(answer, Raised) else "the model made no whole summary"
         why = OFF_THE_RECORD if is_off_the_record(session.conversation) else why
         record.breaker = record.breaker.failed(services.clock.monotonic())
-        services.log("compaction_failed", why=why, level="warning")
+        turn.log("compaction_failed", why=why, level="warning")
         return Transition(
             events=(CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),),
             point=DurablePoint.HOUSEKEEPING,
@@ -100,7 +100,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     async def planned(reads: Reads) -> Transition:
         keeps = await _kept_facts(turn, reads, setting, gated, facts)
         if keeps.count:
-            services.log("facts_kept", count=keeps.count)
+            turn.log("facts_kept", count=keeps.count)
         return Transition(
             events=(compacted,),
             point=DurablePoint.COMPACTED,
@@ -162,7 +162,7 @@ async def _find_facts(
     question = facts_question(trusted, most_tokens)
     answer = await turn.composer.ask(question, gone, most_tokens)
     if isinstance(answer, Raised):
-        services.log("facts_failed", why=answer.line, level="warning")
+        turn.log("facts_failed", why=answer.line, level="warning")
         return ()
     return parse_facts(answer.content)
 

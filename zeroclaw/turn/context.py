@@ -144,6 +144,11 @@ class TurnContext(Value):
         """Return a gated call, which may not be stored yet."""
         return self.gated.get(action) or await frozen_call(self.services.store, action)
 
+    def log(self, event: str, /, **fields: object) -> None:
+        """Log an event of this turn; a `Log`."""
+        here, turn = self.conversation, self.opened.turn
+        self.services.log(event, turn=turn, conversation=here, **fields)
+
     def publish(self, what: Happening) -> None:
         """Tell subscribers what happened to the turn."""
         here, opened = self.conversation, self.opened

@@ -12,7 +12,7 @@ from functools import partial
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import FilePost, notice_row, outbox_row
-from zeroclaw.envelope import ActionId, ApprovalId, is_off_the_record
+from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
@@ -63,14 +63,7 @@ class EffectExecutor:
         if await self._is_spent():
             return
         await self.receipts.refresh()
-        asking = ModelCall(
-            model=self._services.sources.model,
-            lookup=self.receipts.lookup,
-            tell=self._answered,
-            language=self._turn.language,
-            is_operator="operator" in self._opened.principal.roles,
-            is_off_the_record=is_off_the_record(self._session.conversation),
-        )
+        asking = ModelCall(turn=self._turn, lookup=self.receipts.lookup, tell=self._answered)
         await asking.ask(number, self._request)
 
     async def _is_spent(self) -> bool:

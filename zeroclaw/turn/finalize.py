@@ -62,7 +62,7 @@ async def finish(
     services.budget.close(opened.turn)
     services.outbox.announce(final, await draft.close())
     turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
-    services.log("turn_finished", turn=opened.turn, reason=done.reason)
+    turn.log("turn_finished", reason=done.reason)
     await services.outbox.ended(final.key)
 
 

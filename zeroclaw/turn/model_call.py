@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import TypeGuard
 
 from zeroclaw.context.model import Model, broken_off
+from zeroclaw.envelope import is_off_the_record
 from zeroclaw.errors import (
     ContextMissing,
     ContextOverflow,
@@ -38,8 +39,9 @@ from zeroclaw.provider import (
 )
 from zeroclaw.redact import Redaction
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language
+from zeroclaw.text.language import ENGLISH
 from zeroclaw.turn import signals
+from zeroclaw.turn.context import TurnContext
 from zeroclaw.value import Struct, Value, field, replace
 
 Tell = Callable[[signals.RequestEvent], Awaitable[None]]
@@ -76,27 +78,25 @@ class ModelCall(Value):
     Attributes:
         lookup: Tells real receipts of this conversation from false ones.
         tell: Passes an event to the turn; may wait while the turn is busy.
-        language: The language of the person.
-        is_operator: Whether the person is told what this machine lacks.
-        is_off_the_record: The endpoint's errors may repeat the conversation, so only the person
-            reads them.
     """
 
-    model: Model
+    turn: TurnContext
     lookup: Lookup
     tell: Tell
-    language: Language
-    is_operator: bool
-    is_off_the_record: bool = False
+
+    @property
+    def _model(self) -> Model:
+        return self.turn.services.sources.model
 
     async def ask(self, number: int, request: Callable[[], Awaitable[ModelRequest]]) -> None:
         """Wait for a slot, compose the request, and stream its answer into the turn."""
-        async with self.model.slots:
+        async with self._model.slots:
             try:
                 composed = await request()
             except ContextMissing as error:
-                why = catalogue.CONTEXT_FAILED.to(self.language, name=error.name, why=str(error))
-                text = catalogue.CONTEXT_IS_MISSING.to(self.language)
+                language = self.turn.language
+                why = catalogue.CONTEXT_FAILED.to(language, name=error.name, why=str(error))
+                text = catalogue.CONTEXT_IS_MISSING.to(language)
                 await self.tell(signals.RequestFailed(request=number, text=text, why=why))
                 return
             await self._ask(number, composed)
@@ -109,7 +109,7 @@ class ModelCall(Value):
             # The model does not accept these files, whatever its facts say. An answer without them
             # is better than none until they are too old to be sent.
             why = str(self._for_record(ended).error)
-            self.model.record.log("files_refused", why=why, level="warning")
+            self.turn.log("files_refused", why=why, level="warning")
             without, paid, answer = replace(request, files={}), answer.usage, _Answer(number)
             ended = await call(lambda: self._stream(without, answer))
             answer.usage = paid + answer.usage
@@ -121,17 +121,17 @@ class ModelCall(Value):
             finish_reason=answer.finish,
         )
         if isinstance(ended, Raised):
-            self.model.record.failed(self._for_record(ended))
-            failed = _failure(number, ended, self.language, is_operator=self.is_operator)
-            if self.is_off_the_record and isinstance(failed, signals.RequestFailed):
+            self._model.record.failed(self._for_record(ended), self.turn.log)
+            failed, here = _failure(number, ended, self.turn), self.turn.conversation
+            if is_off_the_record(here) and isinstance(failed, signals.RequestFailed):
                 kept = isinstance(ended.error, ProviderOverloaded | ProviderUnauthorized)
-                why = "" if kept else catalogue.MODEL_FAILED_OFF_THE_RECORD.to(self.language)
+                why = "" if kept else catalogue.MODEL_FAILED_OFF_THE_RECORD.to(self.turn.language)
                 failed = replace(failed, why=why)
             if isinstance(failed, signals.StreamCut | signals.RequestFailed):
                 failed = replace(failed, usage=broken_off(ended, answer.usage, message))
             await self.tell(failed)
             return
-        self.model.record.answered()
+        self._model.record.answered()
         await self.tell(
             signals.ResponseReceived(
                 request=number, message=message, shown="".join(answer.shown), usage=answer.usage
@@ -139,18 +139,22 @@ class ModelCall(Value):
         )
 
     def _for_record(self, ended: Raised) -> Raised:
-        """Return the failure as the log and operators read it."""
-        if not self.is_off_the_record or isinstance(ended.error, ContextOverflow):
+        """Return the failure as the log and operators read it.
+
+        An endpoint's error may repeat the conversation, so off the record only the person reads it.
+        """
+        here = self.turn.conversation
+        if not is_off_the_record(here) or isinstance(ended.error, ContextOverflow):
             return ended
         is_broken = isinstance(ended.error, StreamBroken)
         return Raised(error=(StreamBroken if is_broken else ProviderRejected)(OFF_THE_RECORD))
 
     async def _stream(self, request: ModelRequest, answer: _Answer) -> None:
         # Closed at once, so that stopping a turn ends its request to the model.
-        async with aclosing(self.model.provider.stream(request)) as stream:
+        async with aclosing(self._model.provider.stream(request)) as stream:
             async for event in stream:
                 await self._take(answer, event)
-        rest = self.model.redactor.flush(answer.redaction)
+        rest = self._model.redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
         answer.screening, marked = receipt_screen.feed(answer.screening, rest, self.lookup)
@@ -182,7 +186,7 @@ class ModelCall(Value):
             if start:
                 await asyncio.sleep(0)
             end = start + AT_ONCE_CHARS
-            answer.redaction, safe = self.model.redactor.feed(answer.redaction, text[start:end])
+            answer.redaction, safe = self._model.redactor.feed(answer.redaction, text[start:end])
             if safe:
                 answer.texts.append(safe)
                 answer.screening, marked = receipt_screen.feed(answer.screening, safe, self.lookup)
@@ -199,13 +203,12 @@ def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
     return isinstance(ended, Raised) and isinstance(ended.error, ProviderRejected)
 
 
-def _failure(
-    number: int, raised: Raised, language: Language, *, is_operator: bool
-) -> signals.RequestEvent:
+def _failure(number: int, raised: Raised, turn: TurnContext) -> signals.RequestEvent:
     """Return the event of a failed request, with a sentence for the person.
 
     What this machine lacks, including paths, is for operators only.
     """
+    language, is_operator = turn.language, "operator" in turn.opened.principal.roles
     match raised.error:
         case ContextOverflow(context_tokens=window):
             return signals.ContextOverflowed(request=number, window=window)

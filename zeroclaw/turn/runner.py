@@ -104,6 +104,7 @@ class TurnRunner:
             )
 
         if (await session.transact(Transition(plan=planned))).journal:
+            turn.log("turn_started", channel=turn.address.channel)
             await self._run(turn, *begun(turn.opened))
 
     async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:

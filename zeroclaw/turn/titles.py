@@ -84,7 +84,7 @@ class Titles:
                 await self._name(ended)
             except (Conflict, StoreUnusable) as error:
                 # A row with too many writers, or a damaged journal: the conversation gets no title.
-                self._services.log("title_failed", why=str(error), level="warning")
+                self._services.log("title_failed", turn=ended.turn, why=str(error), level="warning")
 
     async def _name(self, ended: Event) -> None:
         services, here = self._services, ended.conversation
@@ -106,7 +106,7 @@ class Titles:
         )
         said, usage = await complete(services.sources.model, request)
         if isinstance(said, Raised):
-            services.log("title_failed", why=said.line, level="warning")
+            services.log("title_failed", turn=ended.turn, why=said.line, level="warning")
             if not usage.total_tokens:
                 return
         # What was paid for and failed would be paid for again behind each answer.

@@ -217,9 +217,9 @@ async def test_a_file_that_hangs_is_sent_after_the_restart(world: World) -> None
 
 
 async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_operators(
-    world: World,
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer goes on about a file that did not come."""
+    """The answer goes on about a file that did not come; `doctor` shows the log's warnings."""
     async with world.running() as house:
         await put(await furnished(house, "ben"), "a.txt", b"milk")
         world.platforms["chat"].will("send_file", ChannelRejected("too heavy"))
@@ -229,6 +229,11 @@ async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_opera
             "The file `a.txt` could not be sent: too heavy.",
         ]
         assert "A file in `chat` was refused by the platform: too heavy." in house.texts("ada")
+        here = (await house.rows(RowKind.OUTBOX, "refused"))[0].conversation
+    logged = [vars(one) for one in caplog.records if one.msg == "post_refused"]
+    assert [one["zeroclaw_fields"] for one in logged] == [
+        {"channel": "chat", "conversation": here, "why": "too heavy"}
+    ]
 
 
 async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> None:

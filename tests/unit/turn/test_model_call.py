@@ -19,6 +19,7 @@ from zeroclaw.errors import (
 )
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import ProviderFacts, ReasoningDelta, TextDelta
+from zeroclaw.store import RowKind
 from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
 from zeroclaw.turn.entries import TurnFinished
 
@@ -114,6 +115,29 @@ async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(
         await house.say("hello")
         assert "answer_broken_off" in caplog.messages
         assert house.services.model_record.failures == 0
+
+
+async def test_a_turn_can_be_followed_through_the_log_by_its_id(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who has only the log finds what became of one message, among those of others (P10)."""
+    caplog.set_level("INFO", logger="zeroclaw.turn")
+    broken = (StreamBroken("`h:9` sent nothing for 60 s"),)
+    world.model.will((ProviderUnreachable("`h:9` can't be reached"),), broken, broken)
+    async with world.running() as house:
+        await house.say("hello")
+        here = (await house.rows(RowKind.TURN))[0].conversation
+        await house.say("hello", "ben")
+    logged = [(one.msg, vars(one)["zeroclaw_fields"]) for one in caplog.records]
+    of_ada = [(event, fields) for event, fields in logged if fields["conversation"] == here]
+    turn = of_ada[0][1]["turn"]
+    assert of_ada == [
+        ("turn_started", {"turn": turn, "conversation": here, "channel": "chat"}),
+        ("model_failed", {"turn": turn, "conversation": here, "why": "`h:9` can't be reached"}),
+        ("turn_finished", {"turn": turn, "conversation": here, "reason": "error"}),
+    ]
+    assert len({fields["turn"] for _, fields in logged}) == 2
+    assert "answer_broken_off" in caplog.messages
 
 
 async def test_why_an_answer_off_the_record_broke_off_is_not_logged(

@@ -407,12 +407,14 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
     monkeypatch.setattr(imap, "Protocol", Unreadable)
     monkeypatch.setattr(adapter, "REFUSED_S", 0.0)
     desk, told, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
+    reasons = set[object]()
 
     async def tell(says: Localized) -> None:
         told.append(says.to("en"))
 
     def log(event: str, /, **fields: object) -> None:
         facts.append(event)
+        reasons.add(fields.get("why"))
         if facts.count("mail_not_given") == adapter.MOST_REFUSED:
             is_over.set()
 
@@ -429,6 +431,9 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
             await desk.holds(number)
     assert texts(desk) == ["two", "three"]
     assert facts.count("mail_not_given") == adapter.MOST_REFUSED
+    assert reasons == {
+        "`email`: the mailbox refused a command (fetch server error while fetching messages)"
+    }
     assert ["does not hand over" in one for one in told] == [True]
     assert (place.directory / "held").read_text() == ""
 
