@@ -10,9 +10,6 @@ test-data/message/dkimchecks-2022-09-28, read 2026-11).
 Aligned means: the domain of From is the proven domain, or a subdomain of it. A subdomain of From's
 domain proves nothing here: without the list of public suffixes it might belong to somebody else, as
 `attacker.hosting.example` under `hosting.example`.
-
-A mail that was handed in by a login at our own server needs no proof of its domain, and is often given
-none. Then the login counts, if it is the address itself (section 2.7.4).
 """
 
 import re
@@ -31,7 +28,7 @@ _OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SIGNS = re.compile(r"[\s=;]")
-_VERDICTS = frozenset({"dmarc", "dkim", "spf", "auth"})
+_VERDICTS = frozenset({"dmarc", "dkim", "spf"})
 _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
 Piece = tuple[str, bool]
@@ -58,8 +55,9 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | No
     signs = "".join(text for text, is_quoted in pieces if not is_quoted)
     before, bracket, rest = signs.partition("<")
     spec, closed, after = rest.partition(">")
-    is_odd = not closed or after.strip() or any(sign in before for sign in ",;:")
-    if is_odd if bracket else names:
+    if bracket and (not closed or after.strip() or any(sign in before for sign in ",;:")):
+        return None
+    if not bracket and names:
         return None
     found = normalised(spec if bracket else before, plus_tags)
     name = " ".join((*names, before.strip())).strip() if bracket else ""
@@ -107,27 +105,25 @@ def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id
         if name.endswith(own[1:]) if own.startswith("*.") else name == own:
             is_begun, results = True, list(_results(methods))
             if not results or any(method in _VERDICTS for method, *_ in results):
-                return _is_proven(address, results)
+                return _is_proven(address.rpartition("@")[2], results)
         elif is_begun or not name or "=" in first:
             break  # Exchange Online writes no name, so an unreadable one may also be our own server's
     return False
 
 
-def _is_proven(address: str, results: Sequence[_Result]) -> bool:
+def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
     dmarc = [one[1:] for one in results if one[0] == "dmarc" and one[1] != "none"]
     if dmarc:  # overrides the other methods
         domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
-        return all(said == "pass" for said, _ in dmarc) and domains <= {"", _domain(address)}
-    found = (_proven(method, facts, address) for method, said, facts in results if said == "pass")
-    return any("." in one and f".{_domain(address)}".endswith(f".{one}") for one in found)
+        return all(said == "pass" for said, _ in dmarc) and domains <= {"", domain}
+    found = (_proven(method, facts) for method, said, facts in results if said == "pass")
+    return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
 
 
-def _proven(method: str, facts: Mapping[str, str], address: str) -> str:
+def _proven(method: str, facts: Mapping[str, str]) -> str:
     """Return the domain that a method other than DMARC has proven, or empty."""
     if method == "dkim":
         return _domain(facts.get("header.d") or facts.get("header.i", ""))
-    if method == "auth" and facts.get("smtp.auth", "").lower() == address:
-        return _domain(address)
     return _domain(facts.get("smtp.mailfrom", "")) if method == "spf" else ""
 
 
@@ -168,7 +164,8 @@ def _results(statements: Iterable[str]) -> Iterator[_Result]:
     """
     for one in statements:
         before, *found = _NAME.split(one.strip())
-        pairs = list(zip(map(str.lower, found[::2]), map(str.strip, found[1::2]), strict=True))
+        names, values = map(str.lower, found[::2]), map(str.strip, found[1::2])
+        pairs = list(zip(names, values, strict=True))
         if not before and pairs:
             (method, result), *facts = pairs
             # Of properties with the same name the first counts.
