@@ -206,7 +206,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                     if outcome.value.ref is None:
                         since = outcome.value.since
                         self.uncertainty = looked_up(self.uncertainty, since)
-                        await self.keep("pending")
+                        await self.keep("sending" if self.is_sending else "pending")
                     if outcome.value.is_over:
                         return outcome
                 case Unreachable(retry_after_s=None):

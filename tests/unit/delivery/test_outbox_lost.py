@@ -251,6 +251,16 @@ async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so()
         assert seen(rig.channel) == [MARKED]
 
 
+async def test_what_is_only_late_is_not_sent_again_where_nothing_may_be() -> None:
+    """A look that found nothing does not make it certain."""
+    async with running(platform(replace(LOOKING, may_repeat=False))) as rig:
+        rig.channel.will("send", Hang())
+        put = final(rig, "done")
+        await rig.deliver(put)
+        assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
+        assert (await rig.row(put)).state == "refused"
+
+
 async def test_a_look_that_fails_is_made_again_before_anything_is_sent() -> None:
     """However long the platform is away (P1)."""
     async with running(platform(LOOKING)) as rig:
