@@ -203,6 +203,18 @@ class Table(Declaration, Generic[T]):
         row = await rows.get(self.kind, key)
         return None if row is None else self.of(row)
 
+    async def need(self, rows: Rows, key: str) -> T:
+        """Return the value of a row that is always there.
+
+        Raises:
+            LookupError: There is no such row, which is a bug.
+        """
+        found = await self.get(rows, key)
+        if found is None:
+            message = f"the {self.kind} `{key}` has no row"
+            raise LookupError(message)
+        return found
+
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
         """Yield the value of every row that matches, however many there are."""
         async for row in scan(rows, self.where(**filters)):

@@ -84,19 +84,6 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for turn in turns for ref in turn.refs])
 
 
-async def read_turn(store: Rows, turn: TurnId) -> TurnRow:
-    """Return a turn's row.
-
-    Raises:
-        LookupError: There is no row, which is a bug.
-    """
-    row = await TURNS.get(store, turn)
-    if row is None:
-        message = f"the turn `{turn}` has no row"
-        raise LookupError(message)
-    return row
-
-
 async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
     """Record a message that the draft has posted.
 
@@ -133,7 +120,7 @@ async def _change(
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
-        changed, whose = change(await read_turn(reads, turn)), fence.conversation
+        changed, whose = change(await TURNS.need(reads, turn)), fence.conversation
         writes = (turn_put(changed), *await _final(reads, changed))
         return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
 

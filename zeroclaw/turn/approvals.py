@@ -11,12 +11,12 @@ from zeroclaw.delivery.rows import Settle, outbox_row
 from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
+from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.store import DurablePoint, Reads, Rows, Write
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
-from zeroclaw.turn.results import frozen_call
 from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.tool_calls import refusal_result
 from zeroclaw.value import Struct, replace
@@ -64,7 +64,7 @@ class ApprovalRequests(Struct, eq=False):
         if one.state != "approved":
             denied = refusal_result(
                 self.services,
-                await frozen_call(self.services.store, one.action),
+                await ACTIONS.need(self.services.store, one.action),
                 wording.refusal_for_model(one),
                 outcome="denied",
                 by=by,

@@ -17,7 +17,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import TextPost, notice_row, outbox_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, Principal
 from zeroclaw.events import Event, Happening
-from zeroclaw.gate.action import Frozen
+from zeroclaw.gate.action import ACTIONS, Frozen
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.limits.budget import UsageBudget
@@ -25,7 +25,7 @@ from zeroclaw.limits.prices import MILLIONTHS
 from zeroclaw.store import Put, Reads, Store
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.results import Results, frozen_call
+from zeroclaw.turn.results import Results
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import Value, field
@@ -142,7 +142,7 @@ class TurnContext(Value):
 
     async def frozen(self, action: ActionId) -> Frozen:
         """Return a gated call, which may not be stored yet."""
-        return self.gated.get(action) or await frozen_call(self.services.store, action)
+        return self.gated.get(action) or await ACTIONS.need(self.services.store, action)
 
     def log(self, event: str, /, **fields: object) -> None:
         """Log an event of this turn; a `Log`."""

@@ -6,7 +6,7 @@ receipts of calls that the end cut short, and the outbox row with the text.
 
 from zeroclaw.conversation import message_text
 from zeroclaw.conversation.inbox import State, item_put
-from zeroclaw.conversation.turn_row import read_turn, turn_put
+from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import CheckedReceipt
@@ -86,7 +86,7 @@ async def _end(
 
     async def planned(reads: Reads) -> Transition:
         stopped = await asks.stopped(reads, ended.approvals, ended.by)
-        row = await read_turn(reads, turn.opened.turn)
+        row = await TURNS.need(reads, turn.opened.turn)
         is_certain = is_fresh and not row.refs and not row.sending
         mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
         notes, marks = await turn.of_budgets(reads)

@@ -13,18 +13,17 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.config.model import CurrentConfig
-from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import ACTIONS, Action, Frozen, freeze
+from zeroclaw.gate.action import Action, Frozen, freeze
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolMessage, ToolOutcome
 from zeroclaw.redact import Redaction, Redactor
-from zeroclaw.store import PutBlob, Rows
+from zeroclaw.store import PutBlob
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import ENGLISH, Language
@@ -80,19 +79,6 @@ class Settled(Value):
     audited: audit.Entry
     blob: PutBlob | None = None
     files: tuple[ToolFile, ...] = ()
-
-
-async def frozen_call(rows: Rows, action: ActionId) -> Frozen:
-    """Read a gated call from its row.
-
-    Raises:
-        LookupError: There is no row, which is a bug here.
-    """
-    frozen = await ACTIONS.get(rows, action)
-    if frozen is None:
-        message = f"the action `{action}` has no row"
-        raise LookupError(message)
-    return frozen
 
 
 def settled(

@@ -24,7 +24,7 @@ from zeroclaw.conversation.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.conversation.turn_row import TurnRow, learn, read_turn, sending, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, sending, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import TurnStarted
@@ -113,7 +113,7 @@ class TurnRunner:
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        row = await read_turn(self._services.store, opened.turn)
+        row = await TURNS.need(self._services.store, opened.turn)
         context = self._turn(session, opened, row, news)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)

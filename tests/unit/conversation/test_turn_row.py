@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
 from zeroclaw.conversation.inbox import Item, PersonMessage
-from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, read_turn, sending, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, sending, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
@@ -97,10 +97,10 @@ async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> N
     """Killed in between, a restart knows from where to look for it."""
     here = await held()
     await sending(here.store, here.session.fence, TURN, "17")
-    row = await read_turn(here.store, TURN)
+    row = await TURNS.need(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
     await learn(here.store, here.session.fence, TURN, SECOND)
-    row = await read_turn(here.store, TURN)
+    row = await TURNS.need(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
 
@@ -144,7 +144,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
 
     here.store.before = touch
     await learn(here.store, here.session.fence, TURN, SECOND)
-    row = await read_turn(here.store, TURN)
+    row = await TURNS.need(here.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
 
@@ -157,7 +157,7 @@ async def test_it_gives_up_when_somebody_keeps_writing() -> None:
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:
     with pytest.raises(LookupError, match="the turn `t2` has no row"):
-        await read_turn(MemoryStore(), TurnId("t2"))
+        await TURNS.need(MemoryStore(), TurnId("t2"))
 
 
 def test_a_turn_of_a_release_that_did_not_record_what_is_being_sent_goes_on() -> None:
