@@ -533,6 +533,10 @@ class Config(Settings):
         """Return a channel's kind, which defaults to its name."""
         return self.channels[channel].kind or channel
 
+    def settings_of(self, channel: str) -> ChannelSettings:
+        """Return a channel's settings; the defaults for one that has been removed since."""
+        return self.channels.get(channel) or ChannelSettings()
+
 
 class CurrentConfig(Protocol):
     """The configuration in force; a reload replaces it, so rooms keep this and ask each time."""

@@ -210,8 +210,7 @@ class Conversations(Struct, eq=False):
         return address.key() if shared else f"{address.key()}#{principal.id}"
 
     def _settings(self, address: Address) -> ChannelSettings:
-        # A chat may belong to a channel that was removed since.
-        return self.context.settings.config.channels.get(address.channel) or ChannelSettings()
+        return self.context.settings.config.settings_of(address.channel)
 
     async def _place(self, reads: Reads, address: Address, principal: Principal) -> _Place:
         key = self.key_of(address, principal)

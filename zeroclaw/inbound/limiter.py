@@ -205,9 +205,7 @@ class RateLimiter(Struct, eq=False):
         """Return the plan for a message that is too old; None if it is not, or starts no turn."""
         context, envelope = self.context, passage.envelope
         channel = envelope.address.channel
-        # The message may have come by a channel that was removed since.
-        settings = context.settings.config.channels.get(channel)
-        age_s = 0.0 if settings is None else settings.max_age_s
+        age_s = context.settings.config.settings_of(channel).max_age_s
         said = _said(envelope)
         if not said or not age_s or envelope.sent_at is None:
             return None

@@ -13,7 +13,7 @@ A day is a UTC date: it is the same for everyone, and a restart does not reset i
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 
-from zeroclaw.config.model import Config, RateSettings
+from zeroclaw.config.model import Config
 from zeroclaw.value import Value, replace
 
 MOST_TOLD = 8
@@ -65,8 +65,7 @@ def limits_of(config: Config, channel: str, lane: Lane = "messages") -> RateLimi
     Commands that are answered at once, and answers that change nothing, are only limited per
     person. Each lane is counted separately, so that a flood of one does not block another.
     """
-    settings = config.channels.get(channel)
-    rate = settings.rate if settings else RateSettings()
+    rate = config.settings_of(channel).rate
     # The keys of both have the same names.
     limits = config.limits.model_copy(update=rate.model_dump(exclude_none=True))
     own: set[Which] = set()

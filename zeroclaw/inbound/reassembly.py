@@ -182,9 +182,8 @@ class Reassembly(Struct, eq=False):
         rest_s = max((self.left_s(run) for run in set(map(run_of, items))), default=0.0)
         if not items or not _collects(items[0]) or len(items) >= MAX_COLLECTED:
             return rest_s
-        # The message may have come by a channel that was removed since.
-        settings = self.context.settings.config.channels.get(items[0].address.channel)
-        window_s = 0.0 if settings is None else settings.collect_s
+        channel = items[0].address.channel
+        window_s = self.context.settings.config.settings_of(channel).collect_s
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:

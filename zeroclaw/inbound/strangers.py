@@ -159,8 +159,8 @@ class Strangers(Struct, eq=False):
 
     def _holds_s(self, channel: str) -> float | None:
         """Return how many seconds a channel's codes last, None if strangers get none there now."""
-        settings = self.context.settings.config.channels.get(channel)
-        if settings is None or settings.pairing != "code" or channel in self.context.people.local:
+        settings = self.context.settings.config.settings_of(channel)
+        if settings.pairing != "code" or channel in self.context.people.local:
             return None
         return settings.pairing_s
 
