@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.invocation import harmless
+from zeroclaw.cli.invocation import note
 from zeroclaw.cli.options import at_place, progress
 from zeroclaw.host.places import CHANNELS
 
@@ -64,8 +64,7 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     )
     click.echo(f"restored {place} from {path}")
     if not is_kept:
-        line = (
+        note(
             "the replaced data can't be read: whoever was revoked since the backup is let in again, "
             "and a halt has ended; see `zeroclaw pair list`"
         )
-        click.echo(f"zeroclaw: {harmless(line)}", err=True)

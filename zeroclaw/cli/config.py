@@ -9,7 +9,7 @@ import click
 
 from zeroclaw.cli.client import held_by_daemon, is_running
 from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of
-from zeroclaw.cli.invocation import say
+from zeroclaw.cli.invocation import note, say
 from zeroclaw.cli.options import print_found, with_config, with_places
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
@@ -87,7 +87,7 @@ def _change(
     say(f"{path}: {done}; {when_it_holds(before, after, place)}")
     held = asyncio.run(held_by_daemon(place)) if faults else frozenset[str]()
     for line in in_file(path, tuple(one for one in faults if one.partition(":")[0] not in held)):
-        click.echo(f"zeroclaw: {line} (as before)", err=True)
+        note(f"{line} (as before)")
 
 
 @command.command("schema")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.invocation import note
 from zeroclaw.cli.options import with_places
 from zeroclaw.errors import Refused, refused_as
 
@@ -68,8 +69,7 @@ async def _exported(
         )
     missing = start.checked.missing
     for key in sorted(missing.keys() - (await held_by_daemon(place) if missing else ())):
-        line = f"zeroclaw: {missing[key]}; where somebody wrote it, it is not redacted"
-        click.echo(line, err=True)
+        note(f"{missing[key]}; where somebody wrote it, it is not redacted")
     if found:
         texts = tuple(text for line in found for text in (line.by, line.text))
         told = iter(await _redacted_there(place, texts))
@@ -80,8 +80,7 @@ async def _exported(
         message = f"{what} is kept of `{whose}`; name a conversation, a person or a sender"
         raise Refused(message)
     if damaged:
-        line = f"zeroclaw: {damaged} of the records can't be read, and are only named, as `damaged`"
-        click.echo(line, err=True)
+        note(f"{damaged} of the records can't be read, and are only named, as `damaged`")
     if as_page:
         return page(f"zeroclaw: {whose}", found)
     return "".join(f"{as_json(line.as_json())}\n" for line in found)

@@ -63,6 +63,11 @@ def say(text: str) -> None:
     click.echo(harmless(text))
 
 
+def note(line: str) -> None:
+    """Print a line beside a command's result, on stderr, made harmless."""
+    click.echo(f"zeroclaw: {harmless(line)}", err=True)
+
+
 def harmless(text: str) -> str:
     """Return a text with our commands as they can be typed here, and no control characters."""
     from zeroclaw.text.escape import escape_invisible

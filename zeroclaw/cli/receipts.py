@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.invocation import note
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.host.answers import Verdicts
 from zeroclaw.text.escape import in_a_mark
@@ -45,7 +46,7 @@ def verify(place: Path, *, text: str, as_json: bool) -> None:
     if found or as_json:
         print_found(found, map(line, found), as_json=as_json)
     else:
-        click.echo("zeroclaw: there is no receipt in this text", err=True)
+        note("there is no receipt in this text")
     if not found or any(one.get("verdict") not in _WORDS for one in found):
         raise click.exceptions.Exit(1)
 

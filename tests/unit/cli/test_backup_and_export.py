@@ -235,6 +235,16 @@ def test_a_damaged_record_alone_is_no_export_of_whoever_is_named(data: Path) -> 
     assert (code, out, "nothing that can be read is kept of `aad`" in err) == (1, "", True)
 
 
+def test_a_secret_that_nobody_has_is_named_in_one_harmless_line(data: Path, tmp_path: Path) -> None:
+    """The path in a configuration must not read in the terminal as another one (P10)."""
+    config = tmp_path / "config.toml"
+    key = '[provider]\nmodel = "m"\nbase_url = "http://127.0.0.1:9"\napi_key = {file = "/nowhere/\\u202etxt"}\n'
+    config.write_text(key, encoding="utf-8")
+    code, _, err = run("export", "ada", "--config", config, "--data-dir", data)
+    assert (code, "\u202e" in err, err.count("\n")) == (0, False, 1)
+    assert err.startswith("zeroclaw: provider.api_key: `/nowhere/")
+
+
 def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) -> None:
     """The line names the file, and the same command works once there is room (P10)."""
     to = tmp_path / "ada.jsonl"
