@@ -297,13 +297,8 @@ def _pressed(query: Json, me: Me) -> Taken | Passed:
         return Passed(why="a button that is not ours", query=name)
     approval, choice = carried
     ref = MessageRef(address=address, message=str(card))
-    envelope = Envelope(
-        address=address,
-        sender=sender,
-        dedup=(f"press/{name}",),
-        body=Pressed(approval=approval, choice=choice, card=ref),
-    )
-    return Taken(envelope=envelope, query=name)
+    body = Pressed(approval=approval, choice=choice, card=ref)
+    return replace(_taken(query, address, sender, f"press/{name}", body), query=name)
 
 
 def _membership(change: Json, me: Me) -> Taken | Passed:

@@ -1,11 +1,10 @@
 """Takes updates, and polls for them; each is delivered at least once.
 
-Each update is decoded and admitted, and only then answered. The webhook uses the same intake
-(`webhook.py`).
+Each update is decoded and admitted, and only then answered. Updates of one chat are taken in order,
+those of different chats concurrently. The webhook uses the same intake (`webhook.py`).
 
 Telegram forgets an update when a poll asks for later ones. So a poll only moves past updates that were
-stored, refused or ignored. Updates of one chat are taken in order, those of different chats
-concurrently.
+stored, refused or ignored.
 
 A poll has a total time limit. Without it, a dead connection, or one that delivers a byte now and then,
 would look like a quiet night. A poll that returns empty too early, as through some proxies, is repeated
@@ -13,7 +12,7 @@ only after a wait.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Never
 
 from channels._remote.intake import admitted
@@ -21,14 +20,22 @@ from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
 from channels.telegram.lookup import Numbers
-from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct
+from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct, field
 
 AGAIN_S = 1.0
 """Seconds before refetching an update that could not be stored, and after an empty early poll."""
 
 Fetch = Callable[[int | None], Awaitable[list[object]]]
-Take = Callable[[object], Awaitable[bool]]
+Take = Callable[[object], Coroutine[None, None, bool]]
 Then = Callable[[Taken | Passed, Admission | None], None]
+
+
+class _Lane(Struct, kw_only=True):
+    """The updates of one chat that are in progress; `failed` counts those that were not stored."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    inside: int = 0
+    failed: int = 0
 
 
 class Intake(Struct, frozen=True, kw_only=True):
@@ -48,9 +55,36 @@ class Intake(Struct, frozen=True, kw_only=True):
     me: Me
     numbers: Numbers
     log: Log
+    _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
 
-    async def take(self, update: object) -> bool:
-        """Admit an update; return False if it was not stored and must be delivered again."""
+    def take(self, update: object) -> Coroutine[None, None, bool]:
+        """Admit an update after those of its chat that were taken before, in the order of the calls.
+
+        Returns:
+            False if it, or one of those, was not stored and must be delivered again.
+        """
+        chat = chat_of(update)
+        lane = self._lanes.setdefault(chat, _Lane())
+        lane.inside += 1
+        return self._in_turn(update, chat, lane, lane.failed)
+
+    async def _in_turn(self, update: object, chat: str, lane: _Lane, failed: int) -> bool:
+        try:
+            async with lane.lock:
+                if lane.failed != failed:
+                    return False
+                stored = False
+                try:
+                    stored = await self._admit(update)
+                finally:  # also if cancelled or failed, so that later updates don't overtake it
+                    lane.failed += not stored
+                return stored
+        finally:
+            lane.inside -= 1
+            if not lane.inside:
+                del self._lanes[chat]
+
+    async def _admit(self, update: object) -> bool:
         if (newest := newest_message(update)) is not None:
             self.numbers.saw(*newest)
         event = decoded(update, self.me)
@@ -70,7 +104,8 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
 
     Args:
         fetch: Polls for updates from an update id on.
-        take: Takes one update; returns False if it must be delivered again.
+        take: Takes one update, in the order of the calls; returns False if it must be delivered
+            again.
         clock: For waits.
 
     Raises:
@@ -93,35 +128,11 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
             await clock.sleep(max(error.retry_after_s, AGAIN_S))
             continue
         numbers = [number for one in updates if (number := update_id(one)) is not None]
-        failed = await _not_taken(take, updates)
+        async with asyncio.TaskGroup() as group:
+            taken = [(update_id(one), group.create_task(take(one))) for one in updates]
+        failed = [number for number, task in taken if number is not None and not task.result()]
         if numbers:
             offset = min(failed, default=max(numbers) + 1)
         is_early = not updates and clock.monotonic() - began < AGAIN_S
         if failed or len(numbers) < len(updates) or is_early:
             await clock.sleep(AGAIN_S)
-
-
-async def _not_taken(take: Take, updates: Sequence[object]) -> list[int]:
-    """Take updates; return the ids of those that must be delivered again.
-
-    Those of one chat are taken in order, up to the first that was not stored.
-    """
-    chats: dict[str, list[object]] = {}
-    for one in updates:
-        chats.setdefault(chat_of(one), []).append(one)
-    failed: list[int] = []
-
-    async def show(lane: Sequence[object]) -> None:
-        for one in lane:
-            if not await take(one):
-                if (number := update_id(one)) is not None:
-                    failed.append(number)
-                return
-
-    if len(chats) == 1:  # the usual case
-        await show(updates)
-        return failed
-    async with asyncio.TaskGroup() as group:
-        for lane in chats.values():
-            group.create_task(show(lane))
-    return failed

@@ -4,13 +4,12 @@ Telegram keeps a queue per chat, and posts the first update of a queue until it 
 chats are posted concurrently (tdlib/telegram-bot-api, WebhookActor.cpp and `process_new_message_queue`
 in Client.cpp, read 2026-11; presses queue by person). So the order within a chat is kept on any number
 of connections. But the documentation does not promise that. So an update that arrives while another
-one of its chat is being stored waits here, and is rejected if that one could not be stored.
+one of its chat is being stored waits in the intake, and is rejected if that one could not be stored.
 
 From time to time Telegram is asked for the webhook's state. A webhook that was changed or removed is
 set again, and failed deliveries are logged.
 """
 
-import asyncio
 import hmac
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -21,19 +20,8 @@ from urllib.parse import urlsplit
 from channels._remote.fields import Json, flag, moment, parsed, text, whole
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.decode import chat_of
 from channels.telegram.updates import Take
-from zeroclaw import (
-    ChannelUnavailable,
-    Clock,
-    HookAnswer,
-    HookRequest,
-    Log,
-    Mount,
-    Refusals,
-    Struct,
-    field,
-)
+from zeroclaw import ChannelUnavailable, Clock, HookAnswer, HookRequest, Log, Mount, Refusals
 
 AGAIN_S = 1
 """Seconds after which Telegram should retry an update that could not be stored."""
@@ -43,14 +31,6 @@ MOST_MISSED = 3
 """Failed checks in a row before the channel is down; updates may still arrive meanwhile."""
 MOST_CHARS = 200
 _SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
-
-
-class _Lane(Struct, kw_only=True):
-    """The updates of one chat that are in progress; `failed` counts those that were not stored."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    inside: int = 0
-    failed: int = 0
 
 
 class Webhook:
@@ -76,7 +56,6 @@ class Webhook:
         self._take = take
         self._clock = clock
         self._log = log
-        self._lanes: dict[str, _Lane] = {}
         self.refused = Refusals(log, "webhook_refused", level="warning")
 
     async def run(self, mount: Mount, ready: Callable[[], None]) -> None:
@@ -101,30 +80,9 @@ class Webhook:
             self.refused.note("a wrong secret" if shown else "no secret")
             return HookAnswer(status=401)
         # Invalid JSON is ignored like any unknown update.
-        if not await self._in_turn(parsed(await request.body())):
+        if not await self._take(parsed(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
-
-    async def _in_turn(self, update: object) -> bool:
-        """Take an update after those of its chat that are already in progress."""
-        chat = chat_of(update)
-        lane = self._lanes.setdefault(chat, _Lane())
-        failed = lane.failed
-        lane.inside += 1
-        try:
-            async with lane.lock:
-                if lane.failed != failed:
-                    return False
-                stored = False
-                try:
-                    stored = await self._take(update)
-                finally:  # also if cancelled or failed, so that later updates don't overtake it
-                    lane.failed += not stored
-                return stored
-        finally:
-            lane.inside -= 1
-            if not lane.inside:
-                del self._lanes[chat]
 
     # --- the watch -------------------------------------------------------------------------------
 
