@@ -367,9 +367,11 @@ class Logs(Protocol):
         ...
 
 
-async def read_all(logs: Logs, log: LogKind, stream: str) -> AsyncIterator[LogEntry]:
-    """Yield every entry of a stream, in order, however many there are."""
-    after, pace = 0, Pace()
+async def read_all(
+    logs: Logs, log: LogKind, stream: str, *, after: int = 0
+) -> AsyncIterator[LogEntry]:
+    """Yield every entry of a stream with a larger number than `after`, in order."""
+    pace = Pace()
     while page := await logs.read(log, stream, after=after, limit=PAGE):
         for entry in page:
             await pace.step(len(entry.body))

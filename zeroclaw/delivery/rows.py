@@ -202,11 +202,6 @@ def outbox_row(
     return OUTBOX.put(key, item, conversation=conversation, state=state, place=place)
 
 
-def lost_from(mark: str) -> Uncertainty:
-    """Return the uncertainty of a draft's message that may exist after a mark; empty for none."""
-    return Uncertainty(may_stand=bool(mark), mark=mark)
-
-
 def is_final(row: Row) -> bool:
     """Whether a row carries the answer of a turn."""
     item = OUTBOX.of(row)

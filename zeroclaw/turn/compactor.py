@@ -38,11 +38,11 @@ from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted, RequestLost
 from zeroclaw.turn.model_call import OFF_THE_RECORD
-from zeroclaw.turn.session import Transition
+from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.signals import CompactionFailed
 from zeroclaw.turn.states import CompactionCause
 from zeroclaw.turn.tool_calls import ToolCalls
-from zeroclaw.value import Value, replace
+from zeroclaw.value import replace
 
 
 async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -> Transition:
@@ -99,13 +99,11 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
 
     async def planned(reads: Reads) -> Transition:
         keeps = await _kept_facts(turn, reads, setting, gated, facts)
-        if keeps.count:
-            turn.log("facts_kept", count=keeps.count)
-        return Transition(
+        return replace(
+            keeps,
             events=(compacted,),
             point=DurablePoint.COMPACTED,
             journal=(compacted,),
-            audited=keeps.audited,
             writes=(*told, *keeps.writes),
         )
 
@@ -126,20 +124,6 @@ def is_of_a_group(row: Row) -> bool:
     """Tell whether a row is a fact from a group's conversation."""
     note = note_of(row)
     return note is not None and note.by == OF_A_GROUP and not note.writer
-
-
-class KeptFacts(Value):
-    """The part of a summary's commit that keeps facts.
-
-    Attributes:
-        audited: The calls, each with its end.
-        writes: The calls and the notes.
-        count: The number of new notes.
-    """
-
-    audited: tuple[audit.Entry, ...] = ()
-    writes: tuple[Write, ...] = ()
-    count: int = 0
 
 
 async def _find_facts(
@@ -175,10 +159,10 @@ async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
 
 async def _kept_facts(
     turn: TurnContext, reads: Reads, setting: Setting, gated: GatedBatch, facts: tuple[str, ...]
-) -> KeptFacts:
-    """Return the writes that keep the facts which the gate has allowed."""
+) -> Transition:
+    """Return the calls, their ends and the notes that keep the facts which the gate has allowed."""
     if not facts:
-        return KeptFacts()
+        return NOTHING
     services = turn.services
     asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
     writes: list[Write] = [one for one in gated.writes if one.key not in asked]
@@ -212,8 +196,9 @@ async def _kept_facts(
         )
         for action, kind in ends.items()
     ]
-    count = sum(one != "full" and one.is_new for one in kept)
-    return KeptFacts(audited=tuple(audited), writes=(*writes, *more), count=count)
+    if count := sum(one != "full" and one.is_new for one in kept):
+        turn.log("facts_kept", count=count)
+    return Transition(audited=tuple(audited), writes=(*writes, *more))
 
 
 async def _setting(calls: ToolCalls) -> Setting:

@@ -9,7 +9,6 @@ from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
     ApprovalAnswered,
-    Cause,
     Item,
     PersonMessage,
     Revoked,
@@ -27,7 +26,6 @@ from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import UserMessage
 from zeroclaw.store import DurablePoint, Reads, Write
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import Noted, Steered, TurnOpened
@@ -153,9 +151,11 @@ class ControlLane:
                 await tell(self._answered(item))  # the turn that it was meant for has ended
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
-                    await tell(
-                        self._answered(item, _goes_on(cause, owner, item.principal.language))
-                    )
+                    # A `/new` takes effect once this turn has been answered.
+                    is_new = cause == "new"
+                    says = catalogue.FIRST_THAT_ANSWER if is_new else catalogue.ONLY_THEY_MAY_STOP
+                    text = says.to(item.principal.language, who=owner.label)
+                    await tell(self._answered(item, text))
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
@@ -242,14 +242,6 @@ def _has_files(ask: PersonMessage) -> bool:
     return bool(ask.attachments) or ask.not_taken > 0
 
 
-def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
-    """Say that a turn goes on because the person may not end it."""
-    who = owner.label
-    if cause == "new":
-        return catalogue.FIRST_THAT_ANSWER.to(language, who=who)
-    return catalogue.ONLY_THEY_MAY_STOP.to(language, who=who)
-
-
 def _noted(item: Item, at: datetime) -> Noted:
     return Noted(
         text=_told(item), why="edited", at=at, untrusted=_origins(item), by=item.principal.id
@@ -258,18 +250,14 @@ def _noted(item: Item, at: datetime) -> Noted:
 
 def _origins(item: Item) -> tuple[Source, ...]:
     """Return the sources of untrusted text in an edited message."""
-    match item.content:
-        case Amend(text=text, own=own) if own != text:
-            return (named("quoted"),)
-        case _:
-            return ()
+    content = item.content
+    is_quoting = isinstance(content, Amend) and content.own != content.text
+    return (named("quoted"),) if is_quoting else ()
 
 
 def _told(item: Item) -> str:
     """Word an edit for the model."""
-    who = item.principal.label
-    match item.content:
-        case Amend(text=text):
-            return f"[{who} edited their message. It now reads:]\n{text}"
-        case _:
-            return f"[{who} deleted their message.]"
+    who, content = item.principal.label, item.content
+    if isinstance(content, Amend):
+        return f"[{who} edited their message. It now reads:]\n{content.text}"
+    return f"[{who} deleted their message.]"

@@ -100,7 +100,7 @@ async def _end(
             refs=row.refs,
             reply_to=row.reply_to,
             language=row.item.principal.language,
-            uncertainty=rows.Uncertainty(mark=mark) if mark else rows.lost_from(row.sending),
+            uncertainty=rows.Uncertainty(may_stand=bool(row.sending), mark=mark or row.sending),
         )
         begun: rows.State = "sending" if mark else "pending"
         final = rows.outbox_row(key, item, session.conversation, state=begun)

@@ -214,14 +214,23 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     state = advance(turn.state, entry)
     # A call that starts again after a restart has made no progress.
     resumed = turn.resumed if state == turn.state else 0
-    if isinstance(entry, entries.Steered):
-        turn = _unsaid(turn) if entry.user.note else replace(turn, own=(*turn.own, *entry.own))
-    calls = _calls(turn, state, entry)
+    loaded = history.loaded
+    match entry:
+        case entries.Steered():
+            turn = _unsaid(turn) if entry.user.note else replace(turn, own=(*turn.own, *entry.own))
+            turn = replace(turn, calls=())
+        case entries.BatchAppended() if isinstance(turn.state, Calling) and state != turn.state:
+            slots = turn.state.batch.slots
+            calls = loop_detection.extended(turn.calls, slots, warned=bool(entry.word))
+            turn = replace(turn, calls=calls)
+            loaded = offers.extended(loaded, ((one.call, one.outcome == "ok") for one in slots))
+        case _:
+            pass
     after = replace(
         _joined(history, _brought(turn.state, state, entry)),
-        turn=replace(turn, state=state, resumed=resumed, calls=calls),
+        turn=replace(turn, state=state, resumed=resumed),
         receipts=history.receipts + issued(turn.state, entry),
-        loaded=_loaded(history, turn.state, state, entry),
+        loaded=loaded,
     )
     match entry:
         case entries.Compacted():
@@ -248,28 +257,6 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             return (*_filled(before, entry.fills), *last)
         case _:
             return ()
-
-
-def _calls(turn: OpenTurn, after: State, entry: Entry) -> loop_detection.Rounds:
-    """Return the rounds of a turn since its person's last message."""
-    match entry:
-        case entries.BatchAppended() if isinstance(turn.state, Calling) and after != turn.state:
-            return loop_detection.extended(
-                turn.calls, turn.state.batch.slots, warned=bool(entry.word)
-            )
-        case entries.Steered():
-            return ()
-        case _:
-            return turn.calls
-
-
-def _loaded(history: History, before: State, after: State, entry: Entry) -> offers.Loaded:
-    appended = isinstance(entry, entries.BatchAppended) and before != after
-    if appended and isinstance(before, Calling):
-        return offers.extended(
-            history.loaded, ((one.call, one.outcome == "ok") for one in before.batch.slots)
-        )
-    return history.loaded
 
 
 def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:

@@ -136,7 +136,9 @@ class TurnLoop:
             state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
-                self._controls.watch(self._turn.news, self._opened, self._asked, self._queue.put)
+                self._controls.watch(
+                    self._turn.news, self._opened, lambda: _pending(self._state), self._queue.put
+                )
             )
             while True:
                 self._state = state
@@ -248,10 +250,6 @@ class TurnLoop:
     def _slots(self) -> tuple[batch.Slot, ...]:
         return self._state.batch.slots if isinstance(self._state, Calling) else ()
 
-    def _asked(self) -> tuple[ApprovalId, ...]:
-        """Return the approvals of the batch that are open."""
-        return _pending(self._state)
-
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)
 
@@ -296,4 +294,5 @@ def is_parked(state: State) -> bool:
 
 
 def _pending(state: State | None) -> tuple[ApprovalId, ...]:
+    """Return the approvals of the batch that are open."""
     return batch.pending(state.batch) if isinstance(state, Calling) else ()

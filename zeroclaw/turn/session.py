@@ -24,7 +24,6 @@ from zeroclaw.store import (
     LogEntry,
     LogKind,
     Logs,
-    Pace,
     Reads,
     Store,
     Write,
@@ -343,9 +342,7 @@ async def read_history(store: Logs, conversation: str, *, whole: bool = False) -
     """
     if not whole:
         return (await _read_history(store, conversation))[0]
-    read = [
-        entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, conversation)
-    ]
+    read, _ = await _read_journal(store, conversation)
     return await _last(folded([one for one in read if not isinstance(one, entries.Compacted)]))
 
 
@@ -354,19 +351,23 @@ async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
     newest = await store.last(LogKind.JOURNAL, conversation)
     last = 0 if newest is None else newest.sequence
     for count in READ_AT_ONCE if last > READ_AT_ONCE[0] else ():
-        page = await store.read(LogKind.JOURNAL, conversation, after=last - count)
-        journal, pace = list[Entry](), Pace()
-        for one in page:
-            await pace.step(len(one.body))
-            journal.append(entries.decode(one.body))
+        journal, size_bytes = await _read_journal(store, conversation, after=last - count)
         history = await _last(folded_end(journal))
         if history is not None:
-            return history, sum(len(one.body) for one in page)
+            return history, size_bytes
+    journal, size_bytes = await _read_journal(store, conversation)
+    return await _last(folded(journal)), size_bytes
+
+
+async def _read_journal(
+    store: Logs, conversation: str, *, after: int = 0
+) -> tuple[list[Entry], int]:
+    """Return the entries of a journal with larger numbers than `after`, and their size in bytes."""
     journal, size_bytes = list[Entry](), 0
-    async for one in read_all(store, LogKind.JOURNAL, conversation):
+    async for one in read_all(store, LogKind.JOURNAL, conversation, after=after):
         size_bytes += len(one.body)
         journal.append(entries.decode(one.body))
-    return await _last(folded(journal)), size_bytes
+    return journal, size_bytes
 
 
 async def _last(steps: Iterator[T]) -> T:

@@ -28,14 +28,7 @@ from tests.unit.delivery.rig import (
 )
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.live import CUT_AT_ONCE_CHARS, LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
-from zeroclaw.delivery.rows import (
-    CERTAIN,
-    DraftRemainder,
-    TextPost,
-    Uncertainty,
-    lost_from,
-    outbox_row,
-)
+from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, MessageRef, Rendered
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced, NotSupported, RateLimited
 from zeroclaw.value import Value, replace
@@ -445,7 +438,7 @@ async def answered(died: Died) -> list[str]:
                 address=rig.channel.address(),
                 text="drawn",
                 refs=died.refs,
-                uncertainty=lost_from(died.mark),
+                uncertainty=Uncertainty(may_stand=bool(died.mark), mark=died.mark),
             ),
             HERE,
         )
