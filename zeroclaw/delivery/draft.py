@@ -286,11 +286,10 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
                 draft,
                 fence=event.fence,
                 number=event.number,
+                wanted=event.parts or draft.wanted,
                 is_last=event.is_last,
                 is_read_now=False,
             )
-            if event.parts:
-                draft = replace(draft, wanted=event.parts)
         case Granted():
             return _fly(draft)
         case Demanded():

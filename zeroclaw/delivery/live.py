@@ -140,12 +140,11 @@ class DraftHandle:
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
-        if self._account is None:
-            return
-        if self._account.capabilities.has_typing:
+        account = self._account
+        if account is not None and account.capabilities.has_typing:
             # No task yet: most answers begin before one is needed.
             loop = asyncio.get_running_loop()
-            self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, self._account)
+            self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, account)
 
     def works(self, doing: tuple[ToolProgress, ...]) -> None:
         """Show what a batch's tools are doing; never waits, and only the newest state is shown."""

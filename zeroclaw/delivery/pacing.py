@@ -313,7 +313,8 @@ def _after_refusal(state: Pacing, event: CallRefused) -> Pacing:
         # The refused call may be made then, but no burst after it.
         lane = replace(lane, tokens=min(1.0, _tokens(lane, budget, held_until)), at=held_until)
     else:
-        gap_s = max(lane.gap_s, state.limits.min_edit_interval_s, _spacing_s(budget))
+        spacing_s = 1 / budget.per_s if budget.per_s else 0.0
+        gap_s = max(lane.gap_s, state.limits.min_edit_interval_s, spacing_s)
         gap_s = min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
         lane = replace(lane, gap_s=max(lane.gap_s, gap_s))
     account = state.account
@@ -346,10 +347,6 @@ def _is_the_accounts(state: Pacing, event: CallRefused, until: float) -> bool:
         return bool(waits)
     alike = [wait for wait in waits if abs(wait - until) <= TOGETHER_S]
     return len(alike) + 1 >= ACCOUNTS_CHATS
-
-
-def _spacing_s(budget: Budget) -> float:
-    return 1 / budget.per_s if budget.per_s else 0.0
 
 
 # --- calls under way -----------------------------------------------------------------------------
@@ -435,11 +432,10 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     counted = Budget() if _is_apart(state, request) else budget
     left = _left(counted, request.rank, at - state.started)
     ready = _lane_ready_at(lane, counted, left, at)
-    if request.message:
-        ready = max(ready, _edits_ready_at(state, request.rank, at))
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
+        ready = max(ready, _edits_ready_at(state, request.rank, at))
         last = state.messages.get(_name(request.chat, request.message), state.started)
         # Without a known budget, the interval is the only statement of the platform's limit.
         is_free = request.rank is Rank.FINAL and budget.per_s > 0
@@ -557,9 +553,7 @@ def _with(state: Pacing, new: Request) -> Pacing:
 
 
 def _without(state: Pacing, gone: str) -> Pacing:
-    if gone in state.finals:
-        return replace(state, finals=_less(state.finals, gone))
-    return replace(state, drafts=_less(state.drafts, gone))
+    return replace(state, finals=_less(state.finals, gone), drafts=_less(state.drafts, gone))
 
 
 def _less(some: Mapping[str, T], gone: str) -> Mapping[str, T]:
@@ -584,14 +578,11 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
         state = replace(state, chats=chats, groups=groups)
     longest = max(state.limits.min_edit_interval_s, LONGEST_GAP_S)
     # In batches: checking each of thousands for every answer would cost more than the answer.
-    if len(state.messages) > REMEMBERED and _oldest(state) + 2 * longest <= at:
+    oldest = next(iter(state.messages.values()), at)
+    if len(state.messages) > REMEMBERED and oldest + 2 * longest <= at:
         messages = {name: last for name, last in state.messages.items() if last + longest > at}
         state = replace(state, messages=messages)
     return state
-
-
-def _oldest(state: Pacing) -> float:
-    return next(iter(state.messages.values()))
 
 
 def _is_idle(state: Pacing, chat: str, at: float) -> bool:

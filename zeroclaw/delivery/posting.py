@@ -113,11 +113,14 @@ class Posting(Struct, eq=False, kw_only=True):
                 return self._plain_or_stop(item, outcome)
 
     async def _send_part(self, item: TextPost, text: str) -> TextPost:
-        is_lost = self._is_lost(item)
+        # A message of the draft may exist, or one that an earlier process sent with another text;
+        # then the key finds it.
+        may_be_drafts = self._may_have_draft(item)
+        is_lost = self.sends.uncertainty.may_stand and may_be_drafts
         outcome = await self.sends.post(_part(item, text, key=self.key))
         if isinstance(outcome, Delivered):
             # A message that the draft began shows the draft's text, so it is edited next.
-            is_old = is_lost or self._may_be_old(item)
+            is_old = is_lost or (self.was_found and may_be_drafts)
             at = len(item.refs) if is_lost else item.done
             return replace(
                 item,
@@ -135,14 +138,6 @@ class Posting(Struct, eq=False, kw_only=True):
         found = seen.value.ref if isinstance(seen, Delivered) else None
         self.sends.uncertainty = CERTAIN
         return item if found is None else replace(item, refs=(*item.refs, found))
-
-    def _is_lost(self, item: TextPost) -> bool:
-        """Whether a message of the draft may exist that its key can find."""
-        return self.sends.uncertainty.may_stand and self._may_have_draft(item)
-
-    def _may_be_old(self, item: TextPost) -> bool:
-        """Whether an earlier process may have sent the message with another text."""
-        return self.was_found and self._may_have_draft(item)
 
     def _may_have_draft(self, item: TextPost) -> bool:
         capabilities = self.account.capabilities
