@@ -196,18 +196,14 @@ def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
         path = f"{path_of(place, stream)}&before={verdict.at + 1}"
         link = tag("a", f"entry {verdict.at}", href=path)
         return joined(("At ", link, ": ", coded(verdict.why), ". Nothing after it can be trusted."))
-    return _intact(verdict)
-
-
-def _intact(whole: Intact) -> Html:
-    going_on = counted(len(whole.open), "call has no end yet", "calls have no end yet")
+    going_on = counted(len(verdict.open), "call has no end yet", "calls have no end yet")
     return joined(
         (
-            f"{counted(whole.count, 'entry follows', 'entries follow')} one from the other, and fit"
+            f"{counted(verdict.count, 'entry follows', 'entries follow')} one from the other, and fit"
             " what the daemon's own chain has noted of them. ",
-            *([f"{going_on}. "] if whole.open else []),
+            *([f"{going_on}. "] if verdict.open else []),
             "The head is ",
-            tag("code", whole.head, class_="long"),
+            tag("code", verdict.head, class_="long"),
             ".",
         )
     )

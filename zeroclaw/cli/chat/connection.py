@@ -7,6 +7,7 @@ where the daemon makes them, in `channels/terminal/decode.py` and `render.py`.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from zeroclaw.backoff import BackOff
@@ -64,10 +65,8 @@ class Link(Struct):
             while lines is None:
                 tries += 1
                 await self.clock.sleep(BACK_OFF.wait_s(tries))
-                try:
+                with suppress(DaemonUnreachable):
                     lines = await connect(self.place)
-                except DaemonUnreachable:
-                    lines = None
 
     def say(self, text: str) -> str:
         """Send a message or a command; return its id."""

@@ -142,16 +142,13 @@ class Cards(Struct, kw_only=True):
 
     def _endings(self, calls: Sequence[Line]) -> Iterator[Shown]:
         for call in calls:
-            approval, ending = str(call["approval"]), call.get("ending")
-            if ending is not None and approval not in self._ended:
+            approval, ending = str(call["approval"]), object_at(call, "ending")
+            if ending and approval not in self._ended:
                 self._ended.add(approval)
-                yield self._ending(call, object_at(call, "ending"))
-
-    def _ending(self, call: Line, ending: Line) -> Shown:
-        how = str(ending["how"])
-        reason = f": {ending['reason']}" if ending.get("reason") else ""
-        said = f"{call['tool']} {ending.get('said', how)}{reason}"
-        return [(MARK, f"{_ENDINGS.get(how, '·')} {call['number']}"), (_DIM, f"  {said}")]
+                how = str(ending["how"])
+                reason = f": {ending['reason']}" if ending.get("reason") else ""
+                said = f"{call['tool']} {ending.get('said', how)}{reason}"
+                yield [(MARK, f"{_ENDINGS.get(how, '·')} {call['number']}"), (_DIM, f"  {said}")]
 
 
 def _line_of_card(line: Shown, columns: int) -> Iterator[tuple[str, str]]:

@@ -133,11 +133,8 @@ def _model_of(server: Server, wanted: str) -> str:
     if wanted:
         # Ollama lists a model without a tag as `:latest`.
         return next((one for one in (wanted, f"{wanted}:latest") if one in server.models), "")
-    return next((one for one in server.models if not _is_no_chat(one)), "")
-
-
-def _is_no_chat(model: str) -> bool:
-    return any(part in model.lower() for part in _NO_CHAT)
+    chats = (one for one in server.models if not any(part in one.lower() for part in _NO_CHAT))
+    return next(chats, "")
 
 
 def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice:

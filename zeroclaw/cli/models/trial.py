@@ -18,7 +18,6 @@ from zeroclaw.provider import (
     ModelRequest,
     Preloading,
     Provider,
-    ProviderFacts,
     ReasoningDelta,
     TextDelta,
     ToolCallReady,
@@ -157,7 +156,9 @@ async def try_and_close(
         if isinstance(provider, Measuring):
             await provider.measure()
         facts = provider.facts
-        tried.window, tried.counted_by = _window(facts), facts.counted_by
+        tried.counted_by = facts.counted_by
+        if facts.context_tokens is not None:
+            tried.window = f"{facts.context_tokens:,} tokens, says {facts.context_from}"
         tried.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
         if is_brief or not tried.answers:
             return tried
@@ -220,12 +221,6 @@ def as_json(tried: Tried) -> Mapping[str, object]:
         "tokens_per_s": tried.answer.per_second,
         "verdict": verdict(tried),
     }
-
-
-def _window(facts: ProviderFacts) -> str:
-    if facts.context_tokens is None:
-        return ""
-    return f"{facts.context_tokens:,} tokens, says {facts.context_from}"
 
 
 async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Played:

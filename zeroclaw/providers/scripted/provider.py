@@ -67,8 +67,8 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
         words, has_spoken = 0, False
         for step in answer.steps:
             match step:
-                case Say() | Reason():
-                    text = fill_in(_words(step), request.messages)
+                case Say(say=said) | Reason(reason=said):
+                    text = fill_in(said, request.messages)
                     words += len(text.split())
                     has_spoken = has_spoken or bool(text.strip())
                     for at in range(0, len(text), step.chunk_chars):
@@ -135,10 +135,6 @@ def _end(
         UsageReported(usage=usage),
         Finished(reason=reason or ("tool_calls" if calls else "stop")),
     )
-
-
-def _words(step: Say | Reason) -> str:
-    return step.say if isinstance(step, Say) else step.reason
 
 
 def _delta(step: Say | Reason, piece: str) -> StreamEvent:
