@@ -33,8 +33,8 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 BOUNDS = Bounds(
     connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
 )
-"""We wait for a body only if its head carried a session, and then as long as pieces of it come, since
-the largest takes many minutes through a slow tunnel. A browser reads the refusal of a body only after it has sent all of it."""
+"""We wait for a body only if its head carried a session, and then as long as pieces of it come. A
+browser reads the refusal of a body only after it has sent all of it."""
 MOST_STREAMS = 4
 """Of one browser, which makes six connections to a server (HTTP/1.1) and needs some for the rest."""
 PATH_CHARS = 22
