@@ -34,6 +34,7 @@ class TurnRow(Value):
         usage: The usage of the whole turn once it has ended; before that it is in the journal.
         model: The model that was called, empty before the end.
         micros: The cost in millionths of a US dollar; None if the price is unknown.
+        wrote: As in `TurnOpened`.
     """
 
     turn: TurnId
@@ -44,6 +45,7 @@ class TurnRow(Value):
     usage: Usage = NO_USAGE
     model: str = ""
     micros: int | None = None
+    wrote: str = ""
 
     @property
     def address(self) -> Address:
@@ -67,7 +69,7 @@ TURNS = Table(
     columns=frozenset({Column.CONVERSATION, Column.STATE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
     words=Words.WRITER,
-    whose=lambda row: Whose(person=TURNS.of(row).item.principal.id),
+    whose=lambda row: Whose(person=TURNS.of(row).item.principal.id, turn=row.key),
     busy=frozenset({"open"}),
 )
 

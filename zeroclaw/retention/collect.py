@@ -107,7 +107,7 @@ async def _has_written(kept: ReadableStore, here: ConversationId, ids: Collectio
     """Whether a person wrote anything in a conversation, as far as its journal can be read."""
     with suppress(RecordUnreadable):
         async for one in read_all(kept, LogKind.JOURNAL, here):
-            if entries.writer_of(entries.decode(one.body)) in ids:
+            if any(writer in ids for writer in entries.writers_of(entries.decode(one.body))):
                 return True
     return False
 
@@ -142,7 +142,7 @@ async def _found(
         except RecordUnreadable:
             journal.append(None)
     every = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
-    turns = frozenset(row.turn for row in every if row.item.principal.id in only)
+    turns = frozenset(row.turn for row in every if only & {row.item.principal.id, row.wrote})
     return Source(
         conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns
     )

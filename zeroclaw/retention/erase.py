@@ -349,7 +349,7 @@ class Erasure:
             return False
         store, person, damaged = self._store, request.person, list[RecordUnreadable]()
         every = TURNS.readable(store, conversation=here)
-        turns = {one.turn async for one in every if one.item.principal.id == person}
+        turns = {one.turn async for one in every if person in (one.item.principal.id, one.wrote)}
         requests = APPROVALS.readable(store, conversation=here)
         asked = {one.id async for one in requests if one.requester.id == person}
 

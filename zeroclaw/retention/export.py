@@ -175,7 +175,7 @@ def _turns(found: Source, told: Iterable[object]) -> frozenset[str]:
         return found.turns | frozenset(
             one.turn
             for one in found.journal
-            if isinstance(one, entries.TurnOpened) and one.principal.id in found.only
+            if isinstance(one, entries.TurnOpened) and found.only & {*entries.writers_of(one)}
         )
     caused = (rows.TextPost, rows.FilePost, Approval)
     return frozenset(one.turn for one in told if isinstance(one, caused) and one.turn)
@@ -205,7 +205,7 @@ def _journal(found: Source) -> _Journal:
         now = max(now, _to_the_millisecond(entry.at))  # a clock set back changes no order
         order = (now, behind, place)
         if isinstance(entry, entries.TurnOpened):
-            is_meant = not found.only or entry.principal.id in found.only
+            is_meant = not found.only or bool(found.only & {*entries.writers_of(entry)})
         if isinstance(entry, entries.AnswerTaken):
             answers[entry.approval] = order
         if is_meant:

@@ -154,12 +154,12 @@ def journal_without(
     staying: list[entries.Entry] = []
     has_theirs = is_theirs = False
     for entry in journal:
-        writer = entries.writer_of(entry)
-        has_theirs |= writer == person
+        writers = entries.writers_of(entry)
+        has_theirs |= person in writers
         if isinstance(entry, entries.TurnOpened):
-            is_theirs = writer == person
+            is_theirs = person in writers
         is_edit = isinstance(entry, entries.Noted) and entry.why == "edited"
-        is_going = is_theirs or (is_edit and writer in ("", person))
+        is_going = is_theirs or (is_edit and writers in (("",), (person,)))
         if not is_going and not isinstance(entry, entries.Compacted):
             staying.append(entry)
     return tuple(staying) if has_theirs else None

@@ -49,6 +49,7 @@ class TurnOpened(Value):
         untrusted: The sources of untrusted text in its first request, history included; None if an
             older release wrote the entry without recording them.
         notes: The numbers of the notes in its requests, unless forgotten since.
+        wrote: Whose message a retry repeats, as `Principal.id`; empty for the requester's own.
     """
 
     turn: TurnId
@@ -66,6 +67,7 @@ class TurnOpened(Value):
     own: tuple[str, ...] = ()
     untrusted: tuple[Source, ...] | None = None
     notes: tuple[int, ...] = ()
+    wrote: str = ""
 
 
 class AssistantReceived(Value):
@@ -253,11 +255,11 @@ Entry = (
 )
 
 
-def writer_of(entry: Entry) -> str:
-    """Return the person who began a turn or edited a message, as `Principal.id`; else empty."""
+def writers_of(entry: Entry) -> tuple[str, ...]:
+    """Return who began a turn and wrote its message, or edited one, as `Principal.id`, if known."""
     if isinstance(entry, TurnOpened):
-        return entry.principal.id
-    return entry.by if isinstance(entry, Noted) else ""
+        return entry.principal.id, entry.wrote
+    return (entry.by,) if isinstance(entry, Noted) else ()
 
 
 class _Versioned(Struct):

@@ -84,7 +84,8 @@ class TurnRunner:
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
-        row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
+        item_of_turn = replace(item, turn=opened.turn)
+        row = TurnRow(turn=opened.turn, item=item_of_turn, wrote=opened.wrote)
         turn = await self._prepared(self._turn(session, opened, row, news))
 
         async def planned(reads: Reads) -> Transition:
@@ -248,12 +249,14 @@ class TurnRunner:
                     call=before.call,
                     unheard=before.unheard,
                     own=before.own,
+                    wrote=before.wrote,
                 )
                 if before.principal.id == item.principal.id:
                     return again
                 # In a group any person may request the retry; the words are their writer's own.
                 quoted = merge_sources(again.untrusted or (), (named("quoted"),))
-                return replace(again, own=(), untrusted=quoted)
+                wrote = before.wrote or before.principal.id
+                return replace(again, own=(), untrusted=quoted, wrote=wrote)
             case _:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)

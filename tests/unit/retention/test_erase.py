@@ -657,6 +657,21 @@ async def test_a_shared_chat_waits_for_somebody_elses_turn(
         assert "tulip" not in await kept(world)
 
 
+@pytest.mark.parametrize("retries", [1, 2])
+async def test_what_somebody_else_retried_goes_too(world: World, retries: int) -> None:
+    """Its turn repeats their words, however often; an export shows its answer."""
+    world.model.will(*[POKE] * retries, says("tulip answer"))
+    async with world.running() as house:
+        await house.say("tulip", "ben", room="club")
+        for _ in range(retries):
+            await house.say("/stop", room="club")
+            await house.say("/retry", room="club")
+        told = lines(await collect(world.store, "person:ben", world.config.people), str)
+        assert "tulip answer" in [one.text for one in told]
+        await forget(house, "ben")
+        assert "tulip" not in await kept(world)
+
+
 async def test_what_others_wait_with_in_a_shared_chat_is_answered(world: World) -> None:
     """Of what was not begun only the person's own is withdrawn (P1)."""
     world.model.will(POKE, says("poked"))
