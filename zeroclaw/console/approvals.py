@@ -59,7 +59,7 @@ def approvals(
     show = partial(_card, place)
     shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
     first = panel("Waiting", *(shown or (nothing,)), id_="waiting")
-    none = empty("No request has ended yet.", "Who answered each one, and how, is listed here.")
+    none = empty("No request has ended lately.", "Who answered each one, and how, is listed here.")
     over = cut(partial(_row, place), ended, MOST_SHOWN, "more ended before.", id_="endings")
     return joined((first, panel("Lately", *(over or (none,)), id_="ended")))
 
