@@ -63,9 +63,8 @@ class PairCommand(Struct, eq=False):
 
     async def _answer(self, given: Invocation, what: str, *, yes: bool) -> Reply:
         if (meant := await self._meant(given.reads, what)) is not None:
-            return await self.requests.answer_about_stranger(
-                given, meant, "once" if yes else "deny"
-            )
+            answer = "once" if yes else "deny"
+            return await self.requests.answer_about_stranger(given, meant, answer)
         shown, language = chosen_name(what), given.language
         if pairing.read_code(what):
             return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
@@ -82,8 +81,7 @@ class PairCommand(Struct, eq=False):
                 return True
             return one.identity == what and one.is_open
 
-        named = list(filter(is_meant, await strangers_of(rows)))
-        return named[-1] if named else None
+        return next(filter(is_meant, reversed(await strangers_of(rows))), None)
 
     async def _revoke(self, given: Invocation, what: str) -> Reply:
         name, language = self.context.people.named(what), given.language
@@ -106,7 +104,6 @@ class PairCommand(Struct, eq=False):
             at=self.context.clock.now(),
             ids=self.context.people.ids_of(name),
         )
-        put = known_put(known)
         text = catalogue.PAIR_REVOKED.to(language, name=name)
         # Open questions about them end too, so that no older card lets them in again.
         ended = [
@@ -114,7 +111,8 @@ class PairCommand(Struct, eq=False):
             for one in await strangers_of(given.reads)
             if self.context.people.named(one.identity) == name
         ]
-        return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
+        answered = (write for one in ended for write in one.writes)
+        return Reply(text=text, writes=(known_put(known), *answered))
 
     async def _take_back(self, given: Invocation, what: str) -> Reply:
         # The configuration may have named, renamed or removed them since.
