@@ -350,8 +350,8 @@ class Erasure:
         store, person, damaged = self._store, request.person, list[RecordUnreadable]()
         every = TURNS.readable(store, conversation=here)
         turns = {one.turn async for one in every if person in (one.item.principal.id, one.wrote)}
-        requests = APPROVALS.readable(store, conversation=here)
-        asked = {one.id async for one in requests if one.requester.id == person}
+        cards = APPROVALS.readable(store, conversation=here)
+        asked = {one.id async for one in cards if one.turn in turns or one.requester.id == person}
 
         def is_theirs(table: Declaration, row: Row) -> bool:
             # Titles and group notes mix everybody's words; they are made again from what stays.

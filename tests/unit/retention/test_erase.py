@@ -660,12 +660,14 @@ async def test_a_shared_chat_waits_for_somebody_elses_turn(
 @pytest.mark.parametrize("retries", [1, 2])
 async def test_what_somebody_else_retried_goes_too(world: World, retries: int) -> None:
     """Its turn repeats their words, however often; an export shows its answer."""
-    world.model.will(*[POKE] * retries, says("tulip answer"))
+    poke = asks_for(("poke", '{"a": "tulip"}'))
+    world.model.will(*[poke] * (retries + 1), says("tulip answer"))
     async with world.running() as house:
         await house.say("tulip", "ben", room="club")
         for _ in range(retries):
             await house.say("/stop", room="club")
             await house.say("/retry", room="club")
+        await house.press()
         told = lines(await collect(world.store, "person:ben", world.config.people), str)
         assert "tulip answer" in [one.text for one in told]
         await forget(house, "ben")
