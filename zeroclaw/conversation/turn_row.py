@@ -136,6 +136,6 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     if row is None or not isinstance(item, TextPost):
         return ()
     # The outbox waits for the draft to close, so only the draft knows about a lost send.
-    known = rows.with_draft(item, DraftRemainder(refs=turn.refs))
-    lost = replace(known, uncertainty=rows.lost_from(turn.sending))
-    return (rows.changed(row, lost, "sending" if row.state == "sending" else "pending"),)
+    lost = rows.Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
+    known = replace(rows.with_draft(item, DraftRemainder(refs=turn.refs)), uncertainty=lost)
+    return (rows.changed(row, known, "sending" if row.state == "sending" else "pending"),)

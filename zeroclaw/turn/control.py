@@ -151,10 +151,10 @@ class ControlLane:
                 await tell(self._answered(item))  # the turn that it was meant for has ended
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
-                    # A `/new` takes effect once this turn has been answered.
-                    is_new = cause == "new"
-                    says = catalogue.FIRST_THAT_ANSWER if is_new else catalogue.ONLY_THEY_MAY_STOP
-                    text = says.to(item.principal.language, who=owner.label)
+                    who, language = owner.label, item.principal.language
+                    text = catalogue.ONLY_THEY_MAY_STOP.to(language, who=who)
+                    if cause == "new":  # it takes effect once this turn has been answered
+                        text = catalogue.FIRST_THAT_ANSWER.to(language, who=who)
                     await tell(self._answered(item, text))
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label
