@@ -529,16 +529,22 @@ async def test_a_page_beside_the_one_in_use_waits_for_a_while(place: str, tmp_pa
         await here.opened(beside)
 
 
+async def on_a_silent_line(here: Desk, place: str) -> ChatPage:
+    """Open a page whose clock the test moves, and whose lines bring no ping of the daemon's own."""
+    page = await here.log_in()
+    await page.page.add_init_script(SILENT_LINES)
+    await page.page.clock.install(time=0)
+    await page.page.clock.pause_at(1_000)
+    await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+    await page.connected()
+    return page
+
+
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Path) -> None:
     """A laptop that slept keeps a tunnel that carries nothing; the page must not say "connected"."""
     async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await page.page.add_init_script(SILENT_LINES)
-        await page.page.clock.install(time=0)
-        await page.page.clock.pause_at(1_000)
-        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
-        await page.connected()
+        page = await on_a_silent_line(here, place)
         await page.page.clock.run_for(35_000)
         await page.page.evaluate(PING)
         await page.page.clock.run_for(35_000)
@@ -554,12 +560,7 @@ async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Pa
 async def test_a_computer_that_wakes_has_its_page_right_at_once(place: str, tmp_path: Path) -> None:
     """While it slept no timer ran; a page that was hidden does not wait for its next try either."""
     async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await page.page.add_init_script(SILENT_LINES)
-        await page.page.clock.install(time=0)
-        await page.page.clock.pause_at(1_000)
-        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
-        await page.connected()
+        page = await on_a_silent_line(here, place)
         await page.page.clock.set_system_time(3_600_000)
         await page.page.clock.run_for(1_000)
         await page.connected("reconnecting")

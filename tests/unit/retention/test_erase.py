@@ -353,10 +353,7 @@ async def test_a_wish_outlives_restarts(world: World) -> None:
     world.model.will(LOOK, says("tulip seen"))
     async with world.running() as house:
         await house.say("tulip", "ben")
-        await house.say("/forget", "ben")
-        code = code_of(house.texts("ben")[-1])
-        world.store.cut_after(DurablePoint.HOUSEKEEPING)
-        await house.say(f"/forget {code}", "ben")
+        await wish_and_cut_off(house, world)
     await cut_off_everywhere(world)
     assert "tulip" not in await kept(world)
 
@@ -371,10 +368,7 @@ async def test_what_belongs_to_an_earlier_name_goes_wherever_a_wish_is_cut_off(
         await house.say("/language de", "ben")
         world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
         await house.ask("reload")
-        await house.say("/forget", "ben")
-        code = code_of(house.texts("ben")[-1])
-        world.store.cut_after(DurablePoint.HOUSEKEEPING)
-        await house.say(f"/forget {code}", "ben")
+        await wish_and_cut_off(house, world)
     await cut_off_everywhere(world)
     async with world.running() as house:
         assert await house.rows(RowKind.LANGUAGE) == ()
@@ -391,10 +385,7 @@ async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World)
         await house.say("/compact", room="club")
         [here] = {row.conversation for row in await house.rows(RowKind.NOTE) if row.conversation}
         await world.store.write(TITLES.put(here, Title(text="Tulips"), conversation=here))
-        await house.say("/forget", "ben")
-        code = code_of(house.texts("ben")[-1])
-        world.store.cut_after(DurablePoint.HOUSEKEEPING)
-        await house.say(f"/forget {code}", "ben")
+        await wish_and_cut_off(house, world)
     await cut_off_everywhere(world)
     async with world.running() as house:
         assert await house.rows(RowKind.TITLE) == ()
@@ -410,14 +401,19 @@ async def test_what_a_card_showed_goes_wherever_a_wish_is_cut_off(world: World) 
         await house.press()
         await house.say("poke it", room="club")
         await house.press()
-        await house.say("/forget", "ben")
-        code = code_of(house.texts("ben")[-1])
-        world.store.cut_after(DurablePoint.HOUSEKEEPING)
-        await house.say(f"/forget {code}", "ben")
+        await wish_and_cut_off(house, world)
     await cut_off_everywhere(world)
     assert "tulip" not in await kept(world)
     cards = [row.body for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
     assert len([one for one in cards if b"rose" in one]) == 2
+
+
+async def wish_and_cut_off(house: House, world: World) -> None:
+    """Ben wishes to be forgotten; the process that carries it out ends after one commit."""
+    await house.say("/forget", "ben")
+    code = code_of(house.texts("ben")[-1])
+    world.store.cut_after(DurablePoint.HOUSEKEEPING)
+    await house.say(f"/forget {code}", "ben")
 
 
 async def cut_off_everywhere(world: World) -> None:
