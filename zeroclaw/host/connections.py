@@ -1,10 +1,11 @@
-"""What both listeners are built from: a bound socket, bounds, and ASGI's types."""
+"""What all listeners are built from: a bound socket, how to accept, bounds, and ASGI's types."""
 
 import asyncio
 import errno
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 
+from zeroclaw.channel import Log
 from zeroclaw.errors import PortInUse, system_words
 from zeroclaw.value import Value
 
@@ -54,6 +55,47 @@ class Bounds(Value):
     mount_s: float = 0.0
 
 
+async def accept_each(
+    bound: socket.socket,
+    serve: Callable[[socket.socket], Coroutine[object, object, None]],
+    *,
+    log: Log,
+    full_s: float = 1.0,
+) -> None:
+    """Accept connections until cancelled; serve each in a task, and close it when that ends.
+
+    Not asyncio's: what arrives while they are cancelled, `start_server` and `sock_accept` leave
+    open, and the former does any number of TLS handshakes before it reports a connection.
+
+    Args:
+        bound: Listens, and does not block.
+        serve: Serves a connection; must not raise.
+        log: Told of connections that the system has no room for.
+        full_s: Pause after one of these, in seconds.
+    """
+    loop, waiting = asyncio.get_running_loop(), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        while True:
+            loop.add_reader(bound, waiting.set)
+            try:
+                await waiting.wait()
+            finally:
+                loop.remove_reader(bound)
+                waiting.clear()
+            try:
+                accepted, _ = bound.accept()
+            except (BlockingIOError, ConnectionError):  # the peer left before it was accepted
+                continue
+            except OSError as error:  # out of descriptors or memory
+                log("not_accepted", why=system_words(error), level="error")
+                await asyncio.sleep(full_s)
+                continue
+            accepted.settimeout(0)
+            task = group.create_task(serve(accepted))
+            # Not in the task: one that is cancelled before it began runs no `finally`.
+            task.add_done_callback(lambda _, accepted=accepted: accepted.close())
+
+
 async def close_stream(writer: asyncio.StreamWriter) -> None:
     """Close a connection; drops what the peer doesn't read within a second. Safe twice."""
     writer.close()
@@ -88,5 +130,5 @@ def bind(host: str, port: int, *, key: str) -> socket.socket:
         why = "is in use by another program" if taken else f"can't be had: {system_words(error)}"
         message = f"port {port} on {host} {why}; set `{key}` to a free one, or stop that"
         raise PortInUse(message if taken else message.removesuffix(", or stop that")) from error
-    bound.setblocking(False)  # noqa: FBT003  the library's own signature
+    bound.settimeout(0)
     return bound

@@ -13,6 +13,7 @@ import pwd
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import cast
@@ -23,7 +24,7 @@ from zeroclaw.channel import Log
 from zeroclaw.errors import ConfigError, NeedsOperator, Refused, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.answers import DaemonAnswer
-from zeroclaw.host.connections import close_stream
+from zeroclaw.host.connections import accept_each, close_stream
 from zeroclaw.host.places import holder_of
 from zeroclaw.json_fields import is_object
 from zeroclaw.mount import LineStream
@@ -121,7 +122,6 @@ class Control:
         self._calls: dict[str, Call] = {}
         self._streams: dict[str, Serve] = {}
         self._count = 0
-        self._is_closing = False
 
     def call(self, name: str, answer: Call) -> None:
         """Answer `{"call": name, …}` with one object."""
@@ -140,35 +140,27 @@ class Control:
         if len(os.fsencode(self.path)) > _LONGEST_PATH:
             fault = f"data_dir: `{self.path}` is too long for a socket; choose a shorter path"
             raise ConfigError((fault,))
-        async with asyncio.TaskGroup() as group:
+        bound = await asyncio.to_thread(_bound, self.path)
+        with closing(bound):
+            ready()
+            await accept_each(bound, self._connection, log=self._log)
 
-            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                if self._is_closing:
-                    writer.transport.abort()
-                else:
-                    group.create_task(self._connection(Lines(reader, writer), writer))
-
-            bound = await asyncio.to_thread(_bound, self.path)
-            server = await asyncio.start_unix_server(connected, sock=bound, limit=LONGEST_LINE)
-            try:
-                ready()
-                # Not `serve_forever`: from Python 3.12 on, it waits for connected clients.
-                await asyncio.Event().wait()
-            finally:
-                self._is_closing = True
-                server.close()
-
-    async def _connection(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
+    async def _connection(self, accepted: socket.socket) -> None:
+        if self._count == MOST_CONNECTIONS or _peer_of(accepted) != os.getuid():
+            return
         self._count += 1
         try:
-            if self._count <= MOST_CONNECTIONS and _peer_of(writer) == os.getuid():
+            reader, writer = await asyncio.open_unix_connection(sock=accepted, limit=LONGEST_LINE)
+            lines = Lines(reader, writer)
+            try:
                 ended = await call(lambda: self._talk(lines))
-                if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
-                    # A bug in a service ends this connection, never the daemon.
-                    self._log("connection_failed", why=ended.line, level="error")
+            finally:
+                await lines.aclose()
         finally:
             self._count -= 1
-            await lines.aclose()
+        if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
+            # A bug in a service ends this connection, never the daemon.
+            self._log("connection_failed", why=ended.line, level="error")
 
     async def _talk(self, lines: Lines) -> None:
         first = await lines.receive()
@@ -188,18 +180,19 @@ class Control:
 
 
 def _bound(path: Path) -> socket.socket:
-    """Return a socket that nobody can connect to before its server listens; blocks."""
+    """Return a listening socket that nobody else could ever connect to; blocks."""
     # We hold the lock of the data directory, so an existing socket is stale.
     path.unlink(missing_ok=True)
     bound = socket.socket(socket.AF_UNIX)
     bound.bind(os.fspath(path))
     path.chmod(0o600)  # no mask, which would hold for the files of all other threads as well
+    bound.listen()
+    bound.settimeout(0)
     return bound
 
 
-def _peer_of(writer: asyncio.StreamWriter) -> int:
+def _peer_of(peer: socket.socket) -> int:
     """Return the uid of the other side, according to the kernel."""
-    peer = cast("socket.socket", writer.get_extra_info("socket"))
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _pid, uid, _gid = _CREDENTIALS.unpack(credentials)
     return uid
@@ -227,7 +220,7 @@ async def connect(directory: Path) -> Lines:
         message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
         raise NotRunning(message) from error
     lines = Lines(reader, writer, LONGEST_LINE)
-    if (owner := _peer_of(writer)) != os.getuid():
+    if (owner := _peer_of(writer.get_extra_info("socket"))) != os.getuid():
         await lines.aclose()
         name = _name_of(owner)
         message = f"the zeroclaw in `{directory}` runs as `{name}`; try again as that user"

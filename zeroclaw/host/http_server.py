@@ -18,9 +18,8 @@ from http import HTTPStatus
 import h11
 
 from zeroclaw.channel import Log, Refusals
-from zeroclaw.errors import system_words
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, close_stream
+from zeroclaw.host.connections import Bounds, accept_each, close_stream
 from zeroclaw.value import Struct, field
 
 READ_BYTES = 16 * 1024
@@ -214,10 +213,8 @@ class HttpConnection:
             self._accepted.shutdown(socket.SHUT_RDWR)
 
     async def aclose(self) -> None:
-        """Close the connection; drops what the peer doesn't read within a second. Safe twice."""
-        if self._writer is None:
-            self._accepted.close()
-        else:
+        """Close an open connection; drops what the peer doesn't read within a second."""
+        if self._writer is not None:
             await close_stream(self._writer)
 
     @property
@@ -251,13 +248,7 @@ class HttpServer(Struct, eq=False):
     async def serve(self) -> None:
         """Answer requests until cancelled, which ends all of them and frees the port; call once."""
         try:
-            # Not `start_server`: it runs any number of TLS handshakes before it reports a
-            # connection.
-            async with asyncio.TaskGroup() as group:
-                while True:
-                    accepted = await self._accepted()
-                    group.create_task(self._connection(HttpConnection(accepted, self.bounds)))
-                    await asyncio.sleep(0)  # in a flood, accepting alone would never yield
+            await accept_each(self.bound, self._connection, log=self.log, full_s=self.bounds.full_s)
         finally:
             self.close()
 
@@ -265,20 +256,8 @@ class HttpServer(Struct, eq=False):
         """Free the port if `serve` was never called; safe twice."""
         self.bound.close()
 
-    async def _accepted(self) -> socket.socket:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                accepted, _ = await loop.sock_accept(self.bound)
-            except ConnectionError:
-                self.refused.note("cut")  # the peer left before it was accepted
-            except OSError as error:  # out of descriptors or memory
-                self.log("not_accepted", why=system_words(error), level="error")
-                await asyncio.sleep(self.bounds.full_s)
-            else:
-                return accepted
-
-    async def _connection(self, connection: HttpConnection) -> None:
+    async def _connection(self, accepted: socket.socket) -> None:
+        connection = HttpConnection(accepted, self.bounds)
         try:
             if self._enter(connection):
                 ended = await call(lambda: self._talk(connection))

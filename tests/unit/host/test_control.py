@@ -1,8 +1,10 @@
 """The control socket: one user's door to the daemon, which no client can break."""
 
 import asyncio
+import gc
 import os
 import pwd
+import socket
 import stat
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -209,6 +211,19 @@ async def test_a_stop_waits_for_nobody_who_stays_connected(tmp_path: Path) -> No
         assert await lines.receive() == {"here": True}
     assert await lines.receive() is None
     await lines.aclose()
+
+
+@pytest.mark.parametrize("passes", range(8))
+async def test_a_stop_closes_a_connection_that_has_only_just_come(
+    tmp_path: Path, passes: int
+) -> None:
+    """A task that is cancelled before it began runs no `finally`."""
+    with socket.socket(socket.AF_UNIX) as client:
+        async with serving(control_in(tmp_path)) as control:
+            client.connect(os.fspath(control.path))
+            for _ in range(passes):
+                await asyncio.sleep(0)
+        gc.collect()  # what was left open warns, which is an error here
 
 
 async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
