@@ -386,10 +386,8 @@ class Blobs(Protocol):
         """Return a blob's bytes, None if it was never stored or is deleted."""
         ...
 
-    async def blobs(
-        self, *, put_before: datetime, after: str = "", limit: int = 1000
-    ) -> tuple[str, ...]:
-        """Return the digests, sorted and after `after`, of blobs last put before an instant."""
+    async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
+        """Return the digests of blobs last put before an instant, oldest first."""
         ...
 
 

@@ -306,12 +306,10 @@ class MemoryStore:
         await asyncio.sleep(0)
         return self._tables.blobs.get(digest)
 
-    async def blobs(
-        self, *, put_before: datetime, after: str = "", limit: int = 1000
-    ) -> tuple[str, ...]:
+    async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         await asyncio.sleep(0)
-        found = sorted(one for one, at in self._tables.put_at.items() if at < put_before)
-        return tuple([one for one in found if one > after][:limit])
+        found = sorted((at, one) for one, at in self._tables.put_at.items() if at < put_before)
+        return tuple([one for _, one in found[:limit]])
 
     async def used_bytes(self) -> int:
         return await self.size_bytes()

@@ -213,13 +213,9 @@ class StoreReads:
         """Read a blob, see `Blobs.blob`."""
         return await self._read(partial(statements.blob, digest=digest))
 
-    async def blobs(
-        self, *, put_before: datetime, after: str = "", limit: int = 1000
-    ) -> tuple[str, ...]:
+    async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         """Read the digests of older blobs, see `Blobs.blobs`."""
-        return await self._read(
-            partial(statements.blobs, put_before=put_before, after=after, limit=limit)
-        )
+        return await self._read(partial(statements.blobs, put_before=put_before, limit=limit))
 
     async def used_bytes(self) -> int:
         """Return the size of the pages in use, see `Store.used_bytes`."""

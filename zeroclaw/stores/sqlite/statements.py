@@ -130,13 +130,11 @@ def blob(connection: sqlite3.Connection, digest: str) -> bytes | None:
     return found[0][0] if found else None
 
 
-def blobs(
-    connection: sqlite3.Connection, *, put_before: datetime, after: str, limit: int
-) -> tuple[str, ...]:
-    """Read the digests of blobs last put before an instant."""
+def blobs(connection: sqlite3.Connection, *, put_before: datetime, limit: int) -> tuple[str, ...]:
+    """Read the digests of blobs last put before an instant, in the order of their index."""
     found: list[tuple[str]] = connection.execute(
-        "SELECT digest FROM blob WHERE put_at < ? AND digest > ? ORDER BY digest LIMIT ?",
-        (to_microseconds(put_before), after, max(limit, 0)),
+        "SELECT digest FROM blob WHERE put_at < ? ORDER BY put_at, digest LIMIT ?",
+        (to_microseconds(put_before), max(limit, 0)),
     ).fetchall()
     return tuple(digest for (digest,) in found)
 

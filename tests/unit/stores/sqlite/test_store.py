@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import aclosing, closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from zeroclaw.store import Claim, Commit, Delete, DropBlob, DurablePoint, PutBlo
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing, unusable
 from zeroclaw.stores.sqlite.schema import shipped
-from zeroclaw.stores.sqlite.statements import to_microseconds
+from zeroclaw.stores.sqlite.statements import blobs, to_microseconds
 from zeroclaw.stores.sqlite.writer import Fences
 
 # --- groups ---------------------------------------------------------------------------------------
@@ -316,6 +316,18 @@ def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
     opened.close()
 
     assert rows[0][0] > to_microseconds(EPOCH - timedelta(days=365))
+
+
+def test_a_look_for_old_blobs_passes_over_no_young_one(tmp_path: Path) -> None:
+    """In the table their age is stored behind their bytes, so each would be read whole."""
+    opened = open_for_writing(tmp_path)
+    insert = "INSERT INTO blob (digest, body, put_at) VALUES (?, zeroblob(9000), ?)"
+    opened.connection.executemany(insert, [(f"{number:04}", number) for number in range(1000)])
+    steps: list[None] = []
+    opened.connection.set_progress_handler(lambda: steps.append(None), 1)
+    found = blobs(opened.connection, put_before=datetime.fromtimestamp(0, UTC), limit=4)
+    opened.close()
+    assert (found, len(steps) < 100) == ((), True)
 
 
 # --- fences ---------------------------------------------------------------------------------------
