@@ -88,7 +88,7 @@ class Titles:
 
     async def _name(self, ended: Event) -> None:
         services, here = self._services, ended.conversation
-        store, budget = services.store, services.budget
+        store, budget, model = services.store, services.budget, services.sources.model
         turn = await TURNS.get(store, ended.turn)
         earlier = await TITLES.get(store, here)
         if turn is None or (earlier is not None and earlier.text):
@@ -104,7 +104,7 @@ class Titles:
             model=services.sources.settings.config.compaction.model,
             correlation=ended.correlation,
         )
-        said, usage = await complete(services.sources.model, request)
+        said, usage = await complete(model, request)
         if isinstance(said, Raised):
             services.log("title_failed", turn=ended.turn, why=said.line, level="warning")
             if not usage.total_tokens:
@@ -119,7 +119,8 @@ class Titles:
             if row is None:
                 return None, False  # it was erased meanwhile
             whole = row.usage + usage
-            more = replace(row, usage=whole, micros=budget.cost(whole))
+            name = model.provider.facts.model  # a turn that only called a tool has none yet
+            more = replace(row, usage=whole, model=name, micros=budget.cost(whole))
             writes = (TITLES.put(here, title, conversation=here), turn_put(more))
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), True
 

@@ -83,6 +83,21 @@ async def test_what_it_used_is_counted_with_its_turn(world: World) -> None:
         assert before[0].percent == 4
 
 
+async def test_what_it_used_behind_a_tool_that_was_called_by_hand_is_of_a_model(
+    world: World,
+) -> None:
+    """`/usage` and `zeroclaw usage --by model` name which, though the turn asked none."""
+    world.configure(runtime=ON)
+    async with world.running() as house:
+        world.model.otherwise(says("one"), says("two"), says("Tea"))
+        for text in ("What is tea?", "And coffee?", "/tool look {}"):
+            await house.say(text)
+        assert await titles(house) == ["Tea"]
+        turns = [TURNS.of(row) for row in await house.rows(RowKind.TURN)]
+        assert [one.model for one in turns] == [turns[0].model] * 3
+        assert turns[0].model
+
+
 @pytest.mark.parametrize(
     ("budget", "runtime"),
     [(BudgetSettings(day_tokens=36), ON), (BudgetSettings(), RuntimeSettings())],
