@@ -393,7 +393,8 @@ class Composer(Struct, eq=False):
             return gathered
         here, correlation = whose.conversation, self.correlation
         for one in gathered.left_out:
-            sources.log("context_left_out", name=one.name, why=one.why, level="warning")
+            fields = {"turn": turn, "conversation": here, "name": one.name, "why": one.why}
+            sources.log("context_left_out", **fields, level="warning")
             what = ContextLeftOut(name=one.name, why=one.why)
             sources.publish(Event(conversation=here, turn=turn, correlation=correlation, what=what))
         return gathered

@@ -233,7 +233,7 @@ class Downloads(Value):
 
         kept = await transact(self.store, plan)
         if kept is not None:
-            self._log_end(item.address.channel, kept)
+            self._log_end(item, kept)
         return kept
 
     def _with_facts(self, made: AttachmentRow, body: bytes) -> AttachmentRow:
@@ -247,11 +247,12 @@ class Downloads(Value):
             media_type=model_media_type(body, name, most_pixels=self.settings.shown_pixels),
         )
 
-    def _log_end(self, channel: str, made: AttachmentRow) -> None:
+    def _log_end(self, item: Item, made: AttachmentRow) -> None:
+        whose = {"channel": item.address.channel, "conversation": item.conversation}
         if made.failed:
-            self.log("attachment_missed", channel=channel, why=made.failed, level="warning")
+            self.log("attachment_missed", **whose, why=made.failed, level="warning")
         else:
-            self.log("attachment_fetched", channel=channel, size_bytes=made.size_bytes)
+            self.log("attachment_fetched", **whose, size_bytes=made.size_bytes)
 
     # --- one file ------------------------------------------------------------------------------
 

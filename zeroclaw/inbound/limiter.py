@@ -212,10 +212,12 @@ class RateLimiter(Struct, eq=False):
         waited_s = (context.clock.now() - envelope.sent_at).total_seconds()
         if waited_s <= age_s:
             return None
-        # If it affects all messages, this machine's clock may be wrong.
-        context.log("message_too_old", channel=channel, age_s=round(waited_s), level="warning")
         text = catalogue.TOO_OLD.to(passage.principal.language, age=span(age_s))
-        return await self._turned_away(passage, TooOld(text=said[:MOST_KEPT_CHARS]), text)
+        plan = await self._turned_away(passage, TooOld(text=said[:MOST_KEPT_CHARS]), text)
+        whose = {"channel": channel, "conversation": plan.conversation}
+        # If it affects all messages, this machine's clock may be wrong.
+        context.log("message_too_old", **whose, age_s=round(waited_s), level="warning")
+        return plan
 
     async def _turned_away(
         self,

@@ -75,7 +75,9 @@ async def test_numbers_go_on_within_a_conversation(world: World) -> None:
 
 
 @pytest.mark.parametrize("said_bytes", [1_001, None])
-async def test_a_file_that_is_too_large_does_not_come(world: World, said_bytes: int | None) -> None:
+async def test_a_file_that_is_too_large_does_not_come(
+    world: World, said_bytes: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
     """By the size that is said of it nobody asks for it; by its real size nothing is kept."""
     world.configure(attachments=AttachmentSettings(max_bytes=1_000))
     async with world.running() as house:
@@ -91,6 +93,9 @@ async def test_a_file_that_is_too_large_does_not_come(world: World, said_bytes: 
             "2. `b.txt`: text, 4 bytes]"
         ]
         assert [bool(one.digest) for one in await rows(house)] == [False, True]
+        here = (await house.rows(RowKind.INBOX))[0].conversation
+        [missed] = [vars(one) for one in caplog.records if one.msg == "attachment_missed"]
+        assert missed["zeroclaw_fields"] == {"channel": "chat", "conversation": here, "why": why}
 
 
 async def test_a_channel_that_reads_too_far_is_not_believed(world: World) -> None:

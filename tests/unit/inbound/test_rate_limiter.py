@@ -607,7 +607,9 @@ async def written(
     await house.settle()
 
 
-async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
+async def test_what_is_too_old_is_kept_and_told_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing of it is answered; what is younger is, with a word about the wait (P10)."""
     bounded(world)
     async with world.running() as house:
@@ -620,8 +622,13 @@ async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
             "user: [written 2026-01-01 11:30 UTC, 30 min before you read it]\nthree"
         ]
         assert await house.states() == ["failed", "answered"]
-        kept = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
-        assert kept == [TooOld(text="one\n\ntwo", count=2)]
+        [late] = await house.rows(RowKind.INBOX, "failed")
+        assert INBOX.of(late).content == TooOld(text="one\n\ntwo", count=2)
+        told = [vars(one) for one in caplog.records if one.msg == "message_too_old"]
+        assert [one["zeroclaw_fields"] for one in told] == [
+            {"channel": "chat", "conversation": late.conversation, "age_s": hours * 3_600}
+            for hours in (3, 2)
+        ]
         assert [one.text for one in await house.transcript() if one.kind == "person"] == [
             "one\n\ntwo",
             "three",

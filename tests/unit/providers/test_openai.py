@@ -153,6 +153,25 @@ async def test_a_busy_endpoint_is_asked_again_later_and_later() -> None:
     assert http.sent_at == [0.0, 0.375, 1.125, 2.625]
 
 
+async def test_the_log_says_why_an_endpoint_is_asked_again() -> None:
+    """Who has only the journal sees why an answer was slow; an endpoint's words may quote people."""
+    facts = list[dict[str, object]]()
+
+    def log(event: str, /, **fields: object) -> None:
+        facts.append({"event": event, **fields})
+
+    quoting = Played(status=503, parts=(b'{"error":"busy with `hi`"}',))
+    http = FakeHttp(quoting, HttpConnectFailed("refused"), GOOD)
+    asked = provider(http)
+    asked.context = replace(asked.context, log=log, jitter=lambda: 1 / 3)
+    assert await ask(http, asked) == ANSWER
+    again = {"event": "provider_retried", "endpoint": "host"}
+    assert facts == [
+        {**again, "attempt": 1, "wait_s": 0.3, "why": "`host` is busy (503)"},
+        {**again, "attempt": 2, "wait_s": 0.7, "why": "`host` can't be reached"},
+    ]
+
+
 async def test_retry_after_is_obeyed_to_the_letter() -> None:
     http = FakeHttp(Played(status=429, headers={"retry-after": "7"}), GOOD)
     assert await ask(http) == ANSWER

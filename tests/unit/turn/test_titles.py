@@ -283,9 +283,15 @@ async def test_one_that_fails_is_left_out_and_told_of(
         seen = house.watch()
         await house.say("hello")
         assert house.texts() == ["ok"]
-        [left_out] = [one.what for one in seen if isinstance(one.what, ContextLeftOut)]
-        assert (left_out.name, left_out.why) == ("feed", "raised RuntimeError")
-        assert "context_left_out" in caplog.messages
+        [event] = [one for one in seen if isinstance(one.what, ContextLeftOut)]
+        assert event.what == ContextLeftOut(name="feed", why="raised RuntimeError")
+        [left_out] = [vars(one) for one in caplog.records if one.msg == "context_left_out"]
+        assert left_out["zeroclaw_fields"] == {
+            "turn": event.turn,
+            "conversation": event.conversation,
+            "name": "feed",
+            "why": "raised RuntimeError",
+        }
         assert "a word" not in caplog.text
 
 

@@ -249,7 +249,9 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         is_final = attempt >= self.settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
         if is_final or not isinstance(why, TryAgain) or isinstance(why, _Silent):
             raise why
-        self.context.log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
+        # What follows are the endpoint's own words, which may quote people.
+        fields = {"endpoint": self._name, "why": str(why).partition(": ")[0]}
+        self.context.log("provider_retried", **fields, attempt=attempt, wait_s=round(wait_s, 1))
         await self.context.clock.sleep(wait_s)
 
     def _connection_error(self, error: HttpFailed) -> ZeroclawError:
