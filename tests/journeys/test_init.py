@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import signal
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,10 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
     assert b"zeroclaw is ready: terminal\n  model     scripted\n" in said
 
 
-async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("leaves", ["at the end of input", "while a model is tried"])
+async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(
+    tmp_path: Path, leaves: str
+) -> None:
     """At the end of input as at Ctrl-C, in one line (P10)."""
     screen, terminal = pty.openpty()
     process = await asyncio.create_subprocess_exec(
@@ -121,9 +125,20 @@ async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(tmp_path: 
     )
     os.close(terminal)
     person = Sitting(screen)
-    assert "Model [1]" in await person.question()
-    os.write(screen, b"\x04")
-    await person.rest()
+    async with ModelServer() as server:
+        gate = server.gate()
+        server.say(gate, "too late")
+        if leaves == "at the end of input":
+            assert "Model [1]" in await person.question()
+            os.write(screen, b"\x04")
+        else:
+            await person.answer("Model [1]:", await person.number_of("another OpenAI-compatible"))
+            await person.answer("up to and with /v1:", server.url)
+            await person.answer("name there:", "scripted")
+            await person.answer("Key (env, file, keyring, type, none)", "none")
+            await gate.reached()
+            process.send_signal(signal.SIGINT)
+        await person.rest()
     os.close(screen)
     assert await process.wait() == 1
     said = f"zeroclaw: `{tmp_path}/c.toml` was not written; `"

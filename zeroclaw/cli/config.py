@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.client import held_by_daemon, is_running
-from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of
+from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of, unready
 from zeroclaw.cli.invocation import note, say
 from zeroclaw.cli.options import print_found, with_config, with_places
 from zeroclaw.config import edit
@@ -126,9 +126,11 @@ def check(config: Path | None, data_dir: Path | None) -> None:
         raise ConfigError(in_file(path, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")
-    for warning in start.checked.warnings:
-        click.echo(f"{path}: warning: {warning}")
-    click.echo(f"{path or 'the built-in defaults'}: no faults")
+    name = path or "the built-in defaults"
+    no_model = (f"provider: {why}" for why in unready(start.config.provider, places))
+    for warning in (*start.checked.warnings, *no_model):
+        click.echo(f"{name}: warning: {warning}")
+    click.echo(f"{name}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")
 
 

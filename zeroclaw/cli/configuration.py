@@ -5,7 +5,7 @@ It imports the configuration's models, so commands import it late.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -14,14 +14,16 @@ from pydantic import BaseModel, ValidationError
 
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.config import table_of
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.validate import config_of, faults_of, parse
 from zeroclaw.daemon.config_check import ChannelPart, check, kinds_of
 from zeroclaw.daemon.foundation import Start
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, ProviderUnusable
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.json_fields import object_at
+from zeroclaw.providers.local.checks import check_model
+from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 
@@ -112,6 +114,15 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)
+
+
+def unready(settings: ProviderSettings, places: Places) -> Iterator[str]:
+    """Yield why a model that is to run on this machine can't answer; the daemon starts without it."""
+    if settings.kind == "local":
+        try:
+            check_model(model_file_of(settings, places.models))
+        except ProviderUnusable as error:
+            yield str(error)
 
 
 def _readable(table: dict[str, object], faults: list[str]) -> Config:

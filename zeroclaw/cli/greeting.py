@@ -38,5 +38,5 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
     if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools
         yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
         yield f"            `{command('demo')}`"
-        where = places.config or f"`{command('init')}`"
-        yield f"  stronger  name a model that calls tools, in {where}"
+        where = f"in {places.config}" if places.config else f"with `{command('init')}`"
+        yield f"  stronger  name a model that calls tools, {where}"

@@ -146,6 +146,19 @@ def test_a_secret_that_is_not_there_is_a_fault() -> None:
     assert faults_in(text, environment={"NOT_SET": "now it is"}) == ()
 
 
+def test_a_model_that_is_not_here_yet_is_told_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon starts without it, and answers nobody (P10)."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = tmp_path / "c.toml"
+    config.write_text('provider.kind = "local"\n', encoding="utf-8")
+    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    missing = f"{config}: warning: provider: no model at `{tmp_path}/zeroclaw/models/"
+    first, second, _ = done.output.splitlines()
+    assert (first.startswith(missing), second) == (True, f"{config}: no faults")
+
+
 def test_the_defaults_have_no_fault() -> None:
     assert faults_in("", environment={}) == ()
 
@@ -183,7 +196,7 @@ def test_a_good_file_says_where_everything_is(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
-    config.write_text("", encoding="utf-8")
+    config.write_text('provider.kind = "auto"\n', encoding="utf-8")
     done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [

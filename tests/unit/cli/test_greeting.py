@@ -27,14 +27,14 @@ def test_the_small_models_limits_are_told_once() -> None:
     words = said("", note=SHIPPED_NOTE)
     assert words.count("small") == words.count("never calls a tool") == 1
     assert words.count("`zeroclaw demo`") == words.count("/tool shell") == 1
-    assert "name a model that calls tools, in `zeroclaw init`" in words
+    assert "name a model that calls tools, with `zeroclaw init`" in words
 
 
 def test_a_chosen_model_without_a_place_for_tools_is_advised_the_same() -> None:
     """Its note says why; what to do is the same."""
     words = said(CHOSEN, note=NO_TOOLS_NOTE)
     assert words.count("tools: it only chats") == words.count("/tool shell") == 1
-    assert "name a model that calls tools, in `zeroclaw init`" in words
+    assert "name a model that calls tools, with `zeroclaw init`" in words
 
 
 def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:

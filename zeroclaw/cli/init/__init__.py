@@ -100,7 +100,7 @@ def command(
         click.echo(f"This writes `{path}`. Return takes the answer in brackets.\n")
         try:
             text = flow.by_asking(path.parent)
-        except click.Abort as error:
+        except (click.Abort, KeyboardInterrupt) as error:
             click.echo("")
             message = f"`{path}` was not written; `zeroclaw init` asks again"
             raise Refused(message) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from zeroclaw.channel import ChannelManifest
-from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds, faults_in
+from zeroclaw.cli.configuration import Loaded, Seen, ask_platform, channel_kinds, faults_in, unready
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel, compose
 from zeroclaw.cli.invocation import command
@@ -20,10 +20,8 @@ from zeroclaw.config.model import Autonomy, ChannelSettings, Config, ProviderSet
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
-from zeroclaw.errors import ConfigError, ProviderUnusable, Refused, ZeroclawError
+from zeroclaw.errors import ConfigError, Refused, ZeroclawError
 from zeroclaw.host.places import places_of
-from zeroclaw.providers.local.checks import check_model
-from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
@@ -131,7 +129,8 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
     """
     config = parse(text)
     yield f"wrote {path}"
-    for fault in (*faults_in(text, environment=os.environ), *_no_model(config.provider)):
+    faults = faults_in(text, environment=os.environ)
+    for fault in faults or unready(config.provider, places_of()):
         yield f"  first     {fault}"
     yield f"  start     {command('run')}"
     channels = {name: one for name, one in config.channels.items() if one.enabled}
@@ -149,15 +148,6 @@ def next_steps(path: Path, text: str) -> Iterator[str]:
             yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
     yield f"  test      {command('models test')}"
     yield f"  change    {command('config set KEY VALUE')}"
-
-
-def _no_model(settings: ProviderSettings) -> Iterator[str]:
-    """Yield why the small model can't answer; a fault of a file that is named is found elsewhere."""
-    if settings.kind == "local" and not settings.model_file:
-        try:
-            check_model(model_file_of(settings, places_of().models))
-        except ProviderUnusable as error:
-            yield str(error)
 
 
 # --- trying the answers before they are written -------------------------------------------------
