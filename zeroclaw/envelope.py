@@ -163,12 +163,14 @@ class Attachment(Value):
         name: The sender's file name; untrusted.
         media_type: As claimed by the platform; untrusted.
         size_bytes: None if the platform does not say.
+        quoted: It came with the message that this one replies to.
     """
 
     reference: str
     name: str
     media_type: str
     size_bytes: int | None = None
+    quoted: bool = False
 
 
 class Said(Value):

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, instant, objects, text, whole
-from channels._remote.said import Passed, attached, is_timely, listed, plain_name, quoted
+from channels._remote.said import Passed, as_quoted, attached, is_timely, listed, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -161,8 +161,8 @@ def message(
     is_begun = me.threads and channel in parents and channel in heard
     if why := "" if address.direct or is_begun else _unasked(event, me, channel, parents):
         return Passed(why=why)
-    said, files = _words(event, me), _attachments(event, channel, number)
-    forwarded = _forwarded(event)
+    said, files, forwarded = _words(event, me), _attachments(event), _forwarded(event)
+    answered = inner(event, "referenced_message")
     if not said.strip() and not files and not forwarded:
         return Passed(why="without words or files")
     command = None if files or forwarded else command_of(said)
@@ -172,7 +172,7 @@ def message(
         dedup=(f"message/{channel}/{number}",),
         body=command or _said(event, said, forwarded, me),
         message=number,
-        attachments=files,
+        attachments=files or (() if command else as_quoted(_attachments(answered))),
         sent_at=_instant(event, "timestamp"),
         position=Position(scope=place_of(event, sender.id), cursor=cursor(channel, number)),
         alone=bool(forwarded),
@@ -309,11 +309,12 @@ def _quoted(event: Json, me: Me) -> str:
     return quoted(_of_others(answered), name)
 
 
-def _attachments(event: Json, channel: str, number: str) -> tuple[Attachment, ...]:
+def _attachments(message: Json) -> tuple[Attachment, ...]:
     """Return a message's files; refers to them by ids, since their URLs expire after a day."""
-    files = [(snowflake(one, "id"), one) for one in files_of(event)]
+    place = f"{snowflake(message, 'channel_id')}/{snowflake(message, 'id')}"
+    files = [(snowflake(one, "id"), one) for one in files_of(message)]
     return tuple(
-        attached(one, f"{channel}/{number}/{id_}", name="filename", kind="content_type")
+        attached(one, f"{place}/{id_}", name="filename", kind="content_type")
         for id_, one in files
         if id_
     )

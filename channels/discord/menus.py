@@ -39,9 +39,7 @@ def listed(menu: Menu) -> list[dict[str, object]]:
     return commands
 
 
-def _command(
-    name: str, does: Mapping[Language, str], option: dict[str, object] | None
-) -> dict[str, object]:
+def _command(name: str, does: Mapping[Language, str], option: object) -> dict[str, object]:
     return {"name": name, **_described(does), "options": [option] if option else []}
 
 

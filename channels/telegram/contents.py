@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
-from channels._remote.said import listed, plain_name, quoted
+from channels._remote.said import as_quoted, listed, plain_name, quoted
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -150,6 +150,12 @@ def attachments(message: Json) -> tuple[Attachment, ...]:
     return _file(inner(message, kind), *_FILES[kind]) if kind else ()
 
 
+def quoted_files(message: Json) -> tuple[Attachment, ...]:
+    """Return the file of the message that one replies to, also if that stands in another chat."""
+    answered = inner(message, "reply_to_message") or inner(message, "external_reply")
+    return as_quoted(attachments(answered))
+
+
 def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
     reference = text(found, "file_id")
     if not reference:
@@ -184,8 +190,9 @@ def _location(found: Json) -> str:
     return f"location: latitude {latitude}, longitude {longitude}"
 
 
-def _texts(found: Json, key: str) -> Iterator[str]:
-    return (text(as_object(one), "text") for one in array(found, key))
+def _list(found: Json, title: str, named: str, key: str) -> str:
+    texts = (text(as_object(one), "text") for one in array(found, key))
+    return listed(text(found, title), named, texts)
 
 
 _THINGS: Mapping[str, Callable[[Json], str]] = {
@@ -196,12 +203,8 @@ _THINGS: Mapping[str, Callable[[Json], str]] = {
     "contact": lambda found: (
         f"contact: {name_of(found)}, {plain_name(text(found, 'phone_number'))}"
     ),
-    "poll": lambda found: (
-        f"poll: {listed(text(found, 'question'), 'Options', _texts(found, 'options'))}"
-    ),
-    "checklist": lambda found: (
-        f"checklist: {listed(text(found, 'title'), 'Tasks', _texts(found, 'tasks'))}"
-    ),
+    "poll": lambda found: f"poll: {_list(found, 'question', 'Options', 'options')}",
+    "checklist": lambda found: f"checklist: {_list(found, 'title', 'Tasks', 'tasks')}",
     "story": lambda _: "story",
     "dice": lambda found: f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}",
 }

@@ -96,7 +96,7 @@ def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
         return more is not None and more.group == run.group
     if isinstance(envelope.body, Command) and not _is_cut(run.sent_at, envelope.sent_at):
         return False
-    is_text = not envelope.attachments and (more is None or not more.group)
+    is_text = all(one.quoted for one in envelope.attachments) and (more is None or not more.group)
     return is_text and not envelope.alone
 
 

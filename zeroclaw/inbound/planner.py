@@ -136,14 +136,15 @@ class Planner(Struct, eq=False):
     def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> PersonMessage:
         """Return the content of a message; overlong names of its files are cut.
 
-        `files` is the number of files of its other fragments.
+        `files` is the number of files of its other fragments, each of which may quote the same.
         """
         most = self.context.settings.config.attachments.max_per_message
+        found = [one for one in envelope.attachments if not (files and one.quoted)]
         taken = tuple(
             replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-            for one in envelope.attachments[: max(most - files, 0)]
+            for one in found[: max(most - files, 0)]
         )
-        left, own = len(envelope.attachments) - len(taken), without_tags(own)
+        left, own = len(found) - len(taken), without_tags(own)
         return PersonMessage(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
     async def _command(self, passage: Passage, command: Command) -> Plan:

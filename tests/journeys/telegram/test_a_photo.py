@@ -35,6 +35,19 @@ async def test_a_photo_reaches_a_model_that_sees_also_after_a_kill(tmp_path: Pat
         assert image in here.model.requests[-1].parts
 
 
+async def test_somebody_elses_photo_is_seen_by_who_replies_to_it(tmp_path: Path) -> None:
+    """In a group it was for nobody until then. S1-08."""
+    async with bot(tmp_path, provider={"takes": ["images"]}) as here:
+        group = here.telegram.supergroup("Team", here.ann, here.bob)
+        here.model.say("A red one.", key="what is it")
+        here.bob.sends("photo", photo(), name="a.jpg", chat=group)
+        here.ann.says("@zero_bot what is it?", chat=group, reply_to=group.messages[-1])
+        await here.answered(group, "A red one.")
+        text, image = here.model.requests[-1].parts
+        assert "with the message it replies to" in str(text["text"])
+        assert image["type"] == "image_url"
+
+
 async def test_a_photo_is_named_to_a_model_that_does_not_see(tmp_path: Path) -> None:
     """And read with the tool, as every file."""
     async with bot(tmp_path) as here:

@@ -73,6 +73,7 @@ def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessag
         (TEXT, replace(NEXT, body=Deleted(message="2")), 9.0, False),
         (TEXT, replace(NEXT, alone=True), 9.0, False),
         (TEXT, replace(NEXT, attachments=(FILE,)), 9.0, False),
+        (TEXT, replace(NEXT, attachments=(replace(FILE, quoted=True),)), 9.0, True),
         (TEXT, replace(NEXT, continues=Continues(within_s=1, group="g")), 9.0, False),
         (TEXT, replace(NEXT, sent_at=AT + SENT_WITHIN * 2), 9.0, False),
         (TEXT, replace(NEXT, sent_at=AT - SENT_WITHIN * 2), 9.0, False),

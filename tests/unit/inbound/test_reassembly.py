@@ -120,6 +120,19 @@ async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
         assert "1 more file not taken" in told
 
 
+async def test_a_file_that_each_piece_of_a_text_answers_comes_once(world: World) -> None:
+    """Apps make each piece of a long text a reply."""
+    file = Attachment(reference="a", name="a", media_type="x/y", quoted=True)
+    world.platforms["chat"].files["a"] = b"x"
+    async with world.running() as house:
+        await send(house, "one ", MORE, files=(file,))
+        await send(house, "two", files=(file,))
+        told = world.model.requests[0].messages[-1].content
+        assert told.startswith("one two\n\n[Files that came with this message")
+        assert "1. `a`, with the message it replies to: text, 1 byte" in told
+        assert "2. " not in told
+
+
 async def test_somebody_else_in_the_group_joins_nothing(world: World) -> None:
     """Nor do they part what they stand between (P2)."""
     async with world.running() as house:

@@ -208,6 +208,16 @@ def test_files_are_known_by_where_they_stand() -> None:
     assert said(stickers).text == "[sticker wave]"
 
 
+def test_a_reply_brings_the_files_that_it_is_about() -> None:
+    """Unless it has some of its own, or is a command, which takes none."""
+    answered = {"id": "3", "channel_id": "10", "author": ANN, "attachments": [{"id": "5"}]}
+    (file,) = envelope(message(content="what is it?", referenced_message=answered)).attachments
+    assert (file.reference, file.quoted) == ("10/3/5", True)
+    own = message(attachments=[{"id": "6"}], referenced_message=answered)
+    assert [(one.reference, one.quoted) for one in envelope(own).attachments] == [("10/1/6", False)]
+    assert not envelope(message(content="/retry", referenced_message=answered)).attachments
+
+
 def test_an_edit_carries_its_version() -> None:
     event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
     taken = decode.edited(event, ME, {})

@@ -410,3 +410,16 @@ async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> Non
             sent.attachments.clear()
             with pytest.raises(ChannelRejected, match="no longer there"):
                 await channel.fetch(file, max_bytes=9)
+
+
+async def test_a_reply_brings_a_file_that_can_be_fetched() -> None:
+    """It stands with the message that is answered."""
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot() as channel:
+            sent = ann.sends(ann.direct, "a.txt", b"abc", said_bytes=3)
+            ann.says(ann.direct, "what is it?", reply_to=sent.id)
+            await rig.desk.holds(2)
+            [file] = rig.desk.stored[1].attachments
+            assert file.quoted
+            assert await channel.fetch(file, max_bytes=9) == b"abc"

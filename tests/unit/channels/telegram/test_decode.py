@@ -590,6 +590,26 @@ def test_a_file_is_recorded_with_what_it_claims_to_be(
     assert envelope.body == Said(text="/stop this?"), "a caption commands nothing"
 
 
+PHOTO = {"from": BOB, "photo": [{"file_id": "p", "width": 9, "height": 9}], "message_id": 2}
+
+
+@pytest.mark.parametrize(
+    ("fields", "files"),
+    [
+        ({"text": "what is it?", "reply_to_message": PHOTO}, ("p", True)),
+        ({"text": "what is it?", "external_reply": {**PHOTO, "origin": {}}}, ("p", True)),
+        ({"photo": PHOTO["photo"], "reply_to_message": {"document": {"file_id": "d"}}}, ("p", False)),
+        ({"text": "/retry", "reply_to_message": PHOTO}, ()),
+    ],
+)  # fmt: skip
+def test_a_reply_brings_the_file_that_it_is_about(
+    fields: dict[str, object], files: tuple[object, ...]
+) -> None:
+    """Unless it has one of its own, or is a command, which takes none."""
+    found = [(one.reference, one.quoted) for one in taken(new(**fields)).attachments]
+    assert found == ([files] if files else [])
+
+
 def test_halves_of_characters_are_replaced() -> None:
     """JSON can hold them, and no store can."""
     assert read(text="a\ud83d b") == "a\ufffd b"
