@@ -11,26 +11,20 @@ a record goes through `json`.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import cache
-from types import NoneType
 from typing import TypeVar, cast
 
 import msgspec
 
 from zeroclaw.errors import RecordUnreadable
-from zeroclaw.value import TAG, Value
 
 T = TypeVar("T")
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 # Made once: the module-level functions build a new encoder for each call with options. `order`
 # sorts sets, which have no order of their own, so that equal values give equal bytes.
 _write = msgspec.json.Encoder(order="deterministic").encode
 _write_odd = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-_PLAIN = frozenset({NoneType, bool, int, float, str})
 
 
 def encode(value: object) -> bytes:
@@ -38,7 +32,8 @@ def encode(value: object) -> bytes:
     try:
         return _write(value)
     except UnicodeEncodeError:
-        return _write_odd(to_json(value)).encode("utf-8", "surrogatepass")
+        plain = msgspec.to_builtins(value, order="deterministic")
+        return _write_odd(plain).encode("utf-8", "surrogatepass")
 
 
 def decode(kind: type[T], body: bytes) -> T:
@@ -62,7 +57,7 @@ def decode(kind: type[T], body: bytes) -> T:
 
 def _odd(kind: type[T], body: bytes) -> T:
     try:
-        loaded: Json = json.loads(body.decode("utf-8", "surrogatepass"))
+        loaded: object = json.loads(body.decode("utf-8", "surrogatepass"))
         return msgspec.convert(loaded, kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         message = f"a stored record can't be read: {error}"
@@ -72,29 +67,3 @@ def _odd(kind: type[T], body: bytes) -> T:
 @cache
 def _reader(kind: type[object]) -> Callable[[bytes], object]:
     return msgspec.json.Decoder(kind).decode
-
-
-def to_json(value: object) -> Json:
-    """Return a value as plain JSON, times in UTC. The form never changes: hashes depend on it."""
-    match value:
-        case _ if type(value) in _PLAIN:
-            return cast("Json", value)
-        case Value():
-            record: dict[str, Json] = {TAG: value.__struct_config__.tag}
-            for name in value.__struct_fields__:
-                record[name] = to_json(getattr(value, name))
-            return record
-        case str():
-            return value
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case tuple() | list():
-            return [to_json(item) for item in cast("tuple[object, ...]", value)]
-        case frozenset():
-            return [*sorted(str(item) for item in cast("frozenset[object]", value))]
-        case Mapping():
-            table = cast("Mapping[object, object]", value)
-            return {str(key): to_json(item) for key, item in table.items()}
-        case _:
-            message = f"`{type(value).__name__}` can't be stored"
-            raise TypeError(message)

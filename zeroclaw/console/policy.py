@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import starmap
 from urllib.parse import urlencode
 
-from zeroclaw.codec import to_json
+from msgspec import to_builtins
+
 from zeroclaw.config.model import StatementEffect
 from zeroclaw.console.frame import ConsolePaths, button
 from zeroclaw.console.markup import Html, Node, coded, codes, field, joined, panel, pill, table, tag
@@ -278,4 +279,4 @@ def _statement(one: Statement) -> Html:
 
 
 def _condition(name: str, value: object) -> str:
-    return f"{name} = {json.dumps(to_json(value), ensure_ascii=False)}"
+    return f"{name} = {json.dumps(to_builtins(value), ensure_ascii=False)}"

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import get_args
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from zeroclaw.cli.configuration import Loaded
-from zeroclaw.codec import to_json
 from zeroclaw.config.model import Autonomy, Config
 from zeroclaw.daemon.config_check import kinds_of, vocabulary_of
 from zeroclaw.daemon.extensions import by_name, open_tools
@@ -268,5 +268,5 @@ def _touched(query: Query) -> str:
 
 
 def _statement_json(one: Statement, today: Today) -> dict[str, object]:
-    when = {name: to_json(value) for name, value in one.when.items()}
+    when: object = to_builtins(one.when)
     return {**asdict(one), "when": when, "today": today.matched(one)}
