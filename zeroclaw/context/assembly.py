@@ -103,6 +103,8 @@ class Scene(Value):
         window: The model's window in tokens, None where it is not known.
         max_output_tokens: The limit of the answer, None to leave it to the provider.
         reader: The tool that reads a result again, empty for none.
+        known: The sizes from the conversation's earlier requests.
+        learned: What is known of the model.
     """
 
     parts: tuple[PromptPart, ...]
@@ -113,6 +115,8 @@ class Scene(Value):
     window: int | None = None
     max_output_tokens: int | None = None
     reader: str = ""
+    known: Weighed = Weighed()
+    learned: Learned = Learned()
 
 
 class Assembled(Value):
@@ -167,49 +171,41 @@ def answer_tokens(scene: Scene, request: Assembled) -> int | None:
     return min(scene.max_output_tokens, left)
 
 
-def laid_out(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
-    """Return the whole request, whether it fits or not; arguments as in `assemble`."""
-    shown = _shown(scene, known)
-    made = _made(replace(scene, messages=shown), known, learned)
+def laid_out(scene: Scene) -> Assembled:
+    """Return the whole request, whether it fits or not."""
+    shown = _shown(scene)
+    made = _made(replace(scene, messages=shown))
     pairs = zip(scene.messages, shown, strict=True)
     short = dict(compress(pairs, map(is_not, scene.messages, shown)))
     return replace(made, weighed=replace(made.weighed, short=short, reader=scene.reader))
 
 
-def _shown(scene: Scene, known: Weighed) -> tuple[Message, ...]:
+def _shown(scene: Scene) -> tuple[Message, ...]:
+    known = scene.known
     short = known.short if known.reader == scene.reader else dict[Message, Message]()
     return with_stale_results(scene.messages, reader=scene.reader, known=short)
 
 
-def assemble(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
-    """Return the request, cut if it would not fit.
-
-    Args:
-        scene: What it is made of.
-        known: The sizes from the conversation's earlier requests.
-        learned: What is known of the model.
-    """
-    whole = laid_out(scene, known, learned)
-    room = room_of(scene, learned)
+def assemble(scene: Scene) -> Assembled:
+    """Return the request, cut if it would not fit."""
+    whole = laid_out(scene)
+    room = room_of(scene)
     if room is None or whole.tokens <= room:
         return whole
-    empty = _made(replace(scene, messages=()), replace(whole.weighed, reported=None), learned)
-    cut, most = whole, int((room - empty.tokens) / learned.ratio)
-    for smaller in _smaller(scene, most, whole.weighed):
-        cut = _made(smaller, known, learned)
+    scene = replace(scene, known=whole.weighed)
+    empty = _made(replace(scene, messages=(), known=replace(whole.weighed, reported=None)))
+    cut, most = whole, int((room - empty.tokens) / scene.learned.ratio)
+    for smaller in _smaller(scene, most):
+        cut = _made(smaller)
         if cut.tokens <= room:
             break
     return replace(cut, is_cut=cut.messages != whole.messages)
 
 
-def room_of(scene: Scene, learned: Learned) -> int | None:
+def room_of(scene: Scene) -> int | None:
     """Return how many tokens a request may have, None where it is not known."""
-    rooms: list[int] = []
-    if scene.window is not None:
-        rooms.append(scene.window - reserve_of(scene.window))
-    if learned.overflows_at:
-        rooms.append(learned.overflows_at - reserve_of(learned.overflows_at))
-    return min(rooms) if rooms else None
+    known = (scene.window, scene.learned.overflows_at)
+    return min((most - reserve_of(most) for most in known if most), default=None)
 
 
 def tails(messages: Sequence[Message], start: int) -> Iterator[Tail]:
@@ -235,7 +231,7 @@ def tails(messages: Sequence[Message], start: int) -> Iterator[Tail]:
         yield Tail(start=at, pinned=start)
 
 
-def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
+def _made(scene: Scene) -> Assembled:
     """Build the request of a scene without cutting it, and weigh it."""
     parts = [one for one in scene.parts if one.text]
     system = [one.text for one in parts if one.place == "system"]
@@ -248,15 +244,15 @@ def _made(scene: Scene, known: Weighed, learned: Learned) -> Assembled:
     whole = prepare_request_messages(
         (SystemMessage(content="\n\n".join(system)), *scene.messages), notes="\n\n".join(own)
     )
-    on_scale = weighed(known, whole, scene.tools)
+    on_scale = weighed(scene.known, whole, scene.tools)
     tools = on_scale.tools_tokens
-    tokens = of_request(on_scale, learned, whole, tools)
+    tokens = of_request(on_scale, scene.learned, whole, tools)
     return Assembled(messages=whole, weighed=on_scale, tools_tokens=tools, tokens=tokens)
 
 
-def _smaller(scene: Scene, most_tokens: int, known: Weighed) -> Iterator[Scene]:
+def _smaller(scene: Scene, most_tokens: int) -> Iterator[Scene]:
     """Yield ever smaller versions of a scene; `most_tokens` is the room for the messages."""
-    shown = _shown(scene, known)
+    shown = _shown(scene)
     old = (in_one_line(one, reader=scene.reader) for one in shown[: scene.start])
     least = replace(scene, messages=(*old, *shown[scene.start :]))
     yield least
@@ -264,7 +260,7 @@ def _smaller(scene: Scene, most_tokens: int, known: Weighed) -> Iterator[Scene]:
         if part.priority:
             least = replace(least, parts=tuple(one for one in least.parts if one is not part))
             yield least
-    if tail := longest(least.messages, least.start, most_tokens, known):
+    if tail := longest(least, most_tokens):
         least = _from(least, tail)
         yield least
     whole, most_chars = least, max(_CHARS_A_TOKEN * most_tokens, 2 * _LEAST_CHARS)
@@ -292,24 +288,15 @@ def _last_calls(scene: Scene) -> Iterator[Scene]:
         return
 
 
-def longest(
-    messages: Sequence[Message], start: int, most_tokens: float, known: Weighed
-) -> Tail | None:
+def longest(scene: Scene, most_tokens: float) -> Tail | None:
     """Return the longest tail of a history within a number of tokens, else the shortest one.
 
-    Args:
-        messages: Without a system message.
-        start: The index of the newest turn's own message.
-        most_tokens: The limit of the tail.
-        known: The sizes of messages that were weighed before.
-
-    Returns:
-        None where nothing can be cut.
+    None where nothing can be cut.
     """
-    sizes = [size_of(one, known) for one in messages]
+    sizes = [size_of(one, scene.known) for one in scene.messages]
     behind = [0, *accumulate(reversed(sizes))]
     found: Tail | None = None
-    for found in tails(messages, start):
+    for found in tails(scene.messages, scene.start):
         pinned = 0 if found.pinned is None else sizes[found.pinned]
         if behind[len(sizes) - found.start] + pinned <= most_tokens:
             break

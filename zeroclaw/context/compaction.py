@@ -16,11 +16,11 @@ from msgspec.json import decode, encode
 
 from zeroclaw.context.assembly import Scene, Tail, clipped, laid_out, longest, room_of
 from zeroclaw.context.history import with_stale_results
-from zeroclaw.context.tokens import Learned, Weighed, of_message, of_part, of_text, weighed
+from zeroclaw.context.tokens import of_message, of_part, of_text, weighed
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 KEPT_SHARE = 0.3
 MOST_SUMMARY, LEAST_SUMMARY = 2_048, 192
@@ -68,45 +68,41 @@ class Breaker(Value):
         )
 
 
-def is_heavy(scene: Scene, known: Weighed, learned: Learned, *, threshold: float) -> bool:
+def is_heavy(scene: Scene, *, threshold: float) -> bool:
     """Whether a history takes more than its share of the window; False if no window is known.
 
     Args:
         scene: What the next request would be made of.
-        known: The sizes from the conversation's earlier requests.
-        learned: What is known of the model.
         threshold: The share.
     """
-    room = room_of(scene, learned)
+    room = room_of(scene)
     if room is None:
         return False
-    whole = laid_out(scene, known, learned)
-    fixed = fixed_of(scene, whole.tools_tokens, known)
+    whole = laid_out(scene)
+    fixed = fixed_of(scene, whole.tools_tokens)
     # If the fixed part alone is estimated at more than the room, a request may still fit.
     return (
         whole.tokens >= min(fixed + threshold * (room - fixed), room)
-        and kept(scene, whole.weighed, learned) is not None
+        and kept(replace(scene, known=whole.weighed)) is not None
     )
 
 
-def fixed_of(scene: Scene, tools: int, known: Weighed) -> int:
+def fixed_of(scene: Scene, tools: int) -> int:
     """Return the estimate of the fixed content of each request; `tools` is the tools' estimate."""
-    return tools + sum(of_part(one.text, known) for one in scene.parts)
+    return tools + sum(of_part(one.text, scene.known) for one in scene.parts)
 
 
-def kept(scene: Scene, known: Weighed, learned: Learned, *, least: bool = False) -> Tail | None:
+def kept(scene: Scene, *, least: bool = False) -> Tail | None:
     """Return the part of a history that is kept next to a summary; None where nothing can be cut.
 
     Args:
         scene: What the next request would be made of.
-        known: The sizes from the conversation's earlier requests.
-        learned: What is known of the model.
         least: Keep as little as possible; else as much as fits three tenths of the room.
     """
-    room = 0 if least else room_of(scene, learned) or 0
+    room = 0 if least else room_of(scene) or 0
     shown = with_stale_results(scene.messages, reader=scene.reader)
-    fixed = fixed_of(scene, weighed(known, (), scene.tools).tools_tokens, known)
-    return longest(shown, scene.start, KEPT_SHARE * (room - fixed), known)
+    fixed = fixed_of(scene, weighed(scene.known, (), scene.tools).tools_tokens)
+    return longest(replace(scene, messages=shown), KEPT_SHARE * (room - fixed))
 
 
 def is_little(gone: Sequence[Message]) -> bool:

@@ -44,7 +44,7 @@ from zeroclaw.message import (
     Usage,
 )
 from zeroclaw.provider import Counting, ModelRequest, Written
-from zeroclaw.value import Struct, Value, field
+from zeroclaw.value import Struct, Value, field, replace
 
 T = TypeVar("T")
 _CONTENT = attrgetter("content")
@@ -141,15 +141,10 @@ class RequestSources(Value):
         return await self.share.run(here, work) if is_much else work()
 
 
-def _uncounted(
-    scene: Scene, known: Weighed, learned: Learned
-) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+def _uncounted(scene: Scene) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     parts = (scene.summary, *(one.text for one in scene.parts))
-    messages = (
-        *laid_out(scene, known, learned).messages,
-        *(SystemMessage(content=one) for one in parts if one),
-    )
-    return messages, tokens.uncounted(known, messages, scene.tools)
+    messages = (*laid_out(scene).messages, *(SystemMessage(content=one) for one in parts if one))
+    return messages, tokens.uncounted(scene.known, messages, scene.tools)
 
 
 class Composer(Struct, eq=False):
@@ -237,43 +232,39 @@ class Composer(Struct, eq=False):
         return await self.sources.run_off_loop_if_large(self.whose.conversation, messages, work)
 
     async def _assembled(self, scene: Scene) -> Assembled:
-        known, learned = await self._counted(scene), self.learned
-        made = await self.run_off_loop_if_large(
-            scene.messages, lambda: assemble(scene, known, learned)
-        )
+        scene = await self._counted(scene)
+        made = await self.run_off_loop_if_large(scene.messages, partial(assemble, scene))
         self.record.weighed = made.weighed
         return made
 
     async def filled(self, spoken: Spoken) -> Filled:
         """Return what the next request of the conversation would contain."""
-        scene = await self.scene(spoken)
-        known, learned = await self._counted(scene), self.learned
+        scene = await self._counted(await self.scene(spoken))
         reserve = reserve_of(scene.window) if scene.window else 0
 
         def look() -> Filled:
-            made = assemble(scene, known, learned)
+            made = assemble(scene)
             return Filled(
                 shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
             )
 
         return await self.run_off_loop_if_large(scene.messages, look)
 
-    async def _counted(self, scene: Scene) -> Weighed:
+    async def _counted(self, scene: Scene) -> Scene:
         """Count the new parts of a request with the model's own tokenizer, if there is one."""
-        known, learned = self.record.weighed, self.learned
         if (count := self.sources.count) is None:
-            return known
+            return scene
         messages, texts = await self.run_off_loop_if_large(
-            scene.messages, lambda: _uncounted(scene, known, learned)
+            scene.messages, partial(_uncounted, scene)
         )
         sizes = await count(texts) if texts else ()
         if sizes is None:
-            return known
+            return scene
         found = dict(zip(texts, sizes, strict=True))
         self.record.weighed = await self.run_off_loop_if_large(
-            messages, lambda: tokens.counted(known, messages, scene.tools, found)
+            messages, lambda: tokens.counted(scene.known, messages, scene.tools, found)
         )
-        return self.record.weighed
+        return replace(scene, known=self.record.weighed)
 
     def learn_from_overflow(self, window: int | None) -> None:
         """Learn that the request was too large; `window` if the endpoint named it."""
@@ -290,12 +281,10 @@ class Composer(Struct, eq=False):
         """Whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene = await self.scene(spoken)
+        scene = await self._counted(await self.scene(spoken))
         threshold = self.sources.settings.config.compaction.threshold
-        known, learned = await self._counted(scene), self.learned
-        return await self.run_off_loop_if_large(
-            scene.messages, lambda: is_heavy(scene, known, learned, threshold=threshold)
-        )
+        heavy = partial(is_heavy, scene, threshold=threshold)
+        return await self.run_off_loop_if_large(scene.messages, heavy)
 
     async def ask(
         self, question: Question, gone: Sequence[Message], most_tokens: int
@@ -352,6 +341,8 @@ class Composer(Struct, eq=False):
             window=facts.context_tokens,
             max_output_tokens=sources.model.max_output_tokens,
             reader=sources.reader if facts.calls_tools else "",
+            known=self.record.weighed,
+            learned=self.learned,
         )
 
     def _definitions(self, loaded: Loaded) -> tuple[ToolDefinition, ...]:

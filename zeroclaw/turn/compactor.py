@@ -50,10 +50,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     scene = await composer.scene(session.history.spoken())
-    known, learned = record.weighed, composer.learned
-    tail = await composer.run_off_loop_if_large(
-        scene.messages, lambda: kept(scene, known, learned, least=is_asked)
-    )
+    tail = await composer.run_off_loop_if_large(scene.messages, lambda: kept(scene, least=is_asked))
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():
@@ -62,7 +59,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
     if is_asked and await composer.run_off_loop_if_large(gone, lambda: is_little(gone)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
-    room = room_of(scene, composer.learned) or UNKNOWN_WINDOW
+    room = room_of(scene) or UNKNOWN_WINDOW
     if (window := services.sources.model.summariser.facts.context_tokens) is not None:
         room = min(room, window - reserve_of(window))
     facts = await _find_facts(turn, calls, gone, room)

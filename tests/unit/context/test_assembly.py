@@ -78,7 +78,7 @@ def scene(messages: tuple[Message, ...], *, start: int | None = None, **more: ob
 
 
 def made(one: Scene) -> Assembled:
-    return assemble(one, Weighed(), Learned())
+    return assemble(one)
 
 
 def window_for(room: int) -> int:
@@ -179,10 +179,11 @@ def test_an_answer_may_be_as_long_as_the_window_lets_it(
 
 def test_the_room_is_the_least_that_is_known() -> None:
     """The window's, and what a refusal taught."""
-    assert room_of(scene(()), Learned()) is None
-    assert room_of(scene((), window=4_096), Learned()) == 3_072
-    assert room_of(scene((), window=4_096), Learned(overflows_at=2_000)) == 1_500
-    assert room_of(scene(()), Learned(overflows_at=2_000)) == 1_500
+    small = Learned(overflows_at=2_000)
+    assert room_of(scene(())) is None
+    assert room_of(scene((), window=4_096)) == 3_072
+    assert room_of(scene((), window=4_096, learned=small)) == 1_500
+    assert room_of(scene((), learned=small)) == 1_500
 
 
 def test_without_a_window_nothing_is_cut() -> None:
@@ -375,9 +376,7 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
             one = scene(
                 history, parts=(PromptPart(name="prompt", text=prompt),), start=start, window=60_000
             )
-            request = ModelRequest(
-                messages=laid_out(one, Weighed(), Learned()).messages, tools=(TOOL,)
-            )
+            request = ModelRequest(messages=laid_out(one).messages, tools=(TOOL,))
             bodies.append(_told(request))
             history += more
     lost = [1 - _common(before, after) / len(before) for before, after in pairwise(bodies)]
@@ -420,7 +419,7 @@ def test_what_an_earlier_request_taught_changes_no_message_of_a_later_one(
         messages = tuple(one for turn in turns[:count] for one in turn)
         start = len(messages) - len(turns[0])
         scene = Scene(parts=(PROMPT,), messages=messages, start=start, reader=reader, window=window)
-        made = assemble(scene, known, Learned())
-        anew = assemble(scene, Weighed(), Learned())
+        made = assemble(replace(scene, known=known))
+        anew = assemble(scene)
         assert (made.messages, made.tokens) == (anew.messages, anew.tokens)
         known = made.weighed
