@@ -14,8 +14,9 @@ import os
 import resource
 import sys
 
+from zeroclaw.codec import decode
 from zeroclaw.readers.documents import read_pdf, read_picture
-from zeroclaw.readers.replies import ReadRequest, Reply, parse_request, reply_line
+from zeroclaw.readers.replies import ReadRequest, Reply, line_of
 from zeroclaw.readers.text import read_mail, read_table, read_text
 
 OPEN_FILES = 64
@@ -74,11 +75,11 @@ def main() -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     logging.disable()
-    asked = parse_request(sys.stdin.buffer.readline())
+    asked = decode(ReadRequest, sys.stdin.buffer.readline())
     try:
-        line = reply_line(read(asked, sys.stdin.buffer.read()))
+        line = line_of(read(asked, sys.stdin.buffer.read()))
     except (MemoryError, RecursionError):
-        line = reply_line(Reply(failed=TOO_LARGE))
+        line = line_of(Reply(failed=TOO_LARGE))
     with os.fdopen(answers, "wb") as out:
         out.write(line)
     # `os._exit` skips exit handlers that libraries registered.

@@ -1,9 +1,9 @@
 """The one-line request to a reader process, and its one-line answer (pure)."""
 
-import json
+from contextlib import suppress
 
-from msgspec.structs import asdict
-
+from zeroclaw.codec import decode, encode
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.readers.formats import Reader
 from zeroclaw.value import Value
 
@@ -40,29 +40,13 @@ class Reply(Value):
     failed: str = ""
 
 
-def request_line(asked: ReadRequest) -> bytes:
-    """Encode a request as one line."""
-    return json.dumps(asdict(asked)).encode() + b"\n"
-
-
-def parse_request(line: bytes) -> ReadRequest:
-    """Decode a request that `request_line` encoded."""
-    return ReadRequest(**json.loads(line))
-
-
-def reply_line(reply: Reply) -> bytes:
-    """Encode an answer as one line; ASCII, so that unpaired surrogates survive."""
-    return json.dumps(asdict(reply)).encode() + b"\n"
+def line_of(said: ReadRequest | Reply) -> bytes:
+    """Encode a request, or an answer, as one line."""
+    return encode(said) + b"\n"
 
 
 def parse_reply(line: bytes) -> Reply | None:
     """Decode an answer; None for anything malformed, since the process may be compromised."""
-    try:
-        loaded: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    match loaded:
-        case {"about": str(about), "text": str(text), "failed": str(failed)}:
-            return Reply(about=about, text=text, failed=failed)
-        case _:
-            return None
+    with suppress(RecordUnreadable):
+        return decode(Reply, line)
+    return None

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zeroclaw.codec import decode
 from zeroclaw.readers.formats import SNIFFED_BYTES, is_audio_or_video, recognise
-from zeroclaw.readers.replies import (
-    ReadRequest,
-    Reply,
-    parse_reply,
-    parse_request,
-    reply_line,
-    request_line,
-)
+from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
 from zeroclaw.readers.text import (
     CELL_CHARS,
     MOST_COLUMNS,
@@ -81,19 +75,19 @@ def test_pieces_make_the_whole(data: bytes) -> None:
 
 def test_a_question_is_read_as_it_was_asked() -> None:
     asked = ReadRequest(reader="pdf", page=2, offset=3, limit=4, rows=5)
-    assert parse_request(request_line(asked)) == asked
-    assert parse_reply(reply_line(Reply(about="a\nb"))) == Reply(about="a\nb")
+    assert decode(ReadRequest, line_of(asked)) == asked
+    assert parse_reply(line_of(Reply(about="a\nb"))) == Reply(about="a\nb")
 
 
 @given(st.text(), st.integers(1), st.integers(0))
 def test_questions_and_answers_survive_their_line(text: str, page: int, offset: int) -> None:
     """Whatever stands in them, line ends and halves of characters included."""
     asked = ReadRequest(reader="pdf", page=page, offset=offset)
-    line = request_line(asked)
+    line = line_of(asked)
     assert line.count(b"\n") == 1
-    assert parse_request(line) == asked
+    assert decode(ReadRequest, line) == asked
     reply = Reply(about=text, text=text + "\ud800")
-    assert parse_reply(reply_line(reply)) == reply
+    assert parse_reply(line_of(reply)) == reply
 
 
 @pytest.mark.parametrize(
@@ -181,7 +175,7 @@ def test_a_mail_that_an_editor_saved_with_a_byte_order_mark_is_read(encoding: st
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_mail(data: bytes) -> None:
     reply = read_mail(data, ReadRequest(reader="mail"))
-    assert parse_reply(reply_line(reply)) == reply
+    assert parse_reply(line_of(reply)) == reply
 
 
 # --- tables, by rows ------------------------------------------------------------------------------

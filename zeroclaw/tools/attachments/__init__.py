@@ -30,7 +30,7 @@ from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import OutputCaps, ProcessEnd, Recorder
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_audio_or_video, recognise
-from zeroclaw.readers.replies import ReadRequest, Reply, parse_reply, request_line
+from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
 from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput
@@ -223,7 +223,7 @@ class _Files(Struct, eq=False):
         limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=int(settings.timeout_s) + 1)
         ended = await _run_reader(
             self._tested if isinstance(self._tested, System) else Bare(),
-            request_line(asked) + content,
+            line_of(asked) + content,
             limits,
             timeout_s=settings.timeout_s,
             spawned=context.spawned,
@@ -268,7 +268,7 @@ async def try_reader(found: System | Broken) -> System | Broken:
     """Read a word in the sandbox; return `Broken` if that fails."""
     if isinstance(found, Broken):
         return found
-    line = request_line(ReadRequest(reader="text")) + b"word"
+    line = line_of(ReadRequest(reader="text")) + b"word"
     try:
         ended = await _run_reader(
             found, line, Limits(), timeout_s=_AROUND_S, spawned=sandbox.unrecorded
