@@ -6,7 +6,7 @@ while, and requests are cut instead (K13).
 
 Facts from the messages that are about to be replaced are saved as notes of their owner (S3-11).
 Each fact is a call of `remember` that the runtime makes for the turn's person. The gate decides on
-it, knows that no model made it (the condition `compaction`), and records it like any other. A call
+it, knows that no model made it (the condition `compaction`), and audits it like any other. A call
 that needs approval is dropped: no person caused it, and the summary has the fact as well. The notes
 are written in the commit of the summary, so a kill keeps both or neither.
 """
@@ -31,7 +31,7 @@ from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit
 from zeroclaw.gate.verdict import Allowed, Asked, GatedBatch, Setting
 from zeroclaw.message import Message, ToolCall
-from zeroclaw.store import DurablePoint, Reads, Row, Write
+from zeroclaw.store import DurablePoint, Reads, Row
 from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import REMEMBER, made_note
 from zeroclaw.tools.notes.note import Note, owner_of
@@ -157,12 +157,14 @@ async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
 async def _kept_facts(
     turn: TurnContext, reads: Reads, setting: Setting, gated: GatedBatch, facts: tuple[str, ...]
 ) -> Transition:
-    """Return the calls, their ends and the notes that keep the facts which the gate has allowed."""
+    """Return the audit of the calls, and the notes that keep the facts which the gate has allowed.
+
+    Without rows of the calls: their arguments are everybody's words, and would outlive the notes.
+    """
     if not facts:
         return NOTHING
     services = turn.services
     asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
-    writes: list[Write] = [one for one in gated.writes if one.key not in asked]
     ends: dict[str, audit.Kind] = {}
     notes: list[tuple[ActionId, Note]] = []
     for fact, verdict in zip(facts, gated.verdicts, strict=True):
@@ -195,7 +197,7 @@ async def _kept_facts(
     ]
     if count := sum(one != "full" and one.is_new for one in kept):
         turn.log("facts_kept", count=count)
-    return Transition(audited=tuple(audited), writes=(*writes, *more))
+    return Transition(audited=tuple(audited), writes=more)
 
 
 async def _setting(calls: ToolCalls) -> Setting:

@@ -835,6 +835,7 @@ async def test_what_somebody_had_noted_in_a_shared_chat_goes_too(world: World) -
         await forget(house, "ben")
         (owner,) = {row.place for row in await house.rows(RowKind.NOTE)}
         assert [one.text for one in await Notes(world.store).all(owner)] == ["a rose"]
+        assert "tulip" not in await kept(world)
 
 
 async def test_a_note_that_a_move_renames_as_it_is_removed_goes_too(world: World) -> None:
