@@ -10,10 +10,11 @@ from typing import assert_never
 
 from zeroclaw.clock import ULID_TIME_CHARS, ulid_time
 from zeroclaw.config.model import RetentionSettings
+from zeroclaw.gate.taint import named
 from zeroclaw.store import Row
 from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
 """An instant before everything; keeps rows for ever."""
@@ -153,7 +154,7 @@ def journal_without(
     """
     staying: list[entries.Entry] = []
     has_theirs = is_theirs = False
-    for entry in journal:
+    for entry in map(_without_names, journal):
         writers = entries.writers_of(entry)
         has_theirs |= person in writers
         if isinstance(entry, entries.TurnOpened):
@@ -163,3 +164,10 @@ def journal_without(
         if not is_going and not isinstance(entry, entries.Compacted):
             staying.append(entry)
     return tuple(staying) if has_theirs else None
+
+
+def _without_names(entry: entries.Entry) -> entries.Entry:
+    """Keep the mark of untrusted text; its sources are named after what anybody brought here."""
+    if isinstance(entry, entries.TurnOpened) and entry.untrusted:
+        return replace(entry, untrusted=(named("quoted"),))
+    return entry

@@ -28,6 +28,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.grant import GRANTS
+from zeroclaw.gate.taint import named
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.forget import OPEN
 from zeroclaw.inbound.conversations import POINTERS
@@ -57,6 +58,7 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import KeptResult
 from zeroclaw.turn.states import TurnLimits
 from zeroclaw.turn.titles import TITLES, Title
+from zeroclaw.value import replace
 
 
 def code_of(text: str) -> str:
@@ -973,6 +975,16 @@ def test_summaries_go_wherever_they_stand() -> None:
     """They are of everybody's words; what they stood for is read in full again."""
     left = journal_without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
     assert left == turn("ada")
+
+
+def test_turns_that_stay_name_nothing_that_others_brought() -> None:
+    """A file's name says as much as a message; that its text was untrusted stays known."""
+    brought = (named("attachment", "diagnosis.pdf"),)
+    opened, ended = turn("ada")
+    assert isinstance(opened, entries.TurnOpened)
+    journal = (*turn("ben"), replace(opened, untrusted=brought), ended)
+    left = (replace(opened, untrusted=(named("quoted"),)), ended)
+    assert journal_without(journal, "person:ben") == left
 
 
 def test_a_journal_without_them_is_left_as_it_is() -> None:
