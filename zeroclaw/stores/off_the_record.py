@@ -176,7 +176,7 @@ class OffTheRecord:
             await self._store.commit(replace(commit, writes=tuple(filter(None, written))))
         except (StoreRefused, StoreUnusable):
             for reference in kept:
-                del self._held[reference]
+                self._held.pop(reference, None)  # its conversation may have gone meanwhile
             raise
         if self._held or self._blobs or None in written:  # seldom
             for write, stored in zip(commit.writes, written, strict=True):

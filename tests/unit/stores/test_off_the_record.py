@@ -89,6 +89,21 @@ async def test_what_is_refused_is_not_held() -> None:
     assert WORDS not in str(vars(store)).encode()
 
 
+async def test_what_is_refused_as_its_conversation_goes_is_refused_as_ever() -> None:
+    """An answer is recorded as delivered while its chat is erased."""
+    disk = MemoryStore()
+    store = OffTheRecord(disk)
+
+    async def erase_first(_: tuple[Write, ...]) -> None:
+        disk.meanwhile = None
+        await store.commit(chore(Delete(kind=RowKind.CONVERSATION, key=HERE)))
+
+    disk.meanwhile = erase_first
+    with pytest.raises(Conflict):
+        await store.commit(chore(said("1"), Expect(kind=RowKind.TURN, key="x", version=1)))
+    assert WORDS not in str(vars(store)).encode()
+
+
 async def test_a_row_of_nobody_written_with_it_is_its_own_and_stays_so() -> None:
     """A word to operators, which the outbox later moves on without knowing whose it is."""
     disk = MemoryStore()
