@@ -19,7 +19,6 @@ from zeroclaw.errors import ConfigError, Refused, refused_as
 from zeroclaw.host.answers import ChannelSeen, Grants, Halted, LoggedOut, Reloaded, Status, Text
 
 BY = "the operator on this machine"
-_KIB = 1024
 
 
 # --- status ----------------------------------------------------------------------------------------
@@ -44,21 +43,22 @@ def status_lines(told: Status) -> Iterator[str]:
     yield f"zeroclaw   {told.version}"
     if told.halted:
         yield f"HALTED     by {told.halted}; `zeroclaw resume` goes on"
-    yield f"model      {told.model}"
+    failing = f"; failures in a row: {told.failures}, see `zeroclaw doctor`"
+    yield f"model      {told.model}{failing if told.failures else ''}"
     if told.restart_for:
         yield f"restart    for {', '.join(told.restart_for)}"
     label = "channels"
     for name, channel in sorted(told.channels.items()):
         yield f"{label:<10} {name} {_condition(channel)}"
         label = ""
-    yield f"work       {told.busy} at work, {told.waiting} waiting"
+    yield f"work       {told.busy} at work, {told.waiting} waiting, {told.unsent} to be sent"
     if told.pending:
         yield f"approvals  {told.pending} to answer; `/pending` in a chat lists them"
     for name, count in sorted(told.dropped.items()):
         yield f"strangers  {count} messages dropped on {name}"
     for name, count in sorted(told.refused.items()):
         yield f"limits     {count} messages not taken on {name}"
-    yield f"disk       {_size(told.disk_bytes)}"
+    yield f"disk       {told.disk_bytes / 1e6:,.1f} MB"
     if told.claim:
         yield f"operator   nobody yet: send {told.claim} to the bot in a private chat"
     if told.login_url:
@@ -68,14 +68,6 @@ def status_lines(told: Status) -> Iterator[str]:
 def _condition(channel: ChannelSeen) -> str:
     since = "?" if channel.since is None else f"{channel.since.astimezone():%Y-%m-%d %H:%M:%S}"
     return f"{channel.condition} since {since}{f': {channel.why}' if channel.why else ''}"
-
-
-def _size(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if size < _KIB:
-            return f"{size:.0f} {unit}"
-        size /= _KIB
-    return f"{size:.1f} GiB"
 
 
 # --- reload ----------------------------------------------------------------------------------------

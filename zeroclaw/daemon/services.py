@@ -403,6 +403,7 @@ class Services:
             model=self.foundation.provider.facts.model,
             channels=dict(self.supervisor.states),
             busy=len(self.mailboxes),
+            failures=self.model_record.failures,
             halted=self.policy.halted_by,
             restart_for=self.reloader.waiting,
             dropped=dict(self.ingress.dropped),

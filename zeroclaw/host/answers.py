@@ -37,6 +37,8 @@ class Status(DaemonAnswer, frozen=True):
         channels: By name.
         busy: Conversations with work to do.
         waiting: Messages that wait for their turn.
+        unsent: Answers and notices that no platform has taken yet.
+        failures: Failures in a row of the newest requests to the model.
         pending: Open approval and pairing requests.
         disk_bytes: Size of the store.
         halted: Who halted the daemon; empty if it is not halted.
@@ -52,6 +54,8 @@ class Status(DaemonAnswer, frozen=True):
     channels: Mapping[str, ChannelSeen] = {}
     busy: int = 0
     waiting: int = 0
+    unsent: int = 0
+    failures: int = 0
     pending: int = 0
     disk_bytes: int = 0
     halted: str = ""

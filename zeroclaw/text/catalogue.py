@@ -669,8 +669,8 @@ QUEUE_INTERRUPT = Sentence(
 # --- /status -------------------------------------------------------------------------------------
 
 STATUS = Sentence(
-    en="- zeroclaw {version}, model {model}\n- channels: {channels}\n- messages: {here} waiting here, {waiting} waiting in all chats, {busy} being answered\n- approvals: {pending} waiting\n- disk: {mebibytes} MiB{halted}",
-    de="- zeroclaw {version}, Modell {model}\n- Kanäle: {channels}\n- Nachrichten: hier warten {here}, in allen Chats {waiting}; in Arbeit sind {busy}\n- Freigaben: {pending} offen\n- Festplatte: {mebibytes} MiB{halted}",
+    en="- zeroclaw {version}, model {model}\n- channels: {channels}\n- messages: {here} waiting here, {waiting} waiting in all chats, {busy} being answered\n- approvals: {pending} waiting\n- disk: {megabytes} MB{halted}",
+    de="- zeroclaw {version}, Modell {model}\n- Kanäle: {channels}\n- Nachrichten: hier warten {here}, in allen Chats {waiting}; in Arbeit sind {busy}\n- Freigaben: {pending} offen\n- Festplatte: {megabytes} MB{halted}",
 )
 STATUS_HALTED = Sentence(
     en="\n- halted by {who}; `/resume` goes on",

@@ -280,6 +280,8 @@ STATUS: Line = {
     },
     "busy": 1,
     "waiting": 2,
+    "unsent": 5,
+    "failures": 6,
     "pending": 3,
     "dropped": {"mail": 4},
     "disk_bytes": 3 * 1024 * 1024 + 1,
@@ -294,23 +296,18 @@ def test_a_status_reads_well() -> None:
     assert told[0:3] == [
         "zeroclaw   0.1.0",
         "HALTED     by ann; `zeroclaw resume` goes on",
-        "model      small",
+        "model      small; failures in a row: 6, see `zeroclaw doctor`",
     ]
     assert told[3] == "channels   mail down since ?: wrong password"
     assert told[4].startswith("           web up since ")
     assert told[5:] == [
-        "work       1 at work, 2 waiting",
+        "work       1 at work, 2 waiting, 5 to be sent",
         "approvals  3 to answer; `/pending` in a chat lists them",
         "strangers  4 messages dropped on mail",
-        "disk       3 MiB",
+        "disk       3.1 MB",
         "operator   nobody yet: send ABCD2345 to the bot in a private chat",
         "web page   http://127.0.0.1:8420/?login=x (works once)",
     ]
-
-
-@pytest.mark.parametrize(("size", "shown"), [(0, "0 B"), (2048, "2 KiB"), (5 * 1024**3, "5.0 GiB")])
-def test_sizes_are_in_units(size: int, shown: str) -> None:
-    assert f"disk       {shown}" in [*lines(Status(disk_bytes=size))]
 
 
 async def test_a_status_for_machines_is_what_the_daemon_said(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_channel import Call, Hang
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw import daemon
 from zeroclaw.channel import Log
@@ -26,7 +26,7 @@ from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, StoreUnusable
+from zeroclaw.errors import ConfigError, ProviderUnreachable, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
@@ -151,6 +151,17 @@ async def test_status_is_told_as_json(world: World) -> None:
         assert report["dropped"] == {"chat": 1}
         assert report["model"] == "scripted"
         assert report["login_url"] == ""
+
+
+async def test_status_counts_what_the_model_and_the_platform_did_not_take(world: World) -> None:
+    """Who looks there first sees why people get no answer (P10)."""
+    world.model.will((ProviderUnreachable("`h:9` can't be reached"),))
+    async with world.running() as house:
+        await house.say("hello")
+        world.platforms["chat"].will("send", Hang())
+        await house.say("/whoami", "ben")
+        report = await house.ask("status")
+        assert (report["failures"], report["unsent"]) == (1, 1)
 
 
 async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from zeroclaw.card_words import by_whom
 from zeroclaw.context.composer import Composer, Filled, RequestOwner, RequestRecord, RequestSources
 from zeroclaw.conversation.inbox import INBOX
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.host.answers import Status, Used
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
@@ -45,6 +46,7 @@ class StatusCommand(Struct, eq=False):
         return replace(
             self.live(),
             waiting=await self.store.count(INBOX.where(state="queued")),
+            unsent=sum([await self.store.count(OUTBOX.where(state=one)) for one in OPEN_STATES]),
             pending=await self.store.count(APPROVALS.where(state="pending"))
             + await self.store.count(STRANGERS.where(state="waiting")),
             disk_bytes=await self.store.size_bytes(),
@@ -71,7 +73,7 @@ class StatusCommand(Struct, eq=False):
             waiting=report.waiting,
             busy=report.busy,
             pending=report.pending,
-            mebibytes=decimal(report.disk_bytes / 1_048_576, language),
+            megabytes=decimal(report.disk_bytes / 1e6, language),
             halted=halted,
         )
         return Reply(text=told + limits)
