@@ -419,7 +419,9 @@ def _price_warnings(config: Config) -> Iterator[str]:
 
 
 def _prompt_warnings(config: Config, redactor: Redactor) -> Iterator[str]:
-    """Warn if the operator's prompt will be left out of requests."""
+    """Warn if the operator's prompt, or the files beside it, will be left out of requests."""
+    if (place := config.context.directory) and not os.path.isdir(expand(place)):  # noqa: PTH112  `is_dir` raises
+        yield f"context.directory: `{place}` is no directory that this user can see; make it"
     if redactor.finds(config.runtime.prompt):
         yield (
             "runtime.prompt: it holds a secret, or what looks like one, so all of it is left out of "

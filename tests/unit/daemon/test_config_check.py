@@ -204,6 +204,15 @@ def test_a_prompt_that_holds_a_secret_is_warned_of() -> None:
     assert check(parse(text % "hello"), {"X": "open sesame, please"}).warnings == ()
 
 
+def test_a_directory_of_prompt_files_that_is_not_there_is_warned_of(tmp_path: Path) -> None:
+    """Else nobody sees why the bot does not know who it is; it may be made while the bot runs."""
+    text = f'context.directory = "{tmp_path}/who"'
+    (warning,) = check(parse(text), {}).warnings
+    assert warning.startswith(f"context.directory: `{tmp_path}/who` is no directory")
+    (tmp_path / "who").mkdir()
+    assert check(parse(text), {}).warnings == ()
+
+
 def test_a_providers_secret_is_known_to_the_redactor() -> None:
     """Handed to the provider under its key, and never in a `repr` (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
