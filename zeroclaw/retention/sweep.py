@@ -46,6 +46,8 @@ LOOK_S = 3_600.0
 PAUSE_S = 0.1
 """Seconds after each commit, so that other commits get in between."""
 BATCH = 100
+MOST_STEPS = 500
+"""Entries of a journal that are read and deleted at once; whole turns, so some may be more."""
 BLOBS_AT_ONCE = 4
 """A blob may have megabytes, and other writers wait for the commit."""
 Busy = Collection[ConversationId]
@@ -210,23 +212,26 @@ class Sweep(Struct, kw_only=True, eq=False):
             if ConversationId(stream) in busy:
                 continue
             with self._skipping("journal_unreadable", stream=stream):
-                cut = policy.journal_cut(await self._old_steps(stream, before), before)
-                if cut is not None:
+                is_cut = False
+                while (cut := await self._journal_cut(stream, before)) is not None:
                     await self._commit([Trim(log=LogKind.JOURNAL, stream=stream, before=cut)])
-                    count += 1
+                    is_cut = True
+                count += is_cut
         return count
 
-    async def _old_steps(self, stream: str, before: datetime) -> list[policy.Step]:
-        """Read a journal up to its first entry that is not old, often the first one."""
+    async def _journal_cut(self, stream: str, before: datetime) -> int | None:
+        """Read a journal up to its first entry that is not old, often the first one; decide."""
         found: list[policy.Step] = []
         after, limit = 0, 1
         while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
             for one in page:
-                found.append(policy.Step(sequence=one.sequence, entry=entries.decode(one.body)))
-                if found[-1].entry.at >= before:
-                    return found
+                entry = entries.decode(one.body)
+                found.append(policy.Step(sequence=one.sequence, entry=entry))
+                is_enough = len(found) > MOST_STEPS and isinstance(entry, entries.TurnOpened)
+                if is_enough or entry.at >= before:
+                    return policy.journal_cut(found, before)
             after, limit = page[-1].sequence, BATCH
-        return found
+        return policy.journal_cut(found, before)
 
     async def _blobs(self, before: datetime) -> int:
         count = 0

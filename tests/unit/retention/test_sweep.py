@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -12,7 +13,7 @@ from zeroclaw.config.model import RetentionSettings
 from zeroclaw.errors import StoreUnusable, ungrouped
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verify_stream
-from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S
+from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S, MOST_STEPS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -26,9 +27,11 @@ from zeroclaw.store import (
     Query,
     RowKind,
     Store,
+    Trim,
     Write,
 )
 from zeroclaw.tool import ToolContext, ToolOutput
+from zeroclaw.turn import entries
 
 LONG = timedelta(days=400)
 GONE = (
@@ -318,6 +321,46 @@ async def test_a_blob_that_is_put_again_while_it_is_swept_stays(world: World) ->
         assert renewed
         assert await world.store.blob(_digest(b"1")) is None
         assert await world.store.blob(_digest(b"2")) == b"2"
+
+
+async def test_a_long_journal_goes_in_pieces(world: World) -> None:
+    """Memory holds some of it at a time, and other commits get in between (P9)."""
+    async with world.running() as house:
+        await house.say("hello")
+    (stream,) = await world.store.streams(LogKind.JOURNAL)
+    turn = await world.store.read(LogKind.JOURNAL, stream)
+    again = (Append(log=LogKind.JOURNAL, stream=stream, body=one.body) for one in turn)
+    await world.store.write(*(*again,) * MOST_STEPS)
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await a_day_later(world, house)
+    trims = [
+        one for commit in world.store.commits for one in commit.writes if isinstance(one, Trim)
+    ]
+    cuts = [0, *(one.before - 1 for one in trims if one.log is LogKind.JOURNAL)]
+    assert (cuts[-1], await world.store.streams(LogKind.JOURNAL)) == (
+        len(turn) * (MOST_STEPS + 1),
+        (),
+    )
+    assert max(after - before for before, after in pairwise(cuts)) <= MOST_STEPS + len(turn)
+
+
+async def test_a_turn_longer_than_a_piece_of_the_journal_goes_whole(world: World) -> None:
+    """Its entries are read until its end is found."""
+    async with world.running() as house:
+        await house.say("hello")
+    (stream,) = await world.store.streams(LogKind.JOURNAL)
+    opened, *rest = await world.store.read(LogKind.JOURNAL, stream)
+    noted = entries.encode(entries.Noted(text="", why="edited", at=world.clock.now()))
+    bodies = (opened.body, *[noted] * MOST_STEPS, *(one.body for one in rest))
+    await world.store.write(
+        Trim(log=LogKind.JOURNAL, stream=stream, before=1 + len(rest) + 1),
+        *(Append(log=LogKind.JOURNAL, stream=stream, body=body) for body in bodies),
+    )
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await a_day_later(world, house)
+    assert await world.store.streams(LogKind.JOURNAL) == ()
 
 
 async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> None:
