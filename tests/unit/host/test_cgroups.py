@@ -305,7 +305,7 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
         Bare(subtree=subtree or own),
         Box(workspace=own),
         ("/bin/sh", "-c", command),
-        timeout_s=20,
+        timeout_s=600,
         caps=OutputCaps(),
         spawned=spawned,
     )

@@ -186,7 +186,7 @@ async def test_what_reads_is_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(SYSTEM, System)
     limits = Limits(memory_bytes=536_870_912, cpu_s=20)
     box, argv = await asyncio.to_thread(attachments._reader, limits)  # pyright: ignore[reportPrivateUsage]
-    ended = await sandbox.run(SYSTEM, box, argv, timeout_s=20, caps=OutputCaps(), spawned=_nothing)
+    ended = await sandbox.run(SYSTEM, box, argv, timeout_s=600, caps=OutputCaps(), spawned=_nothing)
     lines = ended.output.head.decode().splitlines()
     assert "'workspace'" not in lines[0]
     assert "'etc'" in lines[0]  # with what the dynamic linker reads, and nothing else
