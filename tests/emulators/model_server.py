@@ -37,9 +37,8 @@ from tests.emulators.model_scripts import (
     role,
     to_json,
 )
+from tests.fakes.tcp_server import CuttingServer
 from zeroclaw.value import Value, replace
-
-HEADER_LIMIT = 64 * 1024
 
 
 @dataclass(eq=False, kw_only=True)
@@ -70,12 +69,13 @@ class _ConnectionClosed(Exception):
     """The script, or the client, ended the connection."""
 
 
-class ModelServer(ScriptBook):
+class ModelServer(ScriptBook, CuttingServer):
     """The endpoint on a loopback port.
 
     Attributes:
         requests: Every request for an answer, in order.
         disconnects: How many clients went before their answer's end.
+        open_connections: How many clients are connected, idle ones included.
         taken_connections: How many there were, ended ones included.
         listed: What its list of models says of the one that there is, beside its name.
     """
@@ -84,48 +84,16 @@ class ModelServer(ScriptBook):
         self.requests: list[Received] = []
         self.disconnects = 0
         self.listed: dict[str, object] = {}
-        self.taken_connections = 0
-        self._port = port
+        self.open_connections = self.taken_connections = 0
+        self.port = port
         self._planned: list[Planned] = []
         self._gates: dict[str, LocalGate] = {}
         self._changed = asyncio.Event()
-        self._server: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     @property
     def url(self) -> str:
         """The base address, up to and with `/v1`."""
-        return f"http://127.0.0.1:{self._port}/v1"
-
-    @property
-    def open_connections(self) -> int:
-        """How many clients are connected, idle ones included."""
-        return len(self._connections)
-
-    async def __aenter__(self) -> Self:
-        await self.up()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.down()
-
-    async def up(self) -> None:
-        """Take connections, again on the same port."""
-        self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self._port, limit=HEADER_LIMIT
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
-
-    async def down(self) -> None:
-        """Cut every connection and take no new one."""
-        assert self._server is not None
-        self._server.close()
-        for task, writer in self._connections.items():
-            writer.transport.abort()
-            task.cancel()
-        while self._connections:
-            await self._change()
-        await self._server.wait_closed()
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def add(self, planned: Planned) -> None:
         self._planned.append(planned)
@@ -156,25 +124,15 @@ class ModelServer(ScriptBook):
     # --- one connection ---
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if self._server is None or not self._server.is_serving():
-            writer.transport.abort()  # taken just before it went down
-            return
-        self._connections[task] = writer
+        self.open_connections += 1
         self.taken_connections += 1
         try:
-            while True:
-                request = await _read(reader)
-                if request is None:
-                    return
-                await self._route(request, reader, writer)
-        except (_ConnectionClosed, ConnectionError, asyncio.CancelledError):
-            # A cancelled connection is how the server closes; a raising one would be reported.
-            return
+            with suppress(_ConnectionClosed):
+                while True:
+                    await self._route(await _read(reader), reader, writer)
         finally:
             writer.transport.abort()
-            del self._connections[task]
+            self.open_connections -= 1
             self._note()
 
     async def _route(
@@ -360,12 +318,9 @@ def _received(item: Json) -> Received:
     return Received(path=str(item["path"]), headers=named, body=body)
 
 
-async def _read(reader: asyncio.StreamReader) -> _Request | None:
-    """Read one request; None when the client has gone."""
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    except asyncio.IncompleteReadError:
-        return None
+async def _read(reader: asyncio.StreamReader) -> _Request:
+    """Read one request."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *rest = head.rstrip().split("\r\n")
     method, target, _ = line.split(" ")
     pairs = (header.partition(":") for header in rest)

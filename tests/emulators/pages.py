@@ -8,7 +8,8 @@ async with Pages() as server:
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
+
+from tests.fakes.tcp_server import CuttingServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class Page:
 
 
 @dataclass(eq=False, kw_only=True)
-class Pages:
+class Pages(CuttingServer):
     """The server, on a loopback port.
 
     Attributes:
@@ -44,53 +45,28 @@ class Pages:
     asked: list[tuple[str, Mapping[str, str]]] = field(
         default_factory=list[tuple[str, Mapping[str, str]]]
     )
-    _server: asyncio.Server | None = None
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     @property
     def url(self) -> str:
         """`http://127.0.0.1:port`."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks))
-        await self._server.wait_closed()
+        return f"http://127.0.0.1:{self.port}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            line, *rest = head.rstrip().split("\r\n")
-            pairs = (one.partition(":") for one in rest)
-            headers = {name.lower(): value.strip() for name, _, value in pairs}
-            path = line.split(" ")[1]
-            self.asked.append((path, headers))
-            page = self.pages.get(path, Page(status=404))
-            if page.hangs:
-                await reader.read()
-            writer.write(answer(page, headers.get("range", "")))
-            await writer.drain()
-            if page.cut_when is not None:
-                await page.cut_when.wait()
-            if writer.can_write_eof():
-                writer.write_eof()
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            return  # a cancelled connection is how the server closes
-        finally:
-            writer.close()
-            self._tasks.discard(task)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        line, *rest = head.rstrip().split("\r\n")
+        pairs = (one.partition(":") for one in rest)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        path = line.split(" ")[1]
+        self.asked.append((path, headers))
+        page = self.pages.get(path, Page(status=404))
+        if page.hangs:
+            await reader.read()
+        writer.write(answer(page, headers.get("range", "")))
+        await writer.drain()
+        if page.cut_when is not None:
+            await page.cut_when.wait()
+        if writer.can_write_eof():
+            writer.write_eof()
 
 
 def answer(page: Page, wanted: str) -> bytes:

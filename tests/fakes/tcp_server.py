@@ -1,4 +1,4 @@
-"""Servers on loopback that end with the last of their connections."""
+"""Servers on loopback: one ends with the last of its connections, one cuts them all."""
 
 import asyncio
 import socket
@@ -6,6 +6,9 @@ import ssl
 import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Self
+
+from zeroclaw.host.connections import accept_each, close_stream
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -33,6 +36,62 @@ async def serving(
 
         async with await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls) as server:
             yield server.sockets[0].getsockname()[1]
+
+
+def _unheard(event: str, /, **fields: object) -> None:
+    """Log nothing."""
+
+
+class CuttingServer:
+    """Cuts every connection when it goes down; may come up again, on the same port.
+
+    Attributes:
+        port: Where it listens, once it was up.
+        line_bytes: The longest line that it reads.
+    """
+
+    port = 0
+    line_bytes = 64 * 1024
+    _accepting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.up()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.down()
+
+    async def up(self) -> None:
+        """Take connections."""
+        bound = socket.create_server(("127.0.0.1", self.port))
+        bound.settimeout(0)
+        self.port = bound.getsockname()[1]
+        accepting = accept_each(bound, self._connection, log=_unheard)
+        self._accepting = asyncio.get_running_loop().create_task(accepting)
+        self._accepting.add_done_callback(lambda _: bound.close())
+
+    async def down(self) -> None:
+        """Cut every connection and take no new one; safe twice."""
+        accepting, self._accepting = self._accepting, None
+        if accepting is not None:
+            accepting.cancel()
+            await asyncio.wait([accepting])
+            assert accepting.cancelled(), accepting.exception()
+
+    async def _connection(self, accepted: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=accepted, limit=self.line_bytes)
+        try:
+            with suppress(OSError, EOFError):  # the client is gone
+                await self._serve(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
+        finally:
+            await close_stream(writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until it returns."""
+        raise NotImplementedError
 
 
 # --- servers that say the same bytes to whoever connects, and hang up -----------------------------

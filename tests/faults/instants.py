@@ -12,8 +12,9 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Self, cast
+from typing import Literal, cast
 
+from tests.fakes.tcp_server import CuttingServer
 from zeroclaw.value import Value
 
 Phase = Literal["streaming", "confirming", "executing", "delivering"]
@@ -132,7 +133,7 @@ class Progress:
                 pass
 
 
-class Instants:
+class Instants(CuttingServer):
     """Where the daemon asks.
 
     Attributes:
@@ -148,10 +149,6 @@ class Instants:
     def __init__(self, changed: Callable[[], None]) -> None:
         """Call `changed` after each instant."""
         self._changed = changed
-        self._server: asyncio.Server | None = None
-        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        self._closed = asyncio.Event()
-        self.port = 0
         self.kill: Callable[[], Awaitable[None]] | None = None
         self.ends_at: Callable[[Instant], bool] | None = None
         self.last: Instant | None = None
@@ -160,21 +157,6 @@ class Instants:
         self.seen: list[Instant] = []
         self.begun = 0
         self.unrecorded = 0
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task, writer in self._open.items():
-            writer.transport.abort()
-            task.cancel()
-        while self._open:
-            await self._closed.wait()
-        await self._server.wait_closed()
 
     def begin(self, *, asked: Iterable[str] = (), finals: Iterable[str] = ()) -> None:
         """Begin another life with what the store says is under way."""
@@ -207,21 +189,10 @@ class Instants:
         return True
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open[task] = writer
-        try:
-            while said := await reader.readline():
-                if not await self.passed(*_read(said)):
-                    return
-                writer.write(b".")
-        except (ConnectionError, asyncio.CancelledError):
-            # A cancelled connection is how this closes; a raising one would be reported.
-            return
-        finally:
-            writer.close()
-            del self._open[task]
-            self._closed.set()
+        while (said := await reader.readline()).endswith(b"\n"):
+            if not await self.passed(*_read(said)):
+                return
+            writer.write(b".")
 
 
 def _read(said: bytes) -> tuple[Instant, tuple[Put, ...]]:

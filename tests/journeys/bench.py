@@ -7,14 +7,13 @@ every run, holds one in the middle, and a run that began is known even when the 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Self
 
 from zeroclaw_test_platform.wire import Json, is_object, line, read, text_of
 
+from tests.fakes.tcp_server import CuttingServer
 from zeroclaw.value import Value
-
-LONGEST_LINE = 128 * 1024 * 1024
 
 
 class Returns(Value):
@@ -70,37 +69,20 @@ class Run:
     ended: bool = False
 
 
-class Bench:
+class Bench(CuttingServer):
     """The server; without a plan a tool returns what it was asked for.
 
     Attributes:
         runs: Every run that began, in order.
     """
 
+    line_bytes = 128 * 1024 * 1024
+
     def __init__(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever a run begins or ends."""
         self._changed = changed
-        self._server: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        self._closed = asyncio.Event()
         self._plans: dict[str, deque[Reply]] = {}
-        self.port = 0
         self.runs: list[Run] = []
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_LINE)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task, writer in self._connections.items():
-            writer.transport.abort()
-            task.cancel()
-        while self._connections:
-            await self._closed.wait()
-        await self._server.wait_closed()
 
     def will(self, tool: str, *replies: Reply) -> None:
         """Say what the next runs of a tool come to, in order."""
@@ -111,23 +93,11 @@ class Bench:
         return [run.what for run in self.runs if tool in ("", run.tool)]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if self._server is None or not self._server.is_serving():
-            writer.transport.abort()  # taken just before it went down
-            return
-        self._connections[task] = writer
         try:
             request = await read(reader)
             if request is not None:
                 await self._run(request, reader, writer)
-        except (ConnectionError, asyncio.CancelledError):
-            # A cancelled connection is how the bench closes; a raising one would be reported.
-            return
         finally:
-            writer.close()
-            del self._connections[task]
-            self._closed.set()
             self._changed()
 
     async def _run(
@@ -160,7 +130,8 @@ async def _held(reply: Holds, reader: asyncio.StreamReader) -> None:
     """Stand until released or until the tool has gone away."""
 
     async def gone() -> None:
-        await reader.read(1)
+        with suppress(OSError):
+            await reader.read(1)
 
     async with asyncio.TaskGroup() as group:
         standing = group.create_task(reply.stand())

@@ -10,7 +10,7 @@ import os
 from pydantic import Field
 from zeroclaw_test_platform.wire import line, read, text_of
 
-from tests.journeys.bench import LONGEST_LINE
+from tests.journeys.bench import Bench
 from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
@@ -46,7 +46,7 @@ class BenchTool(Value):
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         port = int(os.environ[PORT_VARIABLE])
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LONGEST_LINE)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=Bench.line_bytes)
         try:
             request = {"tool": self.spec.name, "arguments": dict(arguments)}
             writer.write(line(request))

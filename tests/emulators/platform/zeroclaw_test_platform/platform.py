@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
+from tests.fakes.tcp_server import CuttingServer
 from zeroclaw import Choice
 from zeroclaw_test_platform import LoopbackSettings
 from zeroclaw_test_platform.chats import Chat, Message, Version
@@ -34,20 +35,19 @@ class _Line:
     writer: asyncio.StreamWriter
 
 
-class Platform:
+class Platform(CuttingServer):
     """The platform on a loopback port; leaving it cuts every connection.
 
     Attributes:
         calls: Every call of the bot, in the order they arrived.
     """
 
+    line_bytes = LONGEST_LINE
+
     def __init__(self, **settings: object) -> None:
         """Take what `LoopbackSettings` takes, `port` excepted."""
         self._asked = settings
         self.patience_s = PATIENCE_S
-        self._port = 0
-        self._server: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._line: _Line | None = None
         self._events: list[Event] = []
         self._planned: list[Planned] = []
@@ -60,37 +60,14 @@ class Platform:
     # --- opening and closing -------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        await self.up()
+        await super().__aenter__()
         self._desk = Desk(settings=self.settings)
         return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.down()
-
-    async def up(self) -> None:
-        """Take connections again, on the same port."""
-        self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self._port, limit=LONGEST_LINE
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
-
-    async def down(self) -> None:
-        """Cut every connection and take no new one."""
-        if self._server is None:
-            return
-        self._server.close()
-        for task, writer in self._connections.items():
-            writer.transport.abort()
-            task.cancel()
-        while self._connections:
-            await self._changed.wait()
-        await self._server.wait_closed()
-        self._server = None
 
     @property
     def settings(self) -> LoopbackSettings:
         """What the channel is to be configured with."""
-        return LoopbackSettings.model_validate({"port": self._port, **self._asked})
+        return LoopbackSettings.model_validate({"port": self.port, **self._asked})
 
     @property
     def connected(self) -> bool:
@@ -326,26 +303,13 @@ class Platform:
     # --- calls ---------------------------------------------------------------------------------
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if self._server is None or not self._server.is_serving():
-            writer.transport.abort()  # taken just before it went down
-            return
-        self._connections[task] = writer
         try:
             request = await read(reader)
-            if request is None:
-                return
-            if "open" in request:
+            if request is not None and "open" in request:
                 await self._serve_events(reader, writer)
-            else:
+            elif request is not None:
                 await self._serve_call(request, writer)
-        except (ConnectionError, asyncio.CancelledError):
-            # A cancelled connection is how the platform closes; a raising one would be reported.
-            return
         finally:
-            writer.close()
-            del self._connections[task]
             self._note()
 
     async def _serve_call(self, request: Json, writer: asyncio.StreamWriter) -> None:
