@@ -109,8 +109,7 @@ class SlackChannel:
         settings = context.settings_as(SlackSettings)
         self.name = context.name
         self.capabilities = settings.capabilities()
-        self._context = context
-        self._settings = settings
+        self._context, self._settings = context, settings
         self._calls = Calls(context.name, settings, context.secrets)
         self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
         self._answers = ShortAnswers(context.log, "press_not_answered")
@@ -201,7 +200,8 @@ class SlackChannel:
             reading = self._reading.get(chat, Reading())
             if kind == "message":
                 is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
-                taken = decode.message(event.data, me, reading, event_id=number, is_begun=is_begun)
+                data = await self._whole(chat, event.data) if is_begun is False else event.data
+                taken = decode.message(data, me, reading, event_id=number, is_begun=bool(is_begun))
             elif kind == "channel_id_changed":
                 taken = decode.moved(event.data, me, reading, number)
         if isinstance(taken, Passed):
@@ -217,11 +217,13 @@ class SlackChannel:
             await hearing.confirm(event.told)
         return True
 
-    async def _is_begun(self, chat: str, thread: str) -> bool:
-        """Whether a channel's thread is a conversation; the position has only the youngest ones."""
-        is_asked = self._me.channels == "mentioned" and not chat.startswith(DIRECT)
-        if not is_asked or not is_ts(thread):
-            return False
+    async def _is_begun(self, chat: str, thread: str) -> bool | None:
+        """Whether a channel's thread is a conversation; None where no thread has to be begun.
+
+        The position has only the youngest ones.
+        """
+        if self._me.channels != "mentioned" or chat.startswith(DIRECT) or not is_ts(thread):
+            return None
         place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
         known = self._begun.get(_thread_of(place))
         if known is None:
@@ -233,6 +235,19 @@ class SlackChannel:
                 return True
             self._begun[_thread_of(place)] = known
         return known
+
+    async def _whole(self, chat: str, event: Json) -> Json:
+        """Return a message that calls the bot into a thread with what stands above it there."""
+        if not is_meant(event, self._me):
+            return event
+        thread = text(event, "thread_ts")
+        place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
+        try:
+            page = await self._looked(place, {"latest": text(event, "ts")})
+        except ZeroclawError as error:  # it is answered all the same
+            self._context.log("thread_not_read", why=str(error), level="warning")
+            return event
+        return {**event, decode.ABOVE: page.get("messages")}
 
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
@@ -262,8 +277,7 @@ class SlackChannel:
         is_asked = admission.reply_wanted and taken.trigger
         if is_asked and isinstance(body, Pressed) and body.card:
             form = cards.form(said, body.approval, body.card, channel)
-            opened = {"trigger_id": taken.trigger, "view": form}
-            await self._calls.call("views.open", opened)
+            await self._calls.call("views.open", {"trigger_id": taken.trigger, "view": form})
             return
         place = {"channel": channel, "thread_ts": envelope.address.thread}
         told = {"user": envelope.sender.id, "text": render.escaped(said.replace("`", ""))}
@@ -413,7 +427,6 @@ class SlackChannel:
             ref = MessageRef(address=to, message=pages)
             await self._change(ref, body or {})
             return LookupResult(ref=ref)
-        wanted = _digest(content.key)
         page = await self._looked(to, {"oldest": mark, "cursor": cursor})
         for one in objects(page, "messages"):
             ts = text(one, "ts")
@@ -423,7 +436,7 @@ class SlackChannel:
             key = text(inner(one, "metadata", "event_payload"), "key")
             # A stream has no key before its end; all our other messages in a thread have one.
             is_streamed = body is not None and bool(to.thread) and not key
-            if key == wanted or (is_streamed and text(one, "user") == self._me.user):
+            if key == _digest(content.key) or (is_streamed and text(one, "user") == self._me.user):
                 self._context.log("lost_message_found", pages=looked + 1)
                 if body is None or text(one, "text") == body["text"]:
                     return LookupResult(ref=MessageRef(address=to, message=ts))
@@ -468,9 +481,8 @@ class SlackChannel:
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
-        outcome = Outcome(card=card, endings=())
         link = await self._calls_of(card) if cards.is_file(card) else ""
-        body = {**_card(outcome, link), "unfurl_media": bool(link)}
+        body = {**_card(Outcome(card=card, endings=()), link), "unfurl_media": bool(link)}
         return await self._post(to, body, key=card.key)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
@@ -494,13 +506,8 @@ class SlackChannel:
             page = await self._looked(ref.address, {"oldest": ref.message, "latest": ref.message})
         except DeliveryUnknown:  # the history may not be read; show the text without the file
             return ""
-        blocks = [
-            block
-            for one in objects(page, "messages")
-            if text(one, "ts") == ref.message
-            for block in objects(one, "blocks")
-        ]
-        return render.linked(blocks)
+        ours = [one for one in objects(page, "messages") if text(one, "ts") == ref.message]
+        return render.linked([block for one in ours for block in objects(one, "blocks")])
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
         """Refuse: Slack can't show unsent text."""

@@ -42,8 +42,7 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
     shown = [render.text_block(head(card))]
     for call in card.calls:
         called, arguments, *below = parts(call)
-        shown.append(render.text_block(called))
-        shown.append(render.text_block(arguments, code=True))
+        shown += [render.text_block(called), render.text_block(arguments, code=True)]
         end = _ended(card, endings, call)
         shown.append(render.text_block("\n".join(filter(None, (*below, end)))))
         if not end:

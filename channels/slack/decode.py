@@ -10,11 +10,11 @@ active thread, because a chat's history leaves out the messages in threads.
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, inner, moment, objects, parsed, text
-from channels._remote.said import Passed, attached, version
+from channels._remote.said import Passed, as_quoted, attached, plain_name, quoted, version
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -43,6 +43,8 @@ DIRECT = "@"
 MOST_THREADS = 20
 """Threads of one chat in its cursor; the most recently active ones."""
 MOST_FILES = 20
+ABOVE, MOST_ABOVE = "zc-above", 20
+"""Key for the messages of a thread that the bot is called into; how many of the newest it is told."""
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 _ID = re.compile(r"[A-Z0-9]{2,30}")
@@ -187,7 +189,7 @@ def message(
     """Decode a message event.
 
     Args:
-        event: A live event, or a message from a history with its channel added.
+        event: A live event, or a message from a history with its channel added; perhaps with `ABOVE`.
         me: The receiving account.
         reading: The reading position of its chat before this event.
         event_id: The event's id, empty for a message from a history.
@@ -212,6 +214,8 @@ def message(
     if not chat.startswith(DIRECT) and not is_asked:
         return Passed(why="not meant for the bot")
     said, files = _said(event, me), _files(event)
+    command = command_of(said.text if said.own is None else said.own)
+    first = () if command else _above(event)[:1]
     if not said.text and not files:
         return Passed(why="empty")
     user, client = text(event, "user"), text(event, "client_msg_id")
@@ -225,10 +229,10 @@ def message(
         address=_address(me, chat, thread),
         sender=Sender(id=user, verified=True),
         dedup=tuple(filter(None, keys)),
-        body=command_of(said.text if said.own is None else said.own) or said,
+        body=command or said,
         message=ts,
         position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
-        attachments=files,
+        attachments=files or as_quoted(one for told in first for one in _files(told)),
         sent_at=_instant(ts),
     )
     return Taken(envelope=envelope)
@@ -241,17 +245,29 @@ def is_meant(event: Json, me: Me) -> bool:
 
 
 def _said(event: Json, me: Me) -> Said:
-    """Return a message's text; messages that it shares are quoted below the sender's own words."""
-    words, quoted = unmarked(text(event, "text"), me), _quoted(event)
-    if quoted:
-        return Said(text=f"{words}\n\n{quoted}".strip(), own=words)
-    return Said(text=words)
+    """Return a message's text, after what stands above it in a thread, and before what it shares."""
+    words, shared = unmarked(text(event, "text"), me), _shared(event)
+    told = "".join(_told(one, me) for one in _above(event))
+    whole = f"{told}{words}\n\n{shared}".strip() if told or shared else words
+    return Said(text=whole, own=words if told or shared else None)
+
+
+def _above(event: Json) -> Sequence[Json]:
+    """Return what stands above a message in its thread: the first message, and the newest ones."""
+    found = [one for one in objects(event, ABOVE) if text(one, "ts") != text(event, "ts")]
+    return (*found[:1], *found[1:][-MOST_ABOVE:])
+
+
+def _told(event: Json, me: Me) -> str:
+    """Return a message of a thread as a quote; those of other apps may be attachments alone."""
+    shown = "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
+    words, who = unmarked(text(event, "text"), me), text(event, "username") or text(event, "user")
+    return quoted(words or shown, "" if who == me.user else plain_name(who))
 
 
 def _is_person(event: Json, me: Me) -> bool:
     user = text(event, "user")
-    is_robot = bool(text(event, "bot_id")) or user in {"", me.user, "USLACKBOT"}
-    return is_id(user) and not is_robot
+    return is_id(user) and not text(event, "bot_id") and user not in {me.user, "USLACKBOT"}
 
 
 def _changed(event: Json, me: Me) -> Taken | Passed:
@@ -309,7 +325,7 @@ def _instant(ts: str) -> datetime | None:
     return moment(int(ts.partition(".")[0])) if is_ts(ts) else None
 
 
-def _quoted(event: Json) -> str:
+def _shared(event: Json) -> str:
     """Return the text of shared messages as a quote; it was written by other people."""
     shared = [text(one, "text") for one in objects(event, "attachments") if one.get("is_share")]
     lines = [line for one in shared for line in one[:4_000].splitlines()]
@@ -324,7 +340,7 @@ def _files(event: Json) -> tuple[Attachment, ...]:
 
 
 def unmarked(said: str, me: Me) -> str:
-    """Return a message's text as it was typed, without the mention of the bot.
+    """Return a message's text as it was typed, without the mention of the bot, unless that is all.
 
     Slack escapes three characters and writes mentions and links in angle brackets ("Formatting text",
     docs.slack.dev, read 2026-11).
@@ -345,7 +361,7 @@ def unmarked(said: str, me: Me) -> str:
 
     words = _TAG.sub(shown, said) if "<" in said else said
     words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return words.strip() if is_called else words
+    return (words.strip() or f"@{me.user}") if is_called else words
 
 
 # --- presses, forms, slash commands ----------------------------------------------------------------
@@ -368,7 +384,7 @@ def pressed(payload: Json, me: Me, known: Container[str] = ()) -> Taken | Passed
     card = _card(me, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user)
     body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
     key = f"press/{text(box, 'channel_id')}/{text(box, 'message_ts')}/{at}/{approval[:200]}"
-    taken = _answered(me, user, card, body, key, trigger=text(payload, "trigger_id"))
+    taken = _by(user, _place(me, user, card), body, key, trigger=text(payload, "trigger_id"))
     if card is None or not card.address.direct or card.address.chat in known:
         return taken
     # Nothing was written there that the bot took, so reading begins at the card.
@@ -388,7 +404,7 @@ def _sent(payload: Json, me: Me, user: str) -> Taken | Passed:
     body = Pressed(
         approval=ApprovalId(approval[:200]), choice="deny", reason=typed[:500], card=card
     )
-    return _answered(me, user, card, body, f"form/{text(view, 'id')}/{approval[:200]}")
+    return _by(user, _place(me, user, card), body, f"form/{text(view, 'id')}/{approval[:200]}")
 
 
 def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
@@ -399,11 +415,8 @@ def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef |
     return MessageRef(address=_address(me, chat, place), message=ts)
 
 
-def _answered(
-    me: Me, user: str, card: MessageRef | None, body: Pressed, key: str, *, trigger: str = ""
-) -> Taken:
-    address = _address(me, f"{DIRECT}{user}", "") if card is None else card.address
-    return _by(user, address, body, key, trigger=trigger)
+def _place(me: Me, user: str, card: MessageRef | None) -> Address:
+    return _address(me, f"{DIRECT}{user}", "") if card is None else card.address
 
 
 def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Taken:

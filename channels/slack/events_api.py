@@ -49,12 +49,10 @@ class EventsApi:
             on_up: See `SocketMode`.
             on_envelope: See `SocketMode`.
         """
-        self._calls = calls
-        self._context = context
+        self._calls, self._context = calls, context
         self._path = context.settings_as(SlackSettings).webhook_path
         self._is_valid = _signatures(context.secrets["signing_secret"].strip(), context.clock)
-        self._on_up = on_up
-        self._on_envelope = on_envelope
+        self._on_up, self._on_envelope = on_up, on_envelope
         self._numbers = count()
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._caught_up_at = -CATCH_UP_S

@@ -66,9 +66,8 @@ def blocks(
     if body:
         shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
     if receipts:
-        elements = [
-            plain_text(receipt_line(one)[:MOST_RECEIPT_CHARS]) for one in receipts[:MOST_RECEIPTS]
-        ]
+        lines = [receipt_line(one)[:MOST_RECEIPT_CHARS] for one in receipts[:MOST_RECEIPTS]]
+        elements = [plain_text(one) for one in lines]
         shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
     return shown
 

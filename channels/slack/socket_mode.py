@@ -55,10 +55,8 @@ class SocketMode:
             on_up: Called for each new connection with whether events may have been missed.
             on_envelope: Called with each envelope; must not wait or raise.
         """
-        self._calls = calls
-        self._on_up = on_up
-        self._on_envelope = on_envelope
-        self._context = context
+        self._calls, self._context = calls, context
+        self._on_up, self._on_envelope = on_up, on_envelope
         self._line: Socket | None = None
         # The end of the last connection; None before the first.
         self._is_planned: bool | None = None

@@ -63,9 +63,7 @@ class Streams:
 
     def __init__(self, calls: Calls, context: ChannelContext, *, has_limits: bool) -> None:
         """Begin without open streams; `has_limits` says whether to respect the rate limit."""
-        self._calls = calls
-        self._context = context
-        self._has_limits = has_limits
+        self._calls, self._context, self._has_limits = calls, context, has_limits
         self._open: dict[str, _Stream] = {}
         self._begun = asyncio.Event()
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)

@@ -175,6 +175,18 @@ async def test_a_mention_that_is_told_before_its_files_has_them() -> None:
         assert [one.reference for one in taken.attachments] == ["F01"]
 
 
+async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is() -> None:
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        first = await ann.says("lunch?", channel=team)
+        slack.will("conversations.replies", Fault(body={"ok": False, "error": "missing_scope"}))
+        deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
+        await deed.confirmed.wait()
+    assert said(desk) == [Said(text="well?")]
+
+
 async def test_a_question_that_is_deleted_below_its_answer_is_withdrawn() -> None:
     """Slack leaves a stone where a message with a thread stood, and calls that a change."""
     desk = Desk()
@@ -360,6 +372,7 @@ async def test_a_thread_that_can_not_be_read_back_is_the_bots_and_holds_up_nobod
 
 
 async def test_a_thread_that_was_other_peoples_is_the_bots_from_a_mention_on() -> None:
+    """What stands above the mention comes with it."""
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit):
         ann = await slack.person()
@@ -367,7 +380,11 @@ async def test_a_thread_that_was_other_peoples_is_the_bots_from_a_mention_on() -
         lunch = await ann.says("lunch?", channel=team)
         for text in ("pizza", "@zeroclaw pizza or pasta?", "so?"):
             await (await ann.says(text, channel=team, thread=lunch.ts)).confirmed.wait()
-        assert said(desk) == [Said(text="pizza or pasta?"), Said(text="so?")]
+        above = "".join(
+            f'[in reply to what "{ann.id}" wrote:]\n> {one}\n\n' for one in ("lunch?", "pizza")
+        )
+        called = Said(text=f"{above}pizza or pasta?", own="pizza or pasta?")
+        assert said(desk) == [called, Said(text="so?")]
 
 
 async def test_threads_are_read_back_after_a_restart() -> None:

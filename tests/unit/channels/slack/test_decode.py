@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from channels._remote.fields import Json, as_object, inner, number, objects, parsed, text, whole
 from channels._remote.said import version
 from channels.slack import decode
-from channels.slack.decode import MOST_THREADS, Me, Passed, Reading, Taken, read_cursor
+from channels.slack.decode import (
+    ABOVE,
+    MOST_ABOVE,
+    MOST_THREADS,
+    Me,
+    Passed,
+    Reading,
+    Taken,
+    read_cursor,
+)
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -148,6 +157,7 @@ def test_an_empty_message_is_passed_over() -> None:
     [
         ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
         ("<@UBOT>  do it ", "do it"),
+        ("<@UBOT> ", "@UBOT"),
         ("ask <@UBOT> now", "ask  now"),
         ("<@UBOB> and <@UEVE|eve>", "@UBOB and @UEVE"),
         ("see <#C9|general> <!here> <!subteam^S1|@team>", "see #general @here @team"),
@@ -173,6 +183,29 @@ def test_what_is_shared_stands_below_the_words_of_who_shares_it() -> None:
     body = envelope(message(attachments=shared)).body
     assert body == Said(text="hello\n\n> buy\n> now", own="hello")
     assert envelope(message(text="", attachments=shared)).body == Said(text="> buy\n> now", own="")
+
+
+def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> None:
+    """The first message with its files, what other apps show, the newest; a bare call is one too."""
+    file = {"id": "F1", "name": "a.png", "mimetype": "image/png", "size": 7}
+    alert = {"ts": "1.1", "username": "Sentry]", "attachments": [{"fallback": "it fails"}]}
+    above: list[Json] = [{"ts": "1.0", "user": "UBOB", "text": "see", "files": [file]}, alert]
+    above += [{"ts": f"2.{n}", "user": "UBOT", "text": f"{n}"} for n in range(MOST_ABOVE - 1)]
+    call = in_channel(text="<@UBOT>", thread_ts="1.0", **{ABOVE: [*above, {"ts": TS}]})
+    taken = envelope(call)
+    assert isinstance(taken.body, Said)
+    assert taken.body.own == "@UBOT"
+    told = taken.body.text
+    assert told.startswith(
+        '[in reply to what "UBOB" wrote:]\n> see\n\n[in reply to what "Sentry)" wrote:]\n> it fails'
+    )
+    assert told.endswith(f"[in reply to what you wrote:]\n> {MOST_ABOVE - 2}\n\n@UBOT")
+    assert [(one.reference, one.quoted) for one in taken.attachments] == [("F1", True)]
+    newer = envelope({**call, ABOVE: [above[0], {**alert, "ts": "1.5"}, *above[1:]]})
+    assert isinstance(newer.body, Said)
+    assert newer.body.text == told, "of more than that the oldest are left out"
+    command = envelope({**call, "text": "<@UBOT> /stop"})
+    assert (command.body, command.attachments) == (Command(name="stop"), ())
 
 
 def test_files_are_recorded() -> None:
