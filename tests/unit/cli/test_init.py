@@ -538,6 +538,15 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_fault_names_is_asked_for(tmp_path: Path) -> None:
+    """A second way to use a channel needs keys that nobody is asked for at first (P10)."""
+    room = Room(tmp_path, chat=True)
+    room.says = ["channels.chat: needs `zone` or another server"]
+    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", "n", "zone", "a.b", "U1", "", "")
+    assert "Which answer is wrong (server, token, zone) [server]:" in shown
+    assert room.chats[-1].own.get("zone") == "a.b"
+
+
 def test_a_channel_that_was_asked_nothing_is_tried_until_it_is_well_or_kept(tmp_path: Path) -> None:
     """There is no answer that could be wrong."""
     room = Room(tmp_path, chat=True)

@@ -146,6 +146,9 @@ class Interview(Value):
         while not _is_kept(
             seen := self.try_channel(ChosenChannel(kind=manifest.kind, own=dict(own)), manifest)
         ):
+            # Another way to use a channel, such as a webhook, needs keys that were not asked for.
+            named = [one for one in fields if re.search(rf"`{one}`|\b{one} = ", seen.line)]
+            asked += [one for one in named if one not in asked]
             if not asked:
                 continue
             names = click.Choice(asked)
