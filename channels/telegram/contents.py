@@ -186,8 +186,7 @@ def _venue(found: Json) -> str:
 
 
 def _location(found: Json) -> str:
-    latitude, longitude = number(found, "latitude"), number(found, "longitude")
-    return f"location: latitude {latitude}, longitude {longitude}"
+    return f"location: latitude {number(found, 'latitude')}, longitude {number(found, 'longitude')}"
 
 
 def _list(found: Json, title: str, named: str, key: str) -> str:
