@@ -321,7 +321,21 @@ async def test_what_is_begun_to_be_sent_is_recorded_first() -> None:
         assert log == ["from 0", "send", "known m1", "edit"]
 
 
-async def test_what_did_not_arrive_is_no_longer_on_record() -> None:
+@pytest.mark.parametrize(
+    ("ends", "more", "left"),
+    [
+        (
+            (ChannelUnavailable("no route"), Lost()),
+            ["from 0", "send"],
+            Uncertainty(may_stand=True, mark="0"),
+        ),
+        ((ChannelRejected("blocked"),), [], CERTAIN),
+    ],
+    ids=["did not arrive", "refused"],
+)
+async def test_what_is_surely_not_sent_is_no_longer_on_record(
+    ends: tuple[Exception | Lost, ...], more: list[str], left: Uncertainty
+) -> None:
     """Nobody looks later for what nobody has sent; what may have arrived is looked for."""
     async with running(platform(LOOKING)) as rig:
         log: list[str] = []
@@ -329,27 +343,12 @@ async def test_what_did_not_arrive_is_no_longer_on_record() -> None:
         async def sending(mark: str) -> None:
             log.append(f"from {mark}")
 
-        rig.channel.will("send", ChannelUnavailable("no route"), Lost())
+        rig.channel.will("send", *ends)
         handle = opened(rig, log, sending=sending)
         handle.show(1, "hello")
         await handle.at_rest()
-        assert log == ["from 0", "send", "from ", "from 0", "send"]
-        assert (await handle.close()).uncertainty == Uncertainty(may_stand=True, mark="0")
-
-
-async def test_what_is_refused_is_no_longer_on_record() -> None:
-    async with running(platform(LOOKING)) as rig:
-        log: list[str] = []
-
-        async def sending(mark: str) -> None:
-            log.append(f"from {mark}")
-
-        rig.channel.will("send", ChannelRejected("blocked"))
-        handle = opened(rig, log, sending=sending)
-        handle.show(1, "hello")
-        await handle.at_rest()
-        assert log == ["from 0", "send", "from "]
-        assert (await handle.close()).uncertainty == CERTAIN
+        assert log == ["from 0", "send", "from ", *more]
+        assert (await handle.close()).uncertainty == left
 
 
 async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:

@@ -14,14 +14,12 @@ from zeroclaw.channel import CardCall
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import (
     Accepted,
-    ApprovalId,
     Body,
     Deleted,
     Edited,
     Envelope,
     Ignored,
     Membership,
-    Pressed,
     Said,
     Sender,
 )
@@ -213,14 +211,6 @@ async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
         may_go.set()
         await house.settle()
         assert house.endings() == [("approved", "the operator on this machine")]
-
-
-async def test_a_card_of_nobodys_does_nothing(world: World) -> None:
-    """Whatever id somebody makes up (P5)."""
-    async with world.running() as house:
-        assert (
-            await house.event(Pressed(approval=ApprovalId("made-up"), choice="once")) == Ignored()
-        )
 
 
 async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> None:

@@ -125,25 +125,19 @@ async def test_a_stream_that_breaks_off_is_paid_for(world: World) -> None:
         assert 2 * cut - FEW < (await used(house))[1] < 2 * cut
 
 
-async def test_an_endpoint_that_reports_the_answer_alone_is_paid_for_the_request(
-    world: World,
+@pytest.mark.parametrize(
+    ("reported", "text", "end"),
+    [
+        (Usage(output_tokens=UNIT), "so", Finished(reason="stop")),
+        (Usage(input_tokens=UNIT), "so it is " * FEW, Finished(reason="stop")),
+        (Usage(input_tokens=UNIT), "so it is " * FEW, StreamBroken("cut")),
+    ],
+)
+async def test_an_endpoint_that_reports_one_side_alone_is_paid_for_the_other(
+    world: World, reported: Usage, text: str, end: Finished | StreamBroken
 ) -> None:
-    """As it is where it reports nothing at all."""
-    said = UsageReported(usage=Usage(output_tokens=UNIT))
-    world.model.will((TextDelta(text="so"), said, Finished(reason="stop")))
-    async with world.running() as house:
-        await house.say("hello")
-        units, estimated = await used(house)
-        assert (units, estimated > FEW) == (1, True)
-
-
-@pytest.mark.parametrize("end", [Finished(reason="stop"), StreamBroken("cut")])
-async def test_an_endpoint_that_reports_the_request_alone_is_paid_for_the_answer(
-    world: World, end: Finished | StreamBroken
-) -> None:
-    """It costs several times what the request does, and counted as nothing."""
-    said = UsageReported(usage=Usage(input_tokens=UNIT))
-    world.model.will((TextDelta(text="so it is " * FEW), said, end), says("so"))
+    """An answer costs several times what its request does, and counted as nothing."""
+    world.model.will((TextDelta(text=text), UsageReported(usage=reported), end), says("so"))
     async with world.running() as house:
         await house.say("hello")
         units, estimated = await used(house)
