@@ -5,13 +5,13 @@ nothing. A message's id is its key, so sending it twice shows one message. Sendi
 view is open, because a view that opens later reads the transcript from the store.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from channels._local import CAPABILITIES, LocalSettings, decode, render
 from channels._local.decode import Received, RefusedPost
-from channels._local.feed import Feed, Numbered
+from channels._local.feed import Feed, Subscription
 from zeroclaw import (
     Address,
     Admit,
@@ -31,26 +31,9 @@ from zeroclaw import (
     Rendered,
     ToolProgress,
     TranscriptItem,
-    Value,
     ZeroclawError,
     replace,
 )
-
-
-class Snapshot(Value):
-    """The chat's items when the transcript was read.
-
-    Attributes:
-        items: By id, in order.
-        number: The number of the newest live event at that time.
-    """
-
-    items: Mapping[str, TranscriptItem]
-    number: int
-
-    def lacks(self, one: Numbered) -> bool:
-        """Whether an event is newer than the snapshot, or was missed by it."""
-        return one.number > self.number or render.is_news(one.event, self.items)
 
 
 class LocalChannel:
@@ -115,15 +98,22 @@ class LocalChannel:
         toast = admission.text if isinstance(admission, Answered) else ""
         return Received(id=posted.id, toast=toast)
 
-    async def snapshot(self, after: str = "") -> Snapshot | None:
-        """Read the items after a cursor; None if the store can't be read."""
+    async def snapshot(
+        self, reader: Subscription, after: str = ""
+    ) -> tuple[TranscriptItem, ...] | None:
+        """Read the items after a cursor, in order; None if the store can't be read.
+
+        Of the events that the reader got meanwhile, only those that the items lack stay queued.
+        """
         try:
             items = await self.context.transcript(self.here, after)
         except ZeroclawError as error:
             self.context.log("transcript_not_read", why=str(error), level="warning")
             return None
         shown = (replace(item, text=self.shown(item.text)) for item in items)
-        return Snapshot(items=render.standing(shown), number=self.feed.number)
+        standing = render.standing(shown)
+        reader.keep(lambda event: render.is_news(event, standing))
+        return tuple(standing.values())
 
     def shown(self, text: str) -> str:
         """Return a stored text in the form that live events use."""

@@ -6,32 +6,24 @@ it reconnects and begins with a snapshot.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from channels._local.render import Event, Happening, slot
-from zeroclaw import Value
 
 MOST_READERS = 32
 MOST_WAITING = 256
-
-
-class Numbered(Value):
-    """An event and its sequence number."""
-
-    event: Event
-    number: int
 
 
 class Subscription:
     """The queue of one reader."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Numbered] = {}
+        self._waiting: dict[str, Event] = {}
         self._wake = asyncio.Event()
         self._over = asyncio.Event()
 
-    async def take(self) -> tuple[Numbered, ...] | None:
+    async def take(self) -> tuple[Event, ...] | None:
         """Wait for events; returns an empty tuple to ask for a ping, None at the end."""
         await self._wake.wait()
         self._wake.clear()
@@ -41,14 +33,18 @@ class Subscription:
         self._waiting.clear()
         return taken
 
-    def put(self, event: Numbered) -> None:
+    def put(self, event: Event) -> None:
         """Queue an event, or end the subscription if the queue is full."""
-        waiting_for = slot(event.event)
+        waiting_for = slot(event)
         if waiting_for not in self._waiting and len(self._waiting) >= MOST_WAITING:
             self.end()
         elif not self._over.is_set():
             self._waiting[waiting_for] = event
             self._wake.set()
+
+    def keep(self, is_kept: Callable[[Event], bool]) -> None:
+        """Drop the queued events that are not kept."""
+        self._waiting = {key: one for key, one in self._waiting.items() if is_kept(one)}
 
     def nudge(self) -> None:
         """Make `take` return even if no event waits."""
@@ -66,16 +62,11 @@ class Subscription:
 
 
 class Feed:
-    """All readers of one channel.
-
-    Attributes:
-        number: The number of the newest event.
-    """
+    """All readers of one channel."""
 
     def __init__(self) -> None:
         self._open: set[Subscription] = set()
         self._closed = False
-        self.number = 0
 
     def has_room(self) -> bool:
         """Whether another reader may subscribe."""
@@ -83,9 +74,8 @@ class Feed:
 
     def publish(self, event: Happening) -> None:
         """Queue an event for every reader; never waits."""
-        self.number += 1
         for subscription in self._open:
-            subscription.put(Numbered(event=event, number=self.number))
+            subscription.put(event)
 
     def ping(self) -> None:
         """Make every reader send a ping."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from channels._local.adapter import LocalChannel
-from channels._local.feed import Numbered, Subscription
+from channels._local.feed import Subscription
 from channels.terminal import decode, render
 from zeroclaw import Address, Admit, Attachment, LineStream, MessageRef, OutgoingFile, Rendered
 
@@ -68,8 +68,7 @@ class TerminalChannel(LocalChannel):
                         greeted.set_result(after)
                 case posted:
                     # Confirm the event only after it was admitted (P1).
-                    answer = await self.take(str(written.get("type")), posted)
-                    subscription.put(Numbered(event=answer, number=self.feed.number))
+                    subscription.put(await self.take(str(written.get("type")), posted))
         subscription.end()
 
     async def _write(
@@ -77,19 +76,18 @@ class TerminalChannel(LocalChannel):
     ) -> None:
         """Write the snapshot, then the events that it lacks, then live events."""
         try:
-            stood = await self.snapshot(await greeted)
-            if stood is None:
+            items = await self.snapshot(subscription, await greeted)
+            if items is None:
                 why = "the conversation can't be read right now"
                 await stream.send({"type": "trouble", "why": why})
                 return
-            await stream.send({"type": "snapshot", "number": stood.number})
-            for item in stood.items.values():
-                await stream.send(render.line(item, stood.number))
-            await stream.send({"type": "live", "number": stood.number})
+            await stream.send({"type": "snapshot"})
+            for item in items:
+                await stream.send(render.line(item))
+            await stream.send({"type": "live"})
             while (taken := await subscription.take()) is not None:
-                for one in taken:
-                    if stood.lacks(one):
-                        await stream.send(render.line(one.event, one.number))
+                for event in taken:
+                    await stream.send(render.line(event))
         except ConnectionError:
             return
         finally:

@@ -1,18 +1,16 @@
 r"""Turns the chat's items and events into the lines that a client reads.
 
-    {"type": "snapshot", "number": n}   the current items follow, one `item` per line, in order
-    {"type": "item", "number": n, "id": "…", "kind": "person|bot|card", "text": "…",
-     "at": "…", "draft": false, "cursor": "…", "card": {…}, "receipts": ["…"]}
-    {"type": "live", "number": n}       the snapshot is complete; live events follow
-    {"type": "gone", "number": n, "id": "…"}
-    {"type": "typing", "number": n}
-    {"type": "received", "number": n, "id": "…", "toast": "…"}   the event is stored
-    {"type": "refused", "number": n, "id": "…", "why": "…", "again": true}   not stored; `again`:
-                                        send it again
+    {"type": "snapshot"}                the current items follow, one `item` per line, in order
+    {"type": "item", "id": "…", "kind": "person|bot|card", "text": "…", "at": "…", "draft": false,
+     "cursor": "…", "card": {…}, "receipts": ["…"]}
+    {"type": "live"}                    the snapshot is complete; live events follow
+    {"type": "gone", "id": "…"}
+    {"type": "typing"}
+    {"type": "received", "id": "…", "toast": "…"}   the event is stored
+    {"type": "refused", "id": "…", "why": "…", "again": true}   not stored; `again`: send it again
     {"type": "trouble", "why": "…"}     there is no snapshot; the connection ends
 
-An item is sent whole and replaces the one with the same id; of two, the one with the higher number
-is newer. Numbers grow while the daemon runs. `cursor` is empty in live events. A card is
+An item is sent whole and replaces the one with the same id. `cursor` is empty in live events. A card is
 `{language, words, asked_by, deadline_at, choices, calls: [{approval, number, tool, summary,
 arguments, why, scope, hash8, ending: null | {how, said, at, reason}}]}`; all of it is in the card's
 language, and `words` has its fixed words by name.
@@ -62,7 +60,7 @@ def _picture(found: re.Match[str]) -> str:
     return _DELETE_PICTURE if code == _DELETE else f"\u27e8U+{code:04X}\u27e9"
 
 
-def line(event: Event, number: int) -> Line:
+def line(event: Event) -> Line:
     """Return the line for an event."""
     outcome = event.outcome if isinstance(event, TranscriptItem) else None
     calls = () if outcome is None else outcome.card.calls
@@ -76,7 +74,7 @@ def line(event: Event, number: int) -> Line:
     }
     if isinstance(event, TranscriptItem) and event.receipts:
         shown["receipts"] = [escape_invisible(one.line()) for one in event.receipts]
-    return {"type": name, "number": number, **shown}
+    return {"type": name, **shown}
 
 
 def _capped(most_chars: int, made: Callable[[str], str], text: str) -> str:

@@ -194,14 +194,13 @@ class _Events(StreamingResponse):
 
     async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """Yield the snapshot, then the events that it lacks, then live events."""
-        stood = await self._channel.snapshot()
-        if stood is None:
+        shown = await self._channel.snapshot(subscription)
+        if shown is None:
             yield render.trouble_frame("the conversation can't be read right now")
             return
-        yield render.snapshot_frame(self._title, stood.items.values(), stood.number)
+        yield render.snapshot_frame(self._title, shown)
         while (taken := await subscription.take()) is not None:
             if not taken:
                 yield render.PING
-            for one in taken:
-                if stood.lacks(one):
-                    yield render.frame(one.event, one.number)
+            for event in taken:
+                yield render.frame(event)

@@ -19,22 +19,22 @@ def markdown(text: str) -> Rendered:
     return Rendered(body=text, plain=without_markup(text))
 
 
-def frame(event: Event, number: int) -> bytes:
-    """Return the frame of an event; `number` counts up while the daemon runs."""
-    return _frame(*told(event), number)
+def frame(event: Event) -> bytes:
+    """Return the frame of an event."""
+    return _frame(*told(event))
 
 
-def snapshot_frame(title: str, items: Iterable[TranscriptItem], number: int) -> bytes:
+def snapshot_frame(title: str, items: Iterable[TranscriptItem]) -> bytes:
     """Return the first frame of a stream: all items, in order."""
     shown = [told(item)[1] for item in items]
-    return _frame("snapshot", {"title": title, "items": shown}, number)
+    return _frame("snapshot", {"title": title, "items": shown})
 
 
 def trouble_frame(why: str) -> bytes:
     """Return the frame that says why there is no snapshot; the stream ends after it."""
-    return _frame("trouble", {"why": why}, 0)
+    return _frame("trouble", {"why": why})
 
 
-def _frame(name: str, data: Mapping[str, object], number: int) -> bytes:
+def _frame(name: str, data: Mapping[str, object]) -> bytes:
     # ASCII only: no character can end a line, and a lone surrogate can be sent.
-    return f"event: {name}\nid: {number}\ndata: {json.dumps(data)}\n\n".encode()
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()

@@ -129,21 +129,21 @@ def in_a_mail(outcome: Outcome) -> str:
 
 def on_the_page(outcome: Outcome) -> str:
     """All that the page has to show; its own script holds no words, see below."""
-    sent = web.frame(local.card("m", outcome, AT), 1).decode()
+    sent = web.frame(local.card("m", outcome, AT)).decode()
     (data,) = [line[6:] for line in sent.split("\n") if line.startswith("data: ")]
     return "\n".join(texts(cast("Mapping[str, object]", json.loads(data))["card"]))
 
 
 def on_a_terminals_line(outcome: Outcome) -> str:
-    line = terminal.line(local.card("m", outcome, AT), 1)
+    line = terminal.line(local.card("m", outcome, AT))
     return "\n".join(texts(line["card"]))
 
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, before and after its endings."""
     screen = Cards()
-    before = terminal.line(local.card("m", Outcome(card=outcome.card, endings=()), AT), 1)
-    after = terminal.line(local.card("m", outcome, AT), 2)
+    before = terminal.line(local.card("m", Outcome(card=outcome.card, endings=()), AT))
+    after = terminal.line(local.card("m", outcome, AT))
     return "".join(text for _, text in (*screen.take(before), *screen.take(after)))
 
 

@@ -104,18 +104,18 @@ def in_a_mails_html(outcome: Outcome) -> str:
 
 
 def on_a_terminals_line(outcome: Outcome) -> str:
-    return arguments_of(terminal.line(local.card("m", outcome, AT), 1))
+    return arguments_of(terminal.line(local.card("m", outcome, AT)))
 
 
 def on_the_page(outcome: Outcome) -> str:
-    sent = web.frame(local.card("m", outcome, AT), 1).decode()
+    sent = web.frame(local.card("m", outcome, AT)).decode()
     (data,) = [line[6:] for line in sent.split("\n") if line.startswith("data: ")]
     return arguments_of(json.loads(data))
 
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, the frame taken away."""
-    item = terminal.line(local.card("m", outcome, AT), 1)
+    item = terminal.line(local.card("m", outcome, AT))
     lines = "".join(text for _, text in Cards().take(item)).split("\n")
     edge = "│    "
     return "\n".join(line.removeprefix(edge) for line in lines[3:-2])

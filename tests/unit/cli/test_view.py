@@ -32,12 +32,9 @@ SCREEN, PIPE = "screen", "pipe"
 AT = "2026-01-01T12:00:00+00:00"
 
 
-def item(
-    text: str, *, key: str = "k1", draft: bool = False, kind: str = "bot", number: int = 1
-) -> Line:
+def item(text: str, *, key: str = "k1", draft: bool = False, kind: str = "bot") -> Line:
     return {
         "type": "item",
-        "number": number,
         "id": key,
         "kind": kind,
         "text": text,
@@ -60,7 +57,7 @@ def call(number: int, ending: Line | None = None) -> Line:
     }
 
 
-def card(*calls: Line, number: int = 1) -> Line:
+def card(*calls: Line) -> Line:
     deadline = datetime(2026, 1, 1, 12, 15, tzinfo=UTC).isoformat()
     shown = {
         "asked_by": "ann",
@@ -68,7 +65,7 @@ def card(*calls: Line, number: int = 1) -> Line:
         "choices": ["once", "for_a_time", "deny"],
         "calls": list(calls),
     }
-    return {**item("", key="c1", kind="card", number=number), "card": shown}
+    return {**item("", key="c1", kind="card"), "card": shown}
 
 
 def ended(how: str, by: str = "ann", reason: str = "") -> Line:
@@ -79,10 +76,10 @@ def live_view(
     where: str, *before: Line, history: int = 10, columns: int = 40, most_rows: int = 6
 ) -> View:
     view = View(is_terminal=where == SCREEN, history=history, columns=columns, most_rows=most_rows)
-    view.take({"type": "snapshot", "number": 0})
+    view.take({"type": "snapshot"})
     for line in before:
         view.take(line)
-    view.take({"type": "live", "number": 0})
+    view.take({"type": "live"})
     return view
 
 
@@ -111,9 +108,9 @@ def test_an_answer_grows_and_ends() -> None:
     view = live_view(SCREEN)
     assert added(view, item("Hel", draft=True)) == [""]
     assert view.growing() == "● Hel"
-    assert added(view, item("Hello", draft=True, number=2)) == [""]
+    assert added(view, item("Hello", draft=True)) == [""]
     assert view.growing() == "● Hello"
-    assert added(view, item("Hello", number=3)) == ["● Hello\n"]
+    assert added(view, item("Hello")) == ["● Hello\n"]
     assert (view.growing(), view.is_drafting, view.answered) == ("", False, 1)
 
 
@@ -121,7 +118,7 @@ def test_an_answer_that_changed_is_shown_anew() -> None:
     """Nothing of it was printed."""
     view = live_view(SCREEN)
     view.take(item("a" * 50 + "\n日本", draft=True))
-    assert added(view, item("b", draft=True, number=2)) == [""]
+    assert added(view, item("b", draft=True)) == [""]
     assert view.growing() == "● b"
 
 
@@ -136,15 +133,7 @@ def test_a_printed_answer_that_changed_is_printed_below() -> None:
     """What is printed stays."""
     view = live_view(SCREEN)
     view.take(item("x\n" * 20, draft=True))
-    assert added(view, item("b", number=2)) == ["● b\n"]
-
-
-def test_an_older_frame_is_dropped() -> None:
-    """Numbers grow; a frame that was overtaken changes nothing."""
-    view = live_view(SCREEN)
-    view.take(item("Hello", draft=True, number=5))
-    view.take(item("Hel", draft=True, number=4))
-    assert view.growing() == "● Hello"
+    assert added(view, item("b")) == ["● b\n"]
 
 
 def test_what_comes_between_does_not_tear_an_answer() -> None:
@@ -153,7 +142,7 @@ def test_what_comes_between_does_not_tear_an_answer() -> None:
     view.take(item("One.", draft=True))
     assert text_of(view.take(card(call(1)))).startswith("● One.\n┌ ann asks; answer until")
     assert view.growing() == ""
-    shown = added(view, item("One. Two.", number=2), item("One. Two.", number=3))
+    shown = added(view, item("One. Two."), item("One. Two."))
     assert shown == ["● … Two.\n", ""]
 
 
@@ -163,21 +152,15 @@ def test_blanks_alone_do_not_go_on_with_an_answer(more: str) -> None:
     view = live_view(SCREEN)
     view.take(item("Let me look.", draft=True))
     assert text_of(view.note("stopping it")) == "● Let me look.\n· stopping it\n"
-    assert added(view, item(f"Let me look.{more}", draft=True, number=2)) == [""]
+    assert added(view, item(f"Let me look.{more}", draft=True)) == [""]
     assert view.growing() == ""
-    assert added(view, item("Let me look.\n\n_Stopped._", number=3)) == ["● … _Stopped._\n"]
-    assert added(view, item("Let me look.\n\n_Stopped._ ", number=4)) == [""]
+    assert added(view, item("Let me look.\n\n_Stopped._")) == ["● … _Stopped._\n"]
+    assert added(view, item("Let me look.\n\n_Stopped._ ")) == [""]
 
 
 def test_into_a_pipe_go_whole_messages_once_each() -> None:
     view = live_view(PIPE)
-    shown = added(
-        view,
-        item("Hel", draft=True),
-        {"type": "typing", "number": 1},
-        item("Hello", number=2),
-        item("Hello", number=3),
-    )
+    shown = added(view, item("Hel", draft=True), {"type": "typing"}, item("Hello"), item("Hello"))
     assert shown == ["", "", "● Hello\n", ""]
     assert (view.entered("hi"), view.settled()) == ([], [])
 
@@ -232,7 +215,7 @@ def test_no_word_on_a_card_begins_a_line(where: str) -> None:
     """Not what a call says of itself, nor why it was denied, whoever wrote it (P5, P7)."""
     told = dict.fromkeys(("tool", "summary", "why", "scope", "arguments"), EVIL)
     asked = card({**call(1), **told})
-    denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)}, number=2)
+    denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)})
     view = live_view(where)
     lines = "".join(added(view, asked, denied)).splitlines()
     begun = [line for line in lines if not line.startswith(" " * 5)]
@@ -281,7 +264,7 @@ def written_by(words: list[str], *, reason: str) -> tuple[Line, Line, Line]:
         local.card("c1", Outcome(card=asked, endings=()), EPOCH),
         local.card("c1", Outcome(card=asked, endings=(denied,)), EPOCH),
     )
-    answered, card, ended = (render.line(item, at) for at, item in enumerate(items))
+    answered, card, ended = map(render.line, items)
     return answered, card, ended
 
 
@@ -328,7 +311,7 @@ def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
 def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
     """Older ones are known, but not shown."""
     view = View(is_terminal=True, history=1)
-    view.take({"type": "snapshot", "number": 0})
+    view.take({"type": "snapshot"})
     for line in (
         item("old", key="k0"),
         item("hi", key="person/1", kind="person"),
@@ -336,7 +319,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
         item("grow", key="k2", draft=True),
     ):
         assert view.take(line) == []
-    shown = text_of(view.take({"type": "live", "number": 0}))
+    shown = text_of(view.take({"type": "live"}))
     assert shown.startswith("» hi\n─── now ───\n┌ ann asks; answer until")
     assert "old" not in shown
     assert (view.growing(), view.earlier) == ("● grow", ["hi"])
@@ -344,15 +327,15 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
 
 
 def test_after_a_lost_connection_only_news_is_shown() -> None:
-    """The daemon's numbers begin anew, and what was seen is not shown again."""
+    """What was seen is not shown again."""
     view = live_view(SCREEN)
-    view.take(item("one", number=900))
-    view.take(item("tw", key="k2", draft=True, number=901))
-    view.take({"type": "snapshot", "number": 0})
+    view.take(item("one"))
+    view.take(item("tw", key="k2", draft=True))
+    view.take({"type": "snapshot"})
     assert not view.is_live
-    for line in (item("one", number=0), item("two", key="k2", number=0), item("three", key="k3")):
+    for line in (item("one"), item("two", key="k2"), item("three", key="k3")):
         view.take(line)
-    assert added(view, {"type": "live", "number": 0}) == ["● two\n● three\n"]
+    assert added(view, {"type": "live"}) == ["● two\n● three\n"]
     assert view.answered == 3
 
 
@@ -389,7 +372,7 @@ def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
         "     time · d = Deny ·",
         "     /deny 1 because …",
     ]
-    denied = card({**asked, "ending": ended("denied", reason="not today, please")}, number=2)
+    denied = card({**asked, "ending": ended("denied", reason="not today, please")})
     assert added(view, denied) == ["❌ 1  shell denied\n     by ann: not today,\n     please\n"]
 
 
@@ -398,9 +381,7 @@ def test_each_ending_is_told_once() -> None:
     view = live_view(SCREEN)
     view.take(card(call(1), call(2)))
     both = (call(1, ended("approved")), call(2, ended("denied", "bob", "no")))
-    shown = added(
-        view, card(both[0], call(2), number=2), card(*both, number=3), card(*both, number=4)
-    )
+    shown = added(view, card(both[0], call(2)), card(*both), card(*both))
     assert shown == ["✅ 1  shell approved by ann\n", "❌ 2  shell denied by bob: no\n", ""]
     assert view.cards.open_calls == ()
 
@@ -416,18 +397,18 @@ def test_ones_own_message_is_not_repeated() -> None:
     assert text_of(view.entered("hi\nthere")) == "» hi\n  there\n"
     view.said("mine")
     own, other = (item("hi", key=f"person/{one}", kind="person") for one in ("mine", "other"))
-    assert added(view, own, other, {**other, "number": 2}) == ["", "» hi\n", ""]
+    assert added(view, own, other, other) == ["", "» hi\n", ""]
 
 
 def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
     view = live_view(SCREEN)
-    view.take({"type": "typing", "number": 1})
+    view.take({"type": "typing"})
     assert view.growing() == "…"
     view.take(item("Hi", draft=True))
     assert view.growing() == "● Hi"
-    view.take({"type": "typing", "number": 3})
+    view.take({"type": "typing"})
     assert view.growing() == "● Hi"
-    view.take(item("Hi", number=4))
+    view.take(item("Hi"))
     assert view.growing() == ""
 
 
@@ -443,7 +424,7 @@ def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
         ),
         ({"type": "trouble", "why": "closing"}, "· closing\n"),
         ({"type": "news from a later daemon"}, ""),
-        ({"type": "gone", "id": "k1", "number": 3}, ""),
+        ({"type": "gone", "id": "k1"}, ""),
     ],
 )
 def test_small_things_are_small_remarks(line: Line, shown: str) -> None:
@@ -453,7 +434,7 @@ def test_small_things_are_small_remarks(line: Line, shown: str) -> None:
 def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
     view = live_view(SCREEN)
     view.take(item("Hel", draft=True))
-    view.take({"type": "gone", "id": "k1", "number": 2})
+    view.take({"type": "gone", "id": "k1"})
     assert (view.is_drafting, view.growing()) == (False, "")
 
 
@@ -461,8 +442,8 @@ def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
 def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final: str) -> None:
     """P6: the screen ends as exactly the final answer, but for blanks at its end."""
     view = live_view(SCREEN, columns=500, most_rows=3)
-    growing = [item(frame, draft=True, number=number) for number, frame in enumerate(frames)]
-    shown = "".join(added(view, *growing, item(final, number=len(frames))))
+    growing = [item(frame, draft=True) for frame in frames]
+    shown = "".join(added(view, *growing, item(final)))
     assert shown.rstrip().endswith(f"● {final}".rstrip())
     assert view.growing() == ""
 
@@ -471,8 +452,8 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
     view = live_view(SCREEN, columns=12, most_rows=4)
     texts = ["".join(parts[: number + 1]) for number in range(len(parts))]
-    growing = [item(text, draft=True, number=number) for number, text in enumerate(texts)]
-    shown = "".join(added(view, *growing, item(texts[-1], number=len(texts))))
+    growing = [item(text, draft=True) for text in texts]
+    shown = "".join(added(view, *growing, item(texts[-1])))
     whole = f"● {texts[-1]}"
     assert shown.replace("\n", " ").rstrip() == whole.replace("\n", " ").rstrip()
     for line in shown.splitlines():
@@ -503,10 +484,10 @@ def test_an_answer_is_wrapped_between_words_and_its_code_is_not(
 ) -> None:
     """A command is copied from the screen as it is, so only the terminal itself may wrap it."""
     view = live_view(SCREEN, columns=11)
-    for number, frame in enumerate(frames):
-        view.take(item(frame, draft=True, number=number))
+    for frame in frames:
+        view.take(item(frame, draft=True))
     assert view.growing() == shown
-    assert added(view, item(frames[-1], number=len(frames))) == [f"{shown}\n"]
+    assert added(view, item(frames[-1])) == [f"{shown}\n"]
 
 
 # --- the pipe -------------------------------------------------------------------------------------

@@ -199,7 +199,6 @@ class View(Struct, kw_only=True):
     cards: Cards = field(default_factory=Cards)
     _printed: dict[str, str] = field(default_factory=dict[str, str])
     _finals: dict[str, str] = field(default_factory=dict[str, str])
-    _numbers: dict[str, int] = field(default_factory=dict[str, int])
     _before: list[Line] = field(default_factory=list[Line])
     _drafts: dict[str, str] = field(default_factory=dict[str, str])
     _last: str = ""  # the message that what was printed last goes on with
@@ -259,8 +258,8 @@ class View(Struct, kw_only=True):
             case "snapshot":
                 self.is_live = self._is_typing = False
                 self._last = ""
-                for one in (self._numbers, self._drafts, self._before):
-                    one.clear()
+                self._drafts.clear()
+                self._before.clear()
             case "live":
                 return self._begin_live()
             case "item" if not self.is_live:
@@ -309,11 +308,7 @@ class View(Struct, kw_only=True):
     # --- items -----------------------------------------------------------------------------------
 
     def _item(self, line: Line) -> Shown:
-        key, number = str(line["id"]), line.get("number")
-        if isinstance(number, int):
-            if number < self._numbers.get(key, 0):
-                return []
-            self._numbers[key] = number
+        key = str(line["id"])
         match line.get("kind"):
             case "person":
                 return self._person(key, str(line["text"]))

@@ -7,7 +7,7 @@ import pytest
 
 from channels._local import decode
 from channels._local.decode import Received, RefusedPost
-from channels._local.feed import MOST_READERS, MOST_WAITING, Feed, Numbered
+from channels._local.feed import MOST_READERS, MOST_WAITING, Feed
 from channels._local.render import (
     Event,
     Gone,
@@ -134,11 +134,7 @@ async def test_every_page_gets_every_event_in_order() -> None:
         feed.publish(item("a"))
         feed.publish(Gone(id="b"))
         feed.publish(Typing())
-        expected = (
-            Numbered(event=item("a"), number=1),
-            Numbered(event=Gone(id="b"), number=2),
-            Numbered(event=Typing(), number=3),
-        )
+        expected = (item("a"), Gone(id="b"), Typing())
         assert await one.take() == expected
         assert await two.take() == expected
 
@@ -148,7 +144,7 @@ async def test_a_page_that_reads_slowly_gets_the_newest_of_each_message() -> Non
     with feed.subscribe() as page:
         for number in range(1000):
             feed.publish(item("draft", str(number)))
-        assert await page.take() == (Numbered(event=item("draft", "999"), number=1000),)
+        assert await page.take() == (item("draft", "999"),)
 
 
 async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None:
@@ -157,7 +153,7 @@ async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None
     with feed.subscribe() as dead, feed.subscribe() as alive:
         for number in range(MOST_WAITING + 1):
             feed.publish(item(str(number)))
-            assert await alive.take() == (Numbered(event=item(str(number)), number=number + 1),)
+            assert await alive.take() == (item(str(number)),)
         assert await dead.take() is None
 
 
@@ -198,7 +194,7 @@ async def test_a_cancelled_wait_loses_no_event() -> None:
             await asyncio.sleep(0)
             waiting.cancel()
         feed.publish(item("a"))
-        assert await page.take() == (Numbered(event=item("a"), number=1),)
+        assert await page.take() == (item("a"),)
 
 
 # --- what a person does at a local chat -----------------------------------------------------------

@@ -75,9 +75,8 @@ def test_making_visible_twice_changes_nothing(text: str) -> None:
 
 def test_a_message_comes_whole_under_its_id() -> None:
     outgoing = Outgoing(rendered=Rendered(body="*hi*", plain="hi"), key="k1", draft=True)
-    assert line(bot("k1", outgoing, NOW), 7) == {
+    assert line(bot("k1", outgoing, NOW)) == {
         "type": "item",
-        "number": 7,
         "id": "k1",
         "kind": "bot",
         "text": "*hi*",
@@ -91,7 +90,7 @@ def test_a_message_comes_whole_under_its_id() -> None:
 
 def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
     """What may be pressed, until when, and what came of it (P5)."""
-    shown = line(card("c1", outcome(ENDED, calls=(call(1), call(2))), NOW), 1)["card"]
+    shown = line(card("c1", outcome(ENDED, calls=(call(1), call(2))), NOW))["card"]
     assert shown == {
         "language": "en",
         "words": CardWords("en").by_name(1),
@@ -136,28 +135,22 @@ def test_the_longest_lines_fit_the_socket(calls: int) -> None:
     """What is left out of a card is said on it."""
     long = tuple(call(number, "\x9b" * 1_000_000) for number in range(calls))
     item = card("c1", outcome(calls=long), NOW)
-    assert len(json.dumps(line(item, 1))) < LONGEST_LINE
-    assert "not all of 1000000 characters is shown" in str(line(item, 1))
+    assert len(json.dumps(line(item))) < LONGEST_LINE
+    assert "not all of 1000000 characters is shown" in str(line(item))
     stored = TranscriptItem(kind="bot", key="k1", ref="k1", text="\x9b" * MOST_CHARS, at=NOW)
-    assert len(json.dumps(line(stored, 1))) < LONGEST_LINE
+    assert len(json.dumps(line(stored))) < LONGEST_LINE
     text = "\U0010ffff" * CAPABILITIES.max_length
     outgoing = Outgoing(rendered=markdown(text), key="k1")
-    assert len(json.dumps(line(bot("k1", outgoing, NOW), 1))) < LONGEST_LINE
+    assert len(json.dumps(line(bot("k1", outgoing, NOW)))) < LONGEST_LINE
     assert CAPABILITIES.max_length < MOST_CHARS
 
 
 def test_small_things_are_told_in_small_lines() -> None:
-    assert line(Gone(id="k1"), 3) == {"type": "gone", "number": 3, "id": "k1"}
-    assert line(Typing(), 3) == {"type": "typing", "number": 3}
-    assert line(Received(id="i", toast="ok\x1b"), 3) == {
-        "type": "received",
-        "number": 3,
-        "id": "i",
-        "toast": "ok␛",
-    }
-    assert line(RefusedPost(id="i", why="no", again=True), 3) == {
+    assert line(Gone(id="k1")) == {"type": "gone", "id": "k1"}
+    assert line(Typing()) == {"type": "typing"}
+    assert line(Received(id="i", toast="ok\x1b")) == {"type": "received", "id": "i", "toast": "ok␛"}
+    assert line(RefusedPost(id="i", why="no", again=True)) == {
         "type": "refused",
-        "number": 3,
         "id": "i",
         "why": "no",
         "again": True,

@@ -84,9 +84,8 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
 def test_an_event_of_the_stream_holds_the_whole_item(
     event: Event, name: str, data: dict[str, object]
 ) -> None:
-    _, (heard,) = feed(SseState(), frame(event, 7))
+    _, (heard,) = feed(SseState(), frame(event))
     assert (heard.name, json.loads(heard.data)) == (name, data)
-    assert b"\nid: 7\n" in frame(event, 7)
 
 
 def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
@@ -96,7 +95,7 @@ def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
     ending = Ending(approval=CALL.approval, how="denied", by=sly, at=EPOCH, reason=sly)
     card = replace(CARD, asked_by=sly, calls=(call,))
     item = replace(ASKED, outcome=Outcome(card=card, endings=(ending,)))
-    _, (heard,) = feed(SseState(), frame(item, 1))
+    _, (heard,) = feed(SseState(), frame(item))
     assert not {"\u202e", "\x1b", "\u200b"} & set(str(json.loads(heard.data)))
     assert heard.data.count(r"\u27e8U+202E\u27e9") == 7
 
@@ -104,7 +103,7 @@ def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
 def test_a_file_is_called_by_all_the_signs_of_its_name() -> None:
     """Of the bot's and of a person's, who may not have made it: `fdp.exe` read as `exe.pdf`."""
     sent = SentFile(name="a\u202efdp.exe", size_bytes=1)
-    _, (heard,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent), 1))
+    _, (heard,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent)))
     item = json.loads(heard.data)
     assert [*item["files"], item["sent"]["name"]] == 2 * ["a\u27e8U+202E\u27e9fdp.exe"]
 
@@ -112,13 +111,13 @@ def test_a_file_is_called_by_all_the_signs_of_its_name() -> None:
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_stream(text: str) -> None:
     """Line ends, lone surrogates and what looks like a field stay inside their event."""
-    _, heard = feed(SseState(), frame(replace(FINAL, text=text), 1))
+    _, heard = feed(SseState(), frame(replace(FINAL, text=text)))
     assert [json.loads(event.data)["text"] for event in heard] == [text]
 
 
 def test_a_snapshot_holds_all_that_stands_and_a_trouble_says_why() -> None:
     _, heard = feed(
-        SseState(), render.snapshot_frame("title", [MINE, ASKED], 3) + render.trouble_frame("why")
+        SseState(), render.snapshot_frame("title", [MINE, ASKED]) + render.trouble_frame("why")
     )
     assert [event.name for event in heard] == ["snapshot", "trouble"]
     snapshot = json.loads(heard[0].data)
@@ -144,5 +143,5 @@ def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
     )
     assert told(replace(kept, cursor="", at=live.at)) == told(live)
     assert not is_news(live, {"k": kept})
-    _, [event] = feed(SseState(), frame(live, 1))
+    _, [event] = feed(SseState(), frame(live))
     assert json.loads(event.data)["sent"] == {"name": "a.csv", "size": 4}
