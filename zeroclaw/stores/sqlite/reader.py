@@ -12,15 +12,14 @@ file locked, is aborted and run on the thread.
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import TypeVar
 
-from zeroclaw.errors import StoreRefused, StoreUnusable, ZeroclawError
+from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.off_the_record import is_reference
 from zeroclaw.stores.sqlite import statements
@@ -35,36 +34,37 @@ T = TypeVar("T")
 Read = Callable[[sqlite3.Connection], T]
 
 
-class ReaderThread:
-    """Owns the reading connections; the store limits how many queries are queued."""
+class Reader:
+    """Owns the reading connections and their thread; the store limits how many queries are queued."""
 
     def __init__(self, directory: Path) -> None:
-        self._loop = asyncio.get_running_loop()
+        """Open nothing yet."""
         self._directory = directory
-        self._path = directory / FILE_NAME
-        self._queries: SimpleQueue[Callable[[sqlite3.Connection], None] | None] = SimpleQueue()
-        self._thread = Thread(target=self._run, name="zeroclaw-store-reader", daemon=True)
+        self._thread = ThreadPoolExecutor(1, "zeroclaw-store-reader")
+        self._connections: list[sqlite3.Connection] = []
         self._inline: sqlite3.Connection | None = None
         self._reads = 0
         self._has_stepped = False
         self._stopping = False
-        self._waiting: set[Callable[[ZeroclawError], None]] = set()
-        self.opened: asyncio.Future[None] = self._loop.create_future()
 
-    def start(self) -> None:
-        """Start the thread, which first opens its connections."""
-        self._thread.start()
+    async def open(self) -> None:
+        """Start the thread and open the connections; `stop` it even if this fails.
+
+        Raises:
+            StoreUnusable: The file can't be opened.
+        """
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._open)
+        self._inline = self._connections[1]
 
     def stop(self) -> None:
-        """Finish what is queued, close the connections, end the thread."""
-        self._stopping = True
-        self._queries.put(None)
-        self._close_inline()
+        """Finish what is queued, close the connections, end the thread; call it once."""
+        self._stopping, self._inline = True, None
+        self._thread.submit(self._close)
+        self._thread.shutdown(wait=False)
 
     def join(self) -> None:
         """Wait for the thread to end; blocks, so never call it on the event loop."""
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.shutdown()
 
     async def read_fast(self, read: Read[T]) -> T:
         """Run a query on the event loop if it is short, else on the thread.
@@ -92,92 +92,38 @@ class ReaderThread:
         """Run a query on the thread.
 
         Raises:
+            StoreRefused: The query has a value that can't be stored.
             StoreUnusable: The file can't be read, or the store is closed.
         """
         if self._stopping:
             message = "the store is closed"
             raise StoreUnusable(message)
-        done: asyncio.Future[T] = self._loop.create_future()
-
-        def run(connection: sqlite3.Connection) -> None:
-            if done.cancelled():
-                return
-            try:
-                found = read(connection)
-            except (sqlite3.Error, OSError) as error:
-                trouble = unusable(error, self._path)
-                self._tell(lambda: _fail(done, trouble))
-            except (OverflowError, TypeError, UnicodeEncodeError) as error:
-                refusal = StoreRefused("a value of the query can't be stored")
-                refusal.__cause__ = error
-                self._tell(lambda: _fail(done, refusal))
-            else:
-                self._tell(lambda: _succeed(done, found))
-
-        give_up = partial(_fail, done)
-        self._waiting.add(give_up)
+        loop = asyncio.get_running_loop()
         try:
-            self._queries.put(run)
-            return await done
-        finally:
-            self._waiting.discard(give_up)
+            return await loop.run_in_executor(self._thread, lambda: read(self._connections[0]))
+        except (sqlite3.Error, OSError) as error:
+            raise unusable(error, self._directory / FILE_NAME) from error
+        except (OverflowError, TypeError, UnicodeEncodeError) as error:
+            message = "a value of the query can't be stored"
+            raise StoreRefused(message) from error
 
-    def _open(self, inline: sqlite3.Connection) -> None:
-        if self._stopping:
-            inline.close()
-            return
-        inline.set_progress_handler(self._abort_if_long, FAST_STEPS)
-        self._inline = inline
-        _succeed(self.opened, None)
+    # --- runs on the thread ---
 
-    def _close_inline(self) -> None:
-        inline, self._inline = self._inline, None
-        if inline is not None:
-            inline.close()
+    def _open(self) -> None:
+        for waits in (True, False):
+            self._connections.append(open_for_reading(self._directory, waits=waits))
+        self._connections[1].set_progress_handler(self._abort_if_long, FAST_STEPS)
 
-    def _end(self) -> None:
-        # Reads are still waiting here only if a bug killed the thread.
-        self._stopping = True
-        self._close_inline()
-        for give_up in tuple(self._waiting):
-            give_up(StoreUnusable("the store stopped by a fault; restart zeroclaw"))
-
-    def _tell(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: no caller is left to tell
-            self._loop.call_soon_threadsafe(callback)
-
-    def _run(self) -> None:
-        try:
-            connection = open_for_reading(self._directory)
-            inline = open_for_reading(self._directory, waits=False)
-        except StoreUnusable as error:
-            trouble = error
-            self._tell(lambda: _fail(self.opened, trouble))
-            return
-        try:
-            self._tell(lambda: self._open(inline))
-            while (run := self._queries.get()) is not None:
-                run(connection)
-        finally:
+    def _close(self) -> None:
+        for connection in self._connections:
             connection.close()
-            self._tell(self._end)
-
-
-def _succeed(done: asyncio.Future[T], value: T) -> None:
-    if not done.done():
-        done.set_result(value)
-
-
-def _fail(done: asyncio.Future[T], error: ZeroclawError) -> None:
-    if not done.done():
-        done.set_exception(error)
 
 
 class StoreReads:
-    """`Rows`, `Logs` and `Blobs` on top of a reader thread."""
+    """`Rows`, `Logs` and `Blobs` on top of a reader."""
 
-    def __init__(self, reader: ReaderThread) -> None:
-        """Keep the reader; its owner starts and stops it."""
+    def __init__(self, reader: Reader) -> None:
+        """Keep the reader; its owner opens and stops it."""
         self._reader = reader
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
@@ -256,10 +202,9 @@ async def open_read_only(directory: Path) -> AsyncGenerator[StoreReads]:
         StoreUnusable: There is none, it can't be read, or it is of a newer release.
     """
     await asyncio.to_thread(check_is_there, directory)
-    reader = ReaderThread(directory)
-    reader.start()
+    reader = Reader(directory)
     try:
-        await reader.opened
+        await reader.open()
         yield _ReadOnlyStore(reader)
     finally:
         reader.stop()

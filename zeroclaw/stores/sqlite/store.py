@@ -15,7 +15,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, has_wal_reset_bug, open_for_writing
-from zeroclaw.stores.sqlite.reader import Read, ReaderThread, StoreReads
+from zeroclaw.stores.sqlite.reader import Read, Reader, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 
@@ -61,7 +61,7 @@ class SqliteStore(StoreReads):
         self._directory = directory
         self._clock = clock
         self._places = asyncio.Semaphore(_WAITING)
-        super().__init__(ReaderThread(directory))
+        super().__init__(Reader(directory))
         self._writer = Writer(directory, open_files=open_files, on_answers=self._free_places)
         self._closing = False
         # Kinds without any row. Most stores have no grants, notes or marks; a turn asks four times.
@@ -73,8 +73,7 @@ class SqliteStore(StoreReads):
         self._writer.start()
         try:
             opened = await self._writer.opened
-            self._reader.start()
-            await self._reader.opened
+            await self._reader.open()
             self._absent = await self._reader.read(statements.absent)
             ready = True
         finally:

@@ -107,7 +107,7 @@ async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
         await store.commit(chore(counter("a")))
         monkeypatch.setattr(statements, "get", locked_at_first)
         assert await store.get(RowKind.COUNTER, "a") is not None
-    assert asked == ["MainThread", "zeroclaw-store-reader"]
+    assert asked == ["MainThread", "zeroclaw-store-reader_0"]
 
 
 async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
@@ -129,7 +129,7 @@ async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
         assert asked == ["MainThread"] * FAST_STEPS
         found = await store.select(Query(kind=RowKind.COUNTER, limit=len(rows)))
     assert [row.key for row in found] == [row.key for row in rows]
-    assert asked[FAST_STEPS:] == ["MainThread", "zeroclaw-store-reader"]
+    assert asked[FAST_STEPS:] == ["MainThread", "zeroclaw-store-reader_0"]
 
 
 async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
@@ -235,28 +235,20 @@ async def test_a_fault_in_the_writer_is_told_to_everybody_who_waits(
     await asyncio.to_thread(printed.wait)
 
 
-async def test_a_fault_in_the_reader_is_told_to_everybody_who_waits(
+async def test_a_fault_in_a_query_is_its_callers_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reads end with a line, commits go on, and closing still closes."""
-    printed = Event()
-
-    def show(_: threading.ExceptHookArgs) -> None:
-        printed.set()
+    """A bug of ours is raised where it was asked for; reads and commits go on."""
 
     def faulty(_: sqlite3.Connection) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(threading, "excepthook", show)
     monkeypatch.setattr(statements, "used_bytes", faulty)
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
-        with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
+        with pytest.raises(AssertionError):
             await store.used_bytes()
         await store.commit(chore(counter("a")))
-        with pytest.raises(StoreUnusable):
-            await store.get(RowKind.COUNTER, "a")
-    await asyncio.to_thread(printed.wait)
-    monkeypatch.undo()
+        assert await store.streams(LogKind.AUDIT) == ()
 
     assert await everything(tmp_path) == {"a": b"1"}
 
