@@ -15,7 +15,7 @@ from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
-from zeroclaw.delivery.split import Outline, Piece, pieces
+from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS, Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.host.clock import begin_in
@@ -31,9 +31,6 @@ LOOK_S = 10.0
 after 20 s at most; Telegram shows it for 30 s."""
 LONGEST_STAND_S = 5.0
 """Seconds; a slow platform delays the tools of its own conversation no longer than this."""
-CUT_AT_ONCE_CHARS = 1024
-"""Longest text that is cut on the event loop. A channel renders each text it measures, about ten
-per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 
 NOTHING = Capabilities(max_length=0, can_edit=False, can_delete=False)
 """The capabilities of a channel that is not there."""

@@ -18,7 +18,7 @@ from zeroclaw.delivery.rows import (
     part_key,
     posted,
 )
-from zeroclaw.delivery.split import Fits, Piece, cutting
+from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS, Fits, pieces
 from zeroclaw.envelope import MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
@@ -228,21 +228,8 @@ def _part(item: TextPost, text: str, *, key: str) -> Post:
 
 
 async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
-    """Return the texts of the messages to send, none for a blank text; other tasks run in between.
-
-    A channel renders what it measures; for a long answer full of markup that takes longer than a
-    button press should wait. The lines of a long text are read and measured in a thread.
-    """
-    work = cutting(markdown)
-    try:
-        if is_much(markdown):
-            asked = await asyncio.to_thread(next, work)  # it asks: only an empty text is done yet
-        else:
-            asked = next(work)
-        while True:
-            is_room = await off_loop(partial(fits, asked), text=asked)
-            asked = work.send(is_room)
-            await asyncio.sleep(0)
-    except StopIteration as done:
-        found: tuple[Piece, ...] = done.value
-        return tuple(piece.text for piece in found if piece.text)
+    """Return the texts of the messages to send, none for a blank text; a long one is cut in a thread."""
+    work = partial(pieces, markdown, fits)
+    is_long = len(markdown) > CUT_AT_ONCE_CHARS or is_much(markdown)
+    found = await asyncio.to_thread(work) if is_long else work()
+    return tuple(piece.text for piece in found if piece.text)

@@ -12,7 +12,7 @@ text but the last stay as they are; a caller that must be sure of that starts at
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from enum import IntEnum
 
@@ -20,8 +20,10 @@ from zeroclaw.delivery.characters import after_character, between_characters
 from zeroclaw.value import Struct, Value
 
 Fits = Callable[[str], bool]
-Cutting = Generator[str, bool, tuple["Piece", ...]]
 
+CUT_AT_ONCE_CHARS = 1024
+"""Longest text that is cut on the event loop. A channel renders each text it measures, about ten
+per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 # A part shorter than the room divided by this is skipped if there is a later, lesser cut: one short
 # line before a long block should not become its own message.
 SMALLEST_SHARE = 4
@@ -121,31 +123,16 @@ def pieces(
         start: An earlier piece's `end`; parts before it are not made again.
         outline: The cached lines of a text that grows between calls.
     """
-    work = cutting(markdown, start=start, outline=outline)
-    try:
-        asked = next(work)
-        while True:
-            asked = work.send(fits(asked))
-    except StopIteration as done:
-        found: tuple[Piece, ...] = done.value
-        return found
-
-
-def cutting(markdown: str, *, start: int = 0, outline: "Outline | None" = None) -> Cutting:
-    """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
-
-    So a caller that asks a channel may let other tasks run between two questions.
-    """
     outline = outline or Outline()
     outline.read(markdown)
     found: list[Piece] = []
     guess = FIRST_GUESS_CHARS
     while start < len(markdown):
         whole = _show(outline, start, len(markdown))
-        if not found and (yield whole):
+        if not found and fits(whole):
             end, text = len(markdown), whole
         else:
-            end, text = yield from _next_cut(outline, start, guess)
+            end, text = _next_cut(outline, start, guess, fits)
         found.append(Piece(end=end, text=text))
         guess, start = end - start, end
     return tuple(found)
@@ -350,27 +337,25 @@ def _without_indent(outline: Outline, content: str, first: _Line, take: int) -> 
 # --- finding a cut -------------------------------------------------------------------------------
 
 
-def _next_cut(outline: Outline, start: int, guess: int) -> Generator[str, bool, tuple[int, str]]:
+def _next_cut(outline: Outline, start: int, guess: int, fits: Fits) -> tuple[int, str]:
     """Return where to cut, and what is then shown."""
     text = outline.text
-    room = yield from _room(text, start, lambda end: _show(outline, start, end), guess)
+    room = _room(text, start, guess, lambda end: fits(_show(outline, start, end)))
     if room == len(text):
         return room, _show(outline, start, room)
     if room > start:
         for end in _good_cuts(outline, start, room):
             shown = _show(outline, start, end)
-            if end == room or (yield shown):
+            if end == room or fits(shown):
                 return end, shown
         return room, _show(outline, start, room)
     # Not even one character fits with its fences around it, so they are left out.
-    room = yield from _room(text, start, lambda end: text[start:end].strip(), guess)
+    room = _room(text, start, guess, lambda end: fits(text[start:end].strip()))
     room = max(room, start + 1)
     return room, text[start:room].strip()
 
 
-def _room(
-    text: str, start: int, show: Callable[[int], str], guess: int
-) -> Generator[str, bool, int]:
+def _room(text: str, start: int, guess: int, has_room: Callable[[int], bool]) -> int:
     """Return the furthest end that fits, `start` when none does; approximate for long parts.
 
     Steps from the guess in growing steps, then bisects, so that no text much longer than the answer
@@ -383,7 +368,7 @@ def _room(
     size, step = guess, max(guess // FIRST_STEP, 1)
     while (low == start or high > len(text)) and size > 0:
         end = _on_ruler(text, start, size)
-        if not (yield show(end)):
+        if not has_room(end):
             high, size = end, size - step
         elif end == len(text):
             return end
@@ -398,7 +383,7 @@ def _room(
             end = after_character(text, start, low)
         if end >= high:
             break
-        if (yield show(end)):
+        if has_room(end):
             low = end
         else:
             high = end

@@ -27,8 +27,9 @@ from tests.unit.delivery.rig import (
     seen,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.live import CUT_AT_ONCE_CHARS, LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
+from zeroclaw.delivery.live import LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, TextPost, Uncertainty, outbox_row
+from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS
 from zeroclaw.envelope import Address, MessageRef, Rendered
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced, NotSupported, RateLimited
 from zeroclaw.value import Value, replace

@@ -1,6 +1,5 @@
 """Long texts are cut where it hurts least, and nothing is lost."""
 
-import asyncio
 import re
 import sys
 import threading
@@ -473,28 +472,19 @@ def test_a_head_is_told_at_the_margin() -> None:
 # --- a long text is cut while others go on --------------------------------------------------------
 
 
-async def test_it_is_cut_as_split_cuts_it_and_others_have_their_turns() -> None:
-    """Between any two texts that are measured (P9)."""
-    text = "**word** " * 400
-    turns: list[str] = []
+@pytest.mark.parametrize("text", ["**word** " * 400, "[" * 1_000])
+async def test_a_long_text_is_cut_as_a_short_one_and_off_the_event_loop(text: str) -> None:
+    """However often it has to be measured, nobody waits for it (P9)."""
+    in_loop: set[bool] = set()
 
     def fits(part: str) -> bool:
-        turns.append("measured")
+        in_loop.add(threading.current_thread() is threading.main_thread())
         return len(part) <= 500
 
-    async def other() -> None:
-        while True:
-            turns.append("other")
-            await asyncio.sleep(0)
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(other())
-        parts = await parted(text, fits)
-        task.cancel()
-    asked = turns.count("measured")
+    parts = await parted(text, fits)
+    assert in_loop == {False}
     assert parts == split(text, lambda part: len(part) <= 500)
-    assert asked > len(parts) > 1
-    assert "".join(one[0] for one in turns).count("mm") == 0
+    assert len(parts) > 1
 
 
 async def test_a_blank_text_has_no_parts() -> None:
