@@ -1,6 +1,5 @@
 """Sends the running daemon a request."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -18,41 +17,28 @@ class DaemonRefused(Refused):
     """Raised when the daemon answered with an error; the text is the daemon's."""
 
 
-async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]:
-    """Return the daemon's raw answer.
+async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
+    """Return the daemon's answer.
 
     Args:
         place: The data directory.
         call: The name of the call.
+        kind: The form of the answer.
         more: Its arguments.
 
     Raises:
         DaemonUnreachable: It can't be asked; `NotRunning` if no daemon runs there.
-        DaemonRefused: It answered with an error.
+        DaemonRefused: It answered with an error, or in another form.
     """
     told = await request(place, {"call": call, **more})
     if "error" in told:
         raise DaemonRefused(str(told["error"]))
-    return told
-
-
-def read(told: Mapping[str, object], kind: type[A]) -> A:
-    """Return an answer as a typed value.
-
-    Raises:
-        DaemonRefused: It does not have this form.
-    """
     try:
         return msgspec.convert(told, kind)
     except msgspec.ValidationError as error:
         why = f"{error}"[:1].lower() + f"{error}"[1:]
         message = f"the running daemon says something in another form: {why}; restart it"
         raise DaemonRefused(message) from error
-
-
-async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
-    """Return the daemon's answer as a typed value; see `answer` and `read`."""
-    return read(await answer(place, call, **more), kind)
 
 
 async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:

@@ -11,8 +11,9 @@ from contextlib import aclosing
 from pathlib import Path
 
 import click
+import msgspec
 
-from zeroclaw.cli.client import answer, ask, ask_if_running, change, read
+from zeroclaw.cli.client import ask, ask_if_running, change
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, at_place, print_found
 from zeroclaw.errors import ConfigError, Refused, refused_as
@@ -34,8 +35,8 @@ def status(place: Path, *, as_json: bool) -> None:
     that logs one browser in. As long as no operator can be reached, also the code that makes its
     sender one. Exits with 3 if no daemon runs.
     """
-    told = asyncio.run(answer(place, "status"))
-    print_found(told, status_lines(read(told, Status)), as_json=as_json)
+    told = asyncio.run(ask(place, "status", Status))
+    print_found(msgspec.to_builtins(told), status_lines(told), as_json=as_json)
 
 
 def status_lines(told: Status) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from zeroclaw.cli.client import read
 from zeroclaw.cli.configuration import Loaded, start_of
 from zeroclaw.cli.operator import reload_lines as lines
 from zeroclaw.config.model import Config
@@ -101,4 +101,4 @@ def test_a_person_reads_what_holds_and_what_waits(
     told: dict[str, object], shown: list[str]
 ) -> None:
     """Key by key."""
-    assert list(lines(read(told, Reloaded))) == shown
+    assert list(lines(msgspec.convert(told, Reloaded))) == shown

@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
-from zeroclaw.cli.client import DaemonRefused, answer, read
+from zeroclaw.cli.client import DaemonRefused, ask
 from zeroclaw.cli.operator import status_lines as lines
 from zeroclaw.cli.receipts import line, receipts_in
 from zeroclaw.errors import StoreUnusable
@@ -267,7 +268,7 @@ async def test_an_error_of_the_daemon_is_ours(tmp_path: Path) -> None:
     """P10."""
     async with daemon(tmp_path, "status", {"error": "the disk is full"}):
         with pytest.raises(DaemonRefused, match="the disk is full"):
-            await answer(tmp_path, "status")
+            await ask(tmp_path, "status", Status)
 
 
 STATUS: Line = {
@@ -292,7 +293,7 @@ STATUS: Line = {
 
 def test_a_status_reads_well() -> None:
     """What is wrong is said beside what it is wrong with."""
-    told = [*lines(read(STATUS, Status))]
+    told = [*lines(msgspec.convert(STATUS, Status))]
     assert told[0:3] == [
         "zeroclaw   0.1.0",
         "HALTED     by ann; `zeroclaw resume` goes on",
@@ -313,4 +314,5 @@ def test_a_status_reads_well() -> None:
 async def test_a_status_for_machines_is_what_the_daemon_said(tmp_path: Path) -> None:
     async with daemon(tmp_path, "status", STATUS):
         code, out, _ = await asyncio.to_thread(run, "status", "--json", "--data-dir", str(tmp_path))
-    assert (code, json.loads(out)) == (0, STATUS)
+    assert code == 0
+    assert msgspec.json.decode(out, type=Status) == msgspec.convert(STATUS, Status)
