@@ -1,4 +1,5 @@
-/* Follows an event stream and asks for the login; the chat and the console do both alike. */
+/* Follows an event stream, asks for the login, and keeps what is half written; the chat and the console
+   do all of it alike. */
 
 /* The daemon sends a ping every 15 s. A tunnel that was lost while the computer slept, or changed its
    network, ends nothing: it only falls silent. */
@@ -31,6 +32,10 @@ export function connection(address, heard) {
   });
 }
 
+export function pause(milliseconds) {
+  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+}
+
 /* Wait, but only until the person returns to this page, maybe from the tab of a new login link, or the
    computer to its network; without a time, until then. */
 export function waited(milliseconds) {
@@ -57,4 +62,17 @@ export async function status(address) {
   } catch {
     return 0;
   }
+}
+
+const HALF_WRITTEN = "zeroclaw-half-written ";
+
+/* The key of this tab's storage for what is half written on this page. */
+export function halfWritten(name) {
+  return `${HALF_WRITTEN}${name} ${location.pathname}`;
+}
+
+/* Who logs out leaves no words behind in this tab, whichever page they were written on. */
+export function forgetHalfWritten() {
+  Object.keys(sessionStorage).filter((key) => key.startsWith(HALF_WRITTEN))
+    .forEach((key) => sessionStorage.removeItem(key));
 }

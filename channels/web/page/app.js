@@ -6,14 +6,14 @@ import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
 import { Outbox, follow, postAnswer } from "./line.js";
 import { guardSliding } from "./sliding.js";
-import { status } from "./stream.js";
+import { halfWritten, status } from "./stream.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
 const NEAR_PX = 120;
 const TALLEST_PX = 260;
-const WRITTEN = `zeroclaw-written ${location.pathname}`;
-const CHOSEN = `zeroclaw-chosen ${location.pathname}`;
+const WRITTEN = halfWritten("message");
+const CHOSEN = halfWritten("files");
 
 const by = (id) => document.getElementById(id);
 const scroller = by("scroller");

@@ -1,6 +1,6 @@
 /* Talks to the daemon: posts until acknowledged, and follows the event stream. */
 
-import { connection, status, waited } from "./stream.js";
+import { connection, pause, status, waited } from "./stream.js";
 
 const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
@@ -175,8 +175,4 @@ export async function follow({ heard, state }) {
     await waited((answered && !document.hasFocus() ? idle : 0) + WAITS_MS[Math.min(tries, 3)]);
     tries += 1;
   }
-}
-
-function pause(milliseconds) {
-  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 }

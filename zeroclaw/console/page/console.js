@@ -3,7 +3,7 @@
    without this file the page is complete, but does not update itself. */
 
 import { guardSliding } from "./sliding.js";
-import { connection, status, waited } from "./stream.js";
+import { connection, forgetHalfWritten, pause, status, waited } from "./stream.js";
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const ANSWERS_MS = 60_000;
@@ -185,10 +185,7 @@ window.addEventListener("pageshow", async (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  // The chat of this tab may have kept a half-written message.
-  if (form.id === "logout") for (const key of Object.keys(sessionStorage)) {
-    if (/^zeroclaw-(written|chosen) /.test(key)) sessionStorage.removeItem(key);
-  }
+  if (form.id === "logout") forgetHalfWritten();
   if (form.method !== "post" || form.id === "logout") return;
   event.preventDefault();
   void send(form, new URLSearchParams(new FormData(form, event.submitter)));
@@ -250,10 +247,6 @@ async function listen() {
 
 async function isLoggedOut() {
   return await status(`${root}/icon.svg`) === 401;
-}
-
-function pause(milliseconds) {
-  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 }
 
 remember(document.body);
