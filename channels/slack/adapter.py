@@ -174,7 +174,7 @@ class SlackChannel:
         if told.kind == "events_api":
             data = inner(payload, "event")
             event_id = text(payload, "event_id")[:100]
-            if text(data, "type") not in _OPENED[: 1 + bool(self._settings.prompts)]:
+            if text(data, "type") not in (_OPENED if self._settings.prompts else _OPENED[:1]):
                 is_early = text(data, "type") == "app_mention"
                 lane = f"mention/{event_id}" if is_early else decode.chat_of(data)
                 return lane, Event(told=told, data=data, event_id=event_id)
