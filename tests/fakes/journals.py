@@ -8,5 +8,4 @@ from zeroclaw.turn.journal import History, folded
 
 def fold(journal: Iterable[Entry]) -> History:
     """What all entries of a conversation come to."""
-    *_, history = folded(tuple(journal))
-    return history
+    return folded(tuple(journal))

@@ -5,7 +5,7 @@ that was running. It is incremental: `extend` takes one more entry without readi
 Entries that fit nothing (a late answer, an unknown call) change nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from zeroclaw.context import offers
@@ -105,19 +105,18 @@ class History(Value):
 
 NO_HISTORY = History()
 AT_ONCE = 64
-"""Entries that are folded in one step, which takes about a millisecond."""
+"""Entries that are added to a history together, which takes about a millisecond."""
 
 
-def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> Iterator[History]:
-    """Yield the history after more and more entries; the last includes all of them."""
-    yield history
+def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> History:
+    """Return the history after more entries."""
     for at in range(0, len(journal), AT_ONCE):
         history = _extended(history, journal[at : at + AT_ONCE])
-        yield history
+    return history
 
 
-def folded_end(journal: Sequence[Entry]) -> Iterator[History | None]:
-    """Yield the history, in steps, from the newest entries alone; the last is None if too few.
+def folded_end(journal: Sequence[Entry]) -> History | None:
+    """Return the history from the newest entries alone, None if they are too few.
 
     After a summary, every reader sees the same for the messages before it. So the fold begins at a
     turn that is far enough back to include the kept messages.
@@ -128,15 +127,12 @@ def folded_end(journal: Sequence[Entry]) -> Iterator[History | None]:
     entry = journal[newest] if journal else None
     starts = (at for at, one in enumerate(journal) if isinstance(one, entries.TurnOpened))
     start = next(starts, newest)
-    yield None
     if not isinstance(entry, entries.Compacted) or start >= newest:
-        return
-    before = NO_HISTORY
-    for one in folded(journal[start:newest]):
-        before = one
-        yield None
-    if len(before.messages) >= max(entry.kept, entry.pinned):
-        yield from folded(journal[newest:], before)
+        return None
+    before = folded(journal[start:newest])
+    if len(before.messages) < max(entry.kept, entry.pinned):
+        return None
+    return folded(journal[newest:], before)
 
 
 def _extended(history: History, journal: Sequence[Entry]) -> History:

@@ -6,7 +6,7 @@ equals the journal on disk. A session that failed to write is dropped and opened
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -31,7 +31,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import History, extend, folded, folded_end
+from zeroclaw.turn.journal import AT_ONCE, History, extend, folded, folded_end
 from zeroclaw.turn.signals import Event
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -343,7 +343,7 @@ async def read_history(store: Logs, conversation: str, *, whole: bool = False) -
     if not whole:
         return (await _read_history(store, conversation))[0]
     read, _ = await _read_journal(store, conversation)
-    return await _last(folded([one for one in read if not isinstance(one, entries.Compacted)]))
+    return await _fold(folded, [one for one in read if not isinstance(one, entries.Compacted)])
 
 
 async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
@@ -352,11 +352,11 @@ async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
     last = 0 if newest is None else newest.sequence
     for count in READ_AT_ONCE if last > READ_AT_ONCE[0] else ():
         journal, size_bytes = await _read_journal(store, conversation, after=last - count)
-        history = await _last(folded_end(journal))
+        history = await _fold(folded_end, journal)
         if history is not None:
             return history, size_bytes
     journal, size_bytes = await _read_journal(store, conversation)
-    return await _last(folded(journal)), size_bytes
+    return await _fold(folded, journal), size_bytes
 
 
 async def _read_journal(
@@ -370,10 +370,6 @@ async def _read_journal(
     return journal, size_bytes
 
 
-async def _last(steps: Iterator[T]) -> T:
-    """Return the last of some steps; other tasks may run after each of them (P9)."""
-    found = next(steps)
-    for one in steps:
-        found = one
-        await asyncio.sleep(0)
-    return found
+async def _fold(fold: Callable[[list[Entry]], T], journal: list[Entry]) -> T:
+    """Fold a journal; a long one in a thread, so that others do not wait (P9)."""
+    return await asyncio.to_thread(fold, journal) if len(journal) > AT_ONCE else fold(journal)

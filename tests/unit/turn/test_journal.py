@@ -411,11 +411,6 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
     return found
 
 
-def fold_end(journal: Sequence[Entry]) -> History | None:
-    *_, found = folded_end(journal)
-    return found
-
-
 def written_down(journal: Sequence[Entry]) -> list[Entry]:
     """The same journal as a turn writes it: its summaries say what was loaded by then."""
     history, found = History(), list[Entry]()
@@ -461,7 +456,7 @@ def test_the_end_of_a_journal_comes_to_the_whole_or_says_that_it_is_too_short(
     """Wherever it is cut; only receipts and turns that a summary stands for are not in it."""
     end = journal[data.draw(st.integers(0, len(journal) - 1)) :]
     assert fold(journal) == reduce(extend, journal, History())
-    assert fold_end(end) in (None, fold(journal))
+    assert folded_end(end) in (None, fold(journal))
 
 
 def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
@@ -470,11 +465,11 @@ def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
     third.insert(1, entries.Compacted(summary="they met", kept=2, at=AT))
     whole = written_down([*first, *second, *third])
     third = whole[len(first) + len(second) :]
-    assert fold_end([]) is None
-    assert fold_end(first) is None, "no summary"
-    assert fold_end(third) is None, "one message of the two came before"
-    assert fold_end(third[1:]) is None, "no turn begins before the summary"
-    found = fold_end([*second, *third])
+    assert folded_end([]) is None
+    assert folded_end(first) is None, "no summary"
+    assert folded_end(third) is None, "one message of the two came before"
+    assert folded_end(third[1:]) is None, "no turn begins before the summary"
+    found = folded_end([*second, *third])
     assert found == fold(whole)
     assert found is not None
     assert found.receipts == ()
