@@ -14,18 +14,13 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
-from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, has_wal_reset_bug, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
 from zeroclaw.stores.sqlite.reader import Read, Reader, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 
 T = TypeVar("T")
 
-# No warning, because Debian 12 ships such a release and nothing is wrong: the bug needs a second
-# connection that writes, and zeroclaw has only one.
-_ADVICE = {
-    "advice": "open this file with no other program while zeroclaw runs; SQLite 3.51.3 fixes this"
-}
 _WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
 
 
@@ -35,7 +30,7 @@ async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -
     Args:
         directory: The data directory; one process at a time.
         clock: Decides when claims expire.
-        log: Gets `store_opened`, with advice for a release of SQLite with the WAL-reset bug.
+        log: Gets `store_opened`.
 
     Raises:
         StoreUnusable: One line that says what to do; nothing was damaged.
@@ -49,7 +44,6 @@ async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -
             schema=opened.schema,
             schema_before=opened.schema_before,
             sqlite=sqlite3.sqlite_version,
-            **(_ADVICE if has_wal_reset_bug(sqlite3.sqlite_version_info) else {}),
         )
     return store
 

@@ -103,9 +103,8 @@ async def test_a_lease_waits_for_what_an_older_fence_has_handed_in(tmp_path: Pat
 # --- opening and closing --------------------------------------------------------------------------
 
 
-async def test_opening_is_told_to_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_opening_is_told_to_the_log(tmp_path: Path) -> None:
     """Which file, which schema, which SQLite; in one line."""
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
     told: list[tuple[str, dict[str, object]]] = []
 
     def log(event: str, /, **fields: object) -> None:
@@ -121,27 +120,6 @@ async def test_opening_is_told_to_the_log(tmp_path: Path, monkeypatch: pytest.Mo
         "sqlite": sqlite3.sqlite_version,
     }
     assert told == [("store_opened", facts)]
-
-
-async def test_a_sqlite_that_bears_no_second_program_is_told_with_advice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a warning: Debian 12 has one, and nothing is wrong with zeroclaw alone at the file."""
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 40, 1))
-    told: list[dict[str, object]] = []
-
-    def log(_event: str, /, **fields: object) -> None:
-        told.append(fields)
-
-    async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=log)):
-        pass
-
-    [fields] = told
-    assert (
-        fields["advice"]
-        == "open this file with no other program while zeroclaw runs; SQLite 3.51.3 fixes this"
-    )
-    assert "level" not in fields
 
 
 async def test_a_store_that_can_not_be_opened_leaves_nothing_behind(tmp_path: Path) -> None:
