@@ -5,6 +5,7 @@ nothing. A message's id is its key, so sending it twice shows one message. Sendi
 view is open, because a view that opens later reads the transcript from the store.
 """
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -56,6 +57,8 @@ class LocalChannel:
         self.feed = Feed()
         self.here = decode.address(context.name)
         self._admit: Admit | None = None
+        # The outbox sends the reply to a command before `admit` returns; views show it below.
+        self._storing = asyncio.Lock()
 
     @contextmanager
     def serving(self, admit: Admit) -> Generator[None]:
@@ -86,7 +89,8 @@ class LocalChannel:
             if self._admit is None:
                 message = f"`{self.name}` is closing"
                 raise ChannelUnavailable(message)
-            admission = await self._admit(event)
+            async with self._storing:
+                admission = await self._admit(event)
         except ZeroclawError as error:
             self.context.log("event_not_stored", why=str(error), level="warning")
             return RefusedPost(id=posted.id, why="it could not be stored yet", again=True)
@@ -126,7 +130,8 @@ class LocalChannel:
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Show a message; its id is its key."""
         ref = MessageRef(address=self.known(to), message=outgoing.key)
-        self._show(ref, outgoing)
+        async with self._storing:
+            self._show(ref, outgoing)
         return ref
 
     def mark(self, to: Address) -> str:

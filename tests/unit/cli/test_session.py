@@ -80,6 +80,7 @@ class Bot:
         self.bodies: list[object] = []
         self.came: asyncio.Queue[object] = asyncio.Queue(100)
         self.channel: TerminalChannel
+        self.outbox: asyncio.TaskGroup
         self.refusals = 0
         self.echoes = False
         self.busy = 0
@@ -96,7 +97,8 @@ class Bot:
         self.bodies.append(envelope.body)
         self.came.put_nowait(envelope.body)
         if self.echoes and isinstance(envelope.body, Said):
-            await self.answer(f"you said {envelope.body.text}", f"k{len(self.bodies)}")
+            said = self.answer(f"you said {envelope.body.text}", f"k{len(self.bodies)}")
+            self.outbox.create_task(said)
         return Accepted()
 
     async def answer(self, text: str, key: str, *, draft: bool = False) -> None:
@@ -117,7 +119,7 @@ async def bot_in(place: Path, bot: Bot) -> AsyncGenerator[Bot]:
     async with control_socket(place) as control, asyncio.TaskGroup() as group:
         channel = TerminalChannel(replace(terminal_context(control), transcript=bot.transcript))
         assert isinstance(channel, TerminalChannel)
-        bot.channel = channel
+        bot.channel, bot.outbox = channel, group
         task = group.create_task(channel.receive(bot.admit, ready.set))
         await ready.wait()
         try:

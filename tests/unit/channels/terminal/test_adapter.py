@@ -206,6 +206,23 @@ async def test_received_is_told_only_when_the_event_is_stored() -> None:
     assert (shown["id"], shown["kind"], shown["text"]) == (f"person/{KEY}", "person", "hi")
 
 
+async def test_a_reply_stands_below_its_command_for_every_client() -> None:
+    """The outbox sends it as soon as both are stored, and so before `admit` has returned."""
+    place, socket, other, door = Place(), Socket(), Socket(), Door()
+    channel = place.channel()
+    door.open.clear()
+    async with receiving(channel, place, door, socket, other), asyncio.TaskGroup() as outbox:
+        socket.write(HELLO, {**SAY, "text": "/help"})
+        other.write(HELLO)
+        await other.next("live")
+        await place.clock.settle()
+        outbox.create_task(channel.send(HERE, outgoing(channel, "the list")))
+        await place.clock.settle()
+        door.open.set()
+        shown = [(await other.next("item"))["text"] for _ in range(2)]
+    assert shown == ["/help", "the list"]
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
