@@ -101,14 +101,21 @@ async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -
 
 
 async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -> None:
-    """Each short cell stays on one line; only a word longer than a screen is cut."""
+    """Each short cell stays on one line; only a word longer than a screen is cut.
+
+    A cell with a sentence is not squeezed to a word a line by its neighbours.
+    """
     rows = f"| Name | Qty | Price |\n|---|---|--:|\n| {'lobster ' * 8} | 12 | 1,234.00 |\n"
     async with browsing(tmp_path) as here:
         page = await here.log_in(size=(360, 700))
-        here.model.say(rows + f"| {'x' * 300} | 1 | 2 |\n")
+        notes = f"| a | b | c | d |\n|---|---|---|---|\n{'| a seventh ' * 3}| {'word ' * 12}|\n"
+        here.model.say(f"{rows}| {'x' * 300} | 1 | 2 |\n\n{notes}")
         await page.say("prices")
-        await expect(page.answers.locator("tr")).to_have_count(3)
-        heights = await page.answers.locator("th, td:not(:first-child)").evaluate_all(
+        await expect(page.answers.locator("tr")).to_have_count(5)
+        sentence = page.answers.locator("td").last
+        assert await sentence.evaluate("cell => cell.offsetWidth") > 150
+        prices = page.answers.locator("table").first
+        heights = await prices.locator("th, td:not(:first-child)").evaluate_all(
             "cells => cells.map(one => { const range = document.createRange();"
             " range.selectNodeContents(one); return range.getClientRects().length; })"
         )

@@ -1,6 +1,6 @@
 /* Shows the chat's items: one list element each, updated in place by id. */
 
-import { block, blocks, element } from "./markdown.js";
+import { block, blocks, coded, element } from "./markdown.js";
 import { drawCard } from "./cards.js";
 
 /* Commands that start no turn; they reply with a message or not at all. */
@@ -164,7 +164,7 @@ function drawReceipts(node, receipts) {
   node.querySelector(":scope > .receipts")?.remove();
   if (!receipts.length) return;
   const shown = receipts.map((one) => {
-    const badge = element("li", { className: "receipt", title: `${WORDS[one.verdict]}: ${one.token}` }, one.line);
+    const badge = element("li", { className: "receipt", title: `${WORDS[one.verdict]}: ${one.token}` }, ...coded(one.line));
     badge.dataset.verdict = one.verdict;
     return badge;
   });

@@ -13,6 +13,8 @@ const ROW_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 const DEEPEST = 8;
 /* Some patterns take quadratic time in the length of a line; a longer line is shown as plain text. */
 const LONGEST_MARKED = 1000;
+/* A cell with more characters does not shrink to a word a line on a phone. */
+const LONG_CELL = 40;
 
 /* Split a text into blocks: `{kind, ...}`, each with its `source`. */
 export function blocks(text) {
@@ -153,8 +155,9 @@ export function block(made, depth = 0) {
     }
     case "table": {
       const aligned = (column) => (made.aligns[column] ? { align: made.aligns[column] } : {});
-      const row = (name) => (cells) =>
-        element("tr", {}, ...cells.map((cell, column) => element(name, aligned(column), ...inline(cell))));
+      const wide = (cell) => (cell.length > LONG_CELL ? { className: "long" } : {});
+      const row = (name) => (cells) => element("tr", {}, ...cells.map((cell, column) =>
+        element(name, { ...aligned(column), ...wide(cell) }, ...inline(cell))));
       const table = element("table", {}, element("thead", {}, row("th")(made.head)),
         element("tbody", {}, ...made.rows.map(row("td"))));
       return element("div", { className: "wide", tabIndex: 0 }, table);
@@ -165,7 +168,7 @@ export function block(made, depth = 0) {
 }
 
 function listItem(text, depth) {
-  const parts = inside(text, depth);
+  const parts = inside(text.replace(/^\[[ xX]\](?=\s)/, (box) => (box === "[ ]" ? "☐" : "☑")), depth);
   const isTight = !/\n\s*\n/.test(text) && parts[0]?.tagName === "P";
   return element("li", {}, ...(isTight ? [...parts[0].childNodes, ...parts.slice(1)] : parts));
 }

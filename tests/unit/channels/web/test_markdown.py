@@ -94,3 +94,10 @@ def test_the_columns_of_a_table_are_aligned_as_it_says() -> None:
     assert written(table) == [
         f"<div><table><thead>{head}</thead><tbody>{row}</tbody></table></div>"
     ]
+
+
+def test_the_boxes_of_a_task_list_are_ticked_or_empty() -> None:
+    """As GitHub shows them; a link or a word in brackets is none."""
+    tasks = "- [x] eggs\n- [ ] milk\n- [y] x\n- [x](https://a.example/)"
+    boxes = "<li>☑ eggs</li><li>☐ milk</li><li>[y] x</li>"
+    assert written(tasks) == [f"<ul>{boxes}<li><a href=https://a.example/>x</a></li></ul>"]
