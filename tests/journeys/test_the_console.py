@@ -226,7 +226,7 @@ async def test_conversations_are_read_and_nothing_written_in_them_is_more_than_t
         await expect(console.page.locator(".receipt")).to_have_count(0)
         await console.shot("conversation")
         await console.go("People")
-        await expect(console.page.get_by_text("Nobody wants in.")).to_be_visible()
+        await expect(console.page.get_by_text("No pairing requests.")).to_be_visible()
         await console.shot("people")
 
 

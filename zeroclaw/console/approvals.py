@@ -54,14 +54,16 @@ def approvals(
         "Nothing waits for you.",
         "A call that needs approval is shown here in full until you or another approver"
         " answers, whichever chat it comes from.",
-        coded('Try it in the chat: `/tool shell {"command": "date"}`'),
+        'Try it in the chat: `/tool shell {"command": "date"}`',
     )
     show = partial(_card, place)
     shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
     first = panel("Waiting", *(shown or (nothing,)), id_="waiting")
-    none = empty("No request has ended lately.", "Who answered each one, and how, is listed here.")
+    none = empty(
+        "No request has ended recently.", "Who answered each one, and how, is listed here."
+    )
     over = cut(partial(_row, place), ended, MOST_SHOWN, "more ended before.", id_="endings")
-    return joined((first, panel("Lately", *(over or (none,)), id_="ended")))
+    return joined((first, panel("Recently ended", *(over or (none,)), id_="ended")))
 
 
 def _card(place: ConsolePaths, asked: RequestView) -> Html:
@@ -79,7 +81,7 @@ def _card(place: ConsolePaths, asked: RequestView) -> Html:
     facts = _facts(
         ("asked by", tag("bdi", one.requester.label)),
         ("where", chat_link(place, one.conversation, asked.where)),
-        ("answered by", who(one.approvers, "en")),
+        ("approvers", who(one.approvers, "en")),
         ("deadline", deadline(one.deadline_at)),
     )
     return tag(

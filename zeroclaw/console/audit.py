@@ -199,8 +199,8 @@ def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
     going_on = counted(len(verdict.open), "call has no end yet", "calls have no end yet")
     return joined(
         (
-            f"{counted(verdict.count, 'entry follows', 'entries follow')} one from the other, and fit"
-            " what the daemon's own chain has noted of them. ",
+            f"{counted(verdict.count, 'entry', 'entries')}, each linked to the one before it, and in"
+            " agreement with the daemon's own chain. ",
             *([f"{going_on}. "] if verdict.open else []),
             "The head is ",
             tag("code", verdict.head, class_="long"),

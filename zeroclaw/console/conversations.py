@@ -85,23 +85,23 @@ class FilledWindow(Value):
 
 def conversations(place: ConsolePaths, told: Sequence[ConversationSummary], links: Html) -> Html:
     """Return the section: one page of conversations, newest first, and the links to the others."""
+    shown = listing(*(_row(place, one, "talk") for one in told), id_="talks")
     if not told and not links.text:
-        nothing = empty(
+        shown = empty(
             "Nobody has said anything yet.",
             "Each chat has a conversation, and a new one after `/new`. Here you see whose they are,"
             " what they are doing, and all that was said.",
         )
-        return panel("All, the newest first", nothing, id_="conversations")
-    rows = (_row(place, one, "talk") for one in told)
-    return panel("All, the newest first", listing(*rows, id_="talks"), links, id_="conversations")
+    return panel("All, newest first", shown, links, id_="conversations")
 
 
-def at_work(place: ConsolePaths, told: Sequence[ConversationSummary]) -> Html:
-    """Return the conversations with an open turn; empty if there is none."""
+def at_work(place: ConsolePaths, told: Sequence[ConversationSummary], count: int) -> Html:
+    """Return conversations with an open turn, of so many; empty if there is none."""
     if not told:
         return Html("")
     rows = (_row(place, one, "work") for one in told)
-    return panel("At work now", listing(*rows, id_="working"), id_="at-work")
+    title = "At work now" if count <= len(told) else f"At work now, newest {len(told)} of {count:,}"
+    return panel(title, listing(*rows, id_="working"), id_="at-work")
 
 
 def _row(place: ConsolePaths, one: ConversationSummary, row: str) -> Html:
@@ -135,9 +135,9 @@ def _facts(one: ConversationSummary) -> Iterable[Node]:
     else:
         yield "last "
         yield instant(one.last_at)
-    yield f" · {counted(one.entries, 'entry', 'entries')}"
+    yield f" · {counted(one.entries, 'journal entry', 'journal entries')}"
     if one.audited:
-        yield f" · {counted(one.audited, 'in the audit', 'in the audit')}"
+        yield f" · {counted(one.audited, 'audit entry', 'audit entries')}"
     if one.queued:
         yield f" · {counted(one.queued, 'message waits', 'messages wait')}"
 
@@ -196,7 +196,7 @@ def _filled(filled: FilledWindow) -> tuple[Html, ...]:
     )
     return (
         *(() if filled.window is None else (bar,)),
-        tag("p", f"{filled.words}, by estimate, before the next message", class_="note"),
+        tag("p", f"Before the next message, by estimate: {filled.words}", class_="note"),
         table(("part", "tokens"), rows, caption="what fills the window, in its order"),
     )
 
@@ -207,8 +207,7 @@ def _said(one: TranscriptItem) -> Html:
     who = tag("p", tag("bdi", by), " · ", instant(one.at), class_="aside")
     if one.outcome is not None:
         return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
-    sent = one.sent
-    file = [] if sent is None else [_file(sent)]
+    file = [] if one.sent is None else [_file(one.sent)]
     said = (tag("p", one.text),) if one.plain else text(one.text)
     # Outside the body, where text can't imitate them.
     proofs = [tag("ul", *map(_receipt, one.receipts), class_="receipts")] if one.receipts else []
@@ -256,7 +255,9 @@ def text(said: str) -> tuple[Html, ...]:
 
 def _receipt(one: CheckedReceipt) -> Html:
     verdict = "earlier" if one.earlier else "valid"
-    return tag("li", one.line(), class_="receipt", title=_WORDS[verdict], data_verdict=verdict)
+    return tag(
+        "li", coded(one.line()), class_="receipt", title=_WORDS[verdict], data_verdict=verdict
+    )
 
 
 def _marked(part: str) -> Html:

@@ -95,9 +95,9 @@ def pill(word: str, kind: str) -> Html:
     return tag("strong", word, class_="pill", data_kind=kind)
 
 
-def empty(title: str, *sentences: Node) -> Html:
+def empty(title: str, *sentences: str) -> Html:
     """Return the placeholder of an empty list: what would be listed, and how entries come about."""
-    said = (tag("p", sentence) for sentence in sentences)
+    said = (tag("p", coded(sentence)) for sentence in sentences)
     return tag("div", tag("p", title, class_="nothing"), *said, class_="empty")
 
 

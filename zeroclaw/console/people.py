@@ -1,4 +1,4 @@
-"""Shows who wants in, who is in, and who was revoked, with the possible actions.
+"""Shows pairing requests, who was admitted, and who was revoked, with the possible actions.
 
 Pure. People choose their names on a platform; only the id next to the name counts.
 """
@@ -63,13 +63,11 @@ def people(place: ConsolePaths, view: PeopleView) -> Html:
 def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
     if not waiting:
         nothing = empty(
-            "Nobody wants in.",
-            coded(
-                'With `pairing = "code"` on a channel, a stranger who writes in private gets a code'
-                " and is listed here. Let in the person who tells you the same code."
-            ),
+            "No pairing requests.",
+            'With `pairing = "code"` on a channel, a stranger who writes in private gets a code'
+            " and is listed here. Let in the person who tells you the same code.",
         )
-        return panel("Want in", nothing, id_="strangers")
+        return panel("Pairing requests", nothing, id_="strangers")
     code = field(
         "code",
         name="who",
@@ -90,7 +88,7 @@ def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
         do="approve",
     )
     rows = (_stranger(place, one) for one in waiting[:MOST_SHOWN])
-    return panel("Want in", by_code, listing(*rows, id_="asking"), id_="strangers")
+    return panel("Pairing requests", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
 def _stranger(place: ConsolePaths, one: Stranger) -> Html:
@@ -115,7 +113,7 @@ def _stranger(place: ConsolePaths, one: Stranger) -> Html:
 def _decided(place: ConsolePaths, known: Sequence[Known]) -> Html:
     nothing = empty(
         "Nobody was let in or revoked, apart from the configuration.",
-        coded("`zeroclaw pair` and `/pair` in a chat do the same as this page."),
+        "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
     )
     rest = "more; `zeroclaw pair list` shows all."
     rows = cut(partial(_known, place), known, MOST_SHOWN, rest, id_="known")

@@ -83,7 +83,7 @@ def _form(place: ConsolePaths, typed: Question, known: Suggestions) -> Html:
         _area("arguments", "Arguments, as JSON", typed.arguments, hint='{"command": "ls"}'),
         _area(
             "resources",
-            "What it touches, one a line; empty to ask the tool",
+            "Resources, one per line; leave empty to ask the tool",
             typed.resources,
             hint="file:/srv/notes/a",
         ),
@@ -207,23 +207,13 @@ class ToolRow(Value):
 def tools(place: ConsolePaths, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
     """Return the section; `off` names the built-in groups that are switched off."""
     more = [tag("p", "Off: ", *codes(off), class_="note")] if off else []
-    return panel(
-        "What a model may call",
-        tag(
-            "p",
-            "Each call is decided when it is made: by what it touches, by grants, and in ",
-            tag("code", "full"),
-            " by whether the turn holds untrusted text. Each name links to the explanation.",
-            class_="note",
-        ),
-        table(
-            ("tool", "brought by", "may do · risk", "for operators", "for others"),
-            (_tool(place, one) for one in found),
-            caption="the tools that are on",
-        ),
-        *more,
-        id_="tools",
+    said = coded(
+        "Each call is decided when it is made: by what it touches, by grants, and in `full` by whether"
+        " the turn holds untrusted text. Each name links to the explanation."
     )
+    heads = ("tool", "from", "effects · risk", "for operators", "for others")
+    shown = table(heads, (_tool(place, one) for one in found), caption="the tools that are on")
+    return panel("What a model may call", tag("p", said, class_="note"), shown, *more, id_="tools")
 
 
 def _tool(place: ConsolePaths, one: ToolRow) -> Html:
@@ -241,28 +231,17 @@ def _tool(place: ConsolePaths, one: ToolRow) -> Html:
 
 
 def _standing(effect: StatementEffect | None) -> Html:
-    return pill("by the call", "quiet") if effect is None else pill(effect, _LOOKS[effect])
+    return pill("depends on the call", "quiet") if effect is None else pill(effect, _LOOKS[effect])
 
 
 # --- statements in force -------------------------------------------------------------------------
 
 
 def _in_force(statements: Sequence[Statement]) -> Html:
-    rows = (_statement(one) for one in statements)
-    return panel(
-        "In force",
-        tag(
-            "p",
-            "Deny beats ask beats allow, whatever the order; what nothing matches is denied.",
-            class_="note",
-        ),
-        table(
-            ("statement", "effect", "who", "what", "on", "when", "note"),
-            rows,
-            caption="the statements in force",
-        ),
-        id_="statements",
-    )
+    said = "Deny beats ask beats allow, whatever the order; what nothing matches is denied."
+    heads = ("statement", "effect", "principals", "actions", "resources", "when", "note")
+    shown = table(heads, map(_statement, statements), caption="the statements in force")
+    return panel("In force", tag("p", said, class_="note"), shown, id_="statements")
 
 
 def _statement(one: Statement) -> Html:

@@ -151,13 +151,14 @@ class ConsoleReader:
 
     # --- conversations -------------------------------------------------------------------------
 
-    async def at_work(self) -> tuple[ConversationSummary, ...]:
-        """Return the conversations with an open turn, at most a page of them."""
+    async def at_work(self) -> tuple[tuple[ConversationSummary, ...], int]:
+        """Return a page of the conversations with an open turn, newest first, and their number."""
         turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
         found = [
             await self.summary(row.conversation) for row in turns if row.conversation is not None
         ]
-        return tuple(one for one in found if one is not None)
+        count = await self._store.count(TURNS.where(state="open"))
+        return tuple(one for one in found if one is not None), count
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
         """Return a page of conversations after an id, newest first, and the `after` of the next page."""

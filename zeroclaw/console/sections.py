@@ -138,7 +138,7 @@ class Sections:
         main = conversations.conversations(self._place, told, links)
         if after:
             return "", main
-        working = conversations.at_work(self._place, await self._reader.at_work())
+        working = conversations.at_work(self._place, *await self._reader.at_work())
         return "", joined((working, main))
 
     async def _conversation(self, here: ConversationId, asked: Fields) -> tuple[str, Html]:

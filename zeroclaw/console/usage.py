@@ -6,7 +6,7 @@ Pure.
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
-from zeroclaw.console.markup import Html, coded, cut, empty, joined, line, panel, tag
+from zeroclaw.console.markup import Html, cut, empty, joined, line, panel, tag
 from zeroclaw.host.answers import Used
 from zeroclaw.limits.prices import amount, grouped, total
 
@@ -20,15 +20,15 @@ def usage(used: Sequence[Used], first: date, last: date) -> Html:
     if not used:
         nothing = empty(
             "No model was used in these days.",
-            coded("What models use is told here by day, person and model; `[budget]` bounds it."),
+            "What models use is told here by day, person and model; `[budget]` bounds it.",
         )
-        return panel("Tokens a day", nothing, id_="days")
+        return panel("Tokens per day", nothing, id_="days")
     days = [str(first + timedelta(days=ahead)) for ahead in range((last - first).days + 1)]
     everything = f"{first} to {last}, in UTC: {_words(total(used))}"
     return joined(
         (
             panel(
-                "Tokens a day",
+                "Tokens per day",
                 _chart(days, grouped(used, "day")),
                 tag("p", everything, class_="note"),
                 id_="days",
@@ -56,7 +56,7 @@ def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
         *bars,
         class_="chart",
         role="img",
-        aria_label=f"tokens a day; most on {busiest}: {_words(used[busiest])}",
+        aria_label=f"tokens per day; most on {busiest}: {_words(used[busiest])}",
         viewBox=f"0 0 {WIDE * len(days)} {HIGH}",
         preserveAspectRatio="none",
     )

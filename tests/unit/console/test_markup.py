@@ -74,7 +74,7 @@ def test_parts_of_a_page_are_labelled() -> None:
     assert page.by_id("x").attributes["aria-labelledby"] == "x-title"
     assert page.by_id("x-title").text == "What <b>"
     assert [one.words for one in page.by_id("l").every("li")] == ["ok"]
-    assert parsed(empty("None.", "How, `so`.").text).words == "None.How, `so`."
+    assert parsed(empty("None.", "How, `so`.").text).words == "None.How, so."
 
 
 def test_a_table_scrolls_and_says_what_it_is() -> None:

@@ -10,6 +10,7 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySettings, RuntimeSettings
+from zeroclaw.console import reading
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MOST_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
@@ -155,7 +156,7 @@ async def test_a_question_is_for_whom_a_reload_names(world: World) -> None:
             for one in page.every("div")
             if one.every("dt")
         }
-        assert facts["answered by"] == "ben"
+        assert facts["approvers"] == "ben"
 
 
 async def test_a_denial_carries_its_reason(world: World) -> None:
@@ -314,6 +315,19 @@ async def test_a_conversation_at_work_says_so(world: World) -> None:
         rows = [one.words for one in page.by_id("talks").every("li")]
         assert [one.split()[0] for one in rows] == ["queued", "idle"]
         assert "1 message waits" in rows[0]
+
+
+async def test_conversations_at_work_that_are_not_shown_are_counted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "A_PAGE", 1)
+    async with visiting(world) as visitor:
+        world.model.will(POKE, POKE)
+        await visitor.house.say("poke it", "ben")
+        await visitor.house.say("poke it", "ada")
+        page = await visitor.page("conversations")
+        assert page.by_id("at-work-title").words == "At work now, newest 1 of 2"
+        assert "chat/ada" in page.by_id("working").words
 
 
 async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World) -> None:
@@ -506,7 +520,10 @@ async def test_what_hangs_on_the_call_is_said_of_a_tool(world: World) -> None:
     async with visiting(world) as visitor:
         page = await visitor.page("tools")
         [row] = [one for one in page.every("tr")[1:] if one.every("th")[0].words[:4] == "poke"]
-        assert [one.words for one in row.every("td")][2:] == ["by the call", "by the call"]
+        assert [one.words for one in row.every("td")][2:] == [
+            "depends on the call",
+            "depends on the call",
+        ]
 
 
 async def test_a_halt_is_part_of_what_is_explained(world: World) -> None:

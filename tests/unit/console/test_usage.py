@@ -45,7 +45,7 @@ def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:
         "2026-01-04: 2,000 tokens for $1.23",
     ]
     assert chart.attributes["aria-label"] == (
-        "tokens a day; most on 2026-01-04: 2,000 tokens for $1.23"
+        "tokens per day; most on 2026-01-04: 2,000 tokens for $1.23"
     )
     assert "2026-01-01 to 2026-01-05, in UTC: 2,010 tokens for $1.23" in page.words
 

@@ -88,9 +88,9 @@ def test_ended_questions_say_how_and_by_whom() -> None:
 def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
     faces = PeopleView(waiting=[], known=[], configured=[], allowed=[], local=["web"])
     for section, main, said in (
-        ("approvals", approvals(PLACE, [], []), "No request has ended lately."),
+        ("approvals", approvals(PLACE, [], []), "No request has ended recently."),
         ("grants", grants(PLACE, []), "Nothing is granted"),
-        ("people", people(PLACE, faces), "Nobody wants in."),
+        ("people", people(PLACE, faces), "No pairing requests."),
     ):
         page = whole(section, main)
         assert said in page.by_id("main").words

@@ -49,7 +49,7 @@ def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
     row = page.by_id(f"talk-{HERE}")
     assert faults(page) == []
     assert row.words.startswith(f"running chat/ann{HOSTILE}, Bob · last 2026-01-01 12:00 UTC")
-    assert "1,234 entries · 6 in the audit · 1 message waits" in row.words
+    assert "1,234 journal entries · 6 audit entries · 1 message waits" in row.words
     assert row.links() == {
         "chat/ann": f"/console/conversations/{HERE}",
         "audit": f"/console/audit?of={HERE}",
@@ -79,7 +79,7 @@ def test_no_title_reads_as_a_name_or_as_the_consoles_own_words() -> None:
 def test_every_state_has_its_word(state: State) -> None:
     quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
     page = whole("conversations", conversations(PLACE, [quiet], LAST))
-    assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 entry" in page.words
+    assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 journal entry" in page.words
     assert page.links()["← newest"] == "/n"
     assert "audit" not in page.links()
     alone = conversation(PLACE, quiet, [], ONLY)
@@ -88,11 +88,11 @@ def test_every_state_has_its_word(state: State) -> None:
 
 def test_what_is_at_work_stands_apart() -> None:
     """A conversation may stand in both lists, each row with an id of its own."""
-    both = joined((at_work(PLACE, [TOLD]), conversations(PLACE, [TOLD], ONLY)))
+    both = joined((at_work(PLACE, [TOLD], 1), conversations(PLACE, [TOLD], ONLY)))
     page = whole("conversations", both)
     assert faults(page) == []
     assert page.ids("work-") == [f"work-{HERE}"]
-    assert at_work(PLACE, []).text == ""
+    assert at_work(PLACE, [], 0).text == ""
 
 
 def test_without_conversations_the_page_says_what_will_be_there() -> None:
@@ -267,8 +267,8 @@ def test_a_damaged_chain_says_where() -> None:
     [
         (None, "2 entries, not checked yet."),
         (Checking(done=1_000, total=2_000), "1,000 of 2,000 entries are checked."),
-        (WHOLE, "2 entries follow one from the other"),
-        (replace(WHOLE, verdict=Intact(head="ab", count=1, open=())), "1 entry follows"),
+        (WHOLE, "2 entries, each linked to the one before it"),
+        (replace(WHOLE, verdict=Intact(head="ab", count=1, open=())), "1 entry, each"),
     ],
 )
 def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> None:
