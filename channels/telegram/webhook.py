@@ -154,7 +154,7 @@ def deliveries(own: TelegramSettings, found: Json) -> list[str]:
     elif url:
         facts.append("a webhook is set, and is removed when the daemon starts")
     if waiting := whole(found, "pending_update_count"):
-        facts.append(f"{waiting} updates wait")
+        facts.append(f"updates waiting: {waiting}")
     return facts
 
 
@@ -172,5 +172,7 @@ async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
     hears = "every message" if hears_all else "what is meant for it"
     facts = [f"@{text(user, 'username')} answers; in groups it hears {hears}"]
     if settings.groups == "all" and not hears_all:
-        facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
+        facts.append(
+            '`groups = "all"` needs privacy mode off (@BotFather, /setprivacy, then re-add it)'
+        )
     return "; ".join([*facts, *deliveries(settings, hook)])

@@ -60,7 +60,7 @@ async def test_a_check_tells_who_the_bot_is_and_what_it_hears() -> None:
         line = await check(settings, {"token": telegram.token})
     assert line == (
         "@zero_bot answers; in groups it hears what is meant for it; "
-        '`groups = "all"` needs privacy mode off (@BotFather, /setprivacy); 1 updates wait'
+        '`groups = "all"` needs privacy mode off (@BotFather, /setprivacy, then re-add it); updates waiting: 1'
     )
 
 

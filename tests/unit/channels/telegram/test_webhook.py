@@ -332,7 +332,7 @@ def test_where_updates_go_and_what_became_of_them_is_said() -> None:
     assert deliveries(called, failing) == [
         f"Telegram calls {URL}",
         "its last call that failed, at 2026-01-02 03:04 UTC: timed out",
-        "2 updates wait",
+        "updates waiting: 2",
     ]
     assert deliveries(called, info("")) == [f"Telegram calls {URL}, once the daemon starts"]
     assert deliveries(SETTINGS, info(URL)) == [
