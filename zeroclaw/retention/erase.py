@@ -475,20 +475,21 @@ class Erasure:
     async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> int:
         """Remove rows, and the blobs that only they refer to; return the number of rows."""
         rows = readable(self._store, query, lambda row: (row, is_meant(row)))
-        found = [row async for row, is_going in rows if is_going]
-        keys = {(row.kind, row.key) for row in found}
+        # Not the rows themselves: a person may have written for years.
+        found = {row.key: _digests_of(row) async for row, is_going in rows if is_going}
         # Spares a blob that another writer is storing again, and refers to only later.
         since = self._clock.now() + timedelta(microseconds=1)
-        uses = Counter(digest for row in found for digest in _digests_of(row))
+        uses = Counter(digest for digests in found.values() for digest in digests)
         for kind in _BLOBS if uses else ():
             async for row in scan(self._store, Query(kind=kind)):
-                if (row.kind, row.key) not in keys:
+                if kind is not query.kind or row.key not in found:
                     uses.update(uses.keys() & _digests_of(row))
-        for start in range(0, len(found), _BATCH):
-            batch = found[start : start + _BATCH]
-            going = Counter(digest for row in batch for digest in _digests_of(row))
+        keys = tuple(found)
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            going = Counter(digest for key in batch for digest in found[key])
             uses -= going  # keeps only the digests that are still in use
-            gone = (Delete(kind=row.kind, key=row.key) for row in batch)
+            gone = (Delete(kind=query.kind, key=key) for key in batch)
             unused = sorted(going.keys() - uses.keys())
             drops = (DropBlob(digest=digest, put_before=since) for digest in unused)
             await self._commit(*gone, *drops)

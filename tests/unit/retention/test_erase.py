@@ -3,17 +3,20 @@
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Self
 
 import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.journals import fold
 from tests.fakes.manual_clock import EPOCH
+from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from tests.unit.turn.test_compaction import with_notes
 from zeroclaw.codec import decode
 from zeroclaw.context.notes import Notes
+from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.envelope import (
     ConversationId,
     Edited,
@@ -37,7 +40,9 @@ from zeroclaw.retention.collect import collect
 from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import journal_without
+from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import (
+    PAGE,
     Append,
     Claim,
     Commit,
@@ -48,6 +53,7 @@ from zeroclaw.store import (
     Put,
     PutBlob,
     Query,
+    Row,
     RowKind,
     Trim,
     Write,
@@ -141,6 +147,49 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         await house.say("hello")
         assert house.texts()[-1] == "ok"
         assert said_to_the_model(world) == ["hello"]
+
+
+class Body(bytes):
+    """What was read of a row, counted for as long as something holds it."""
+
+    held: ClassVar[int] = 0
+
+    def __new__(cls, body: bytes) -> Self:
+        """Count it."""
+        cls.held += 1
+        return super().__new__(cls, body)
+
+    def __del__(self) -> None:
+        Body.held -= 1
+
+
+class CountingStore(MemoryStore):
+    """Reads its rows anew each time, as one on disk does."""
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Return the rows that match, with counted bodies."""
+        return tuple(replace(row, body=Body(row.body)) for row in await super().select(query))
+
+
+async def test_of_a_long_chat_that_goes_memory_holds_a_page_at_a_time(world: World) -> None:
+    """Somebody may have written for years."""
+    world.store = CountingStore(clock=world.clock, tables=TABLES)
+    held = list[int]()
+    async with world.running() as house:
+        await house.say("tulip")
+        (said,) = await house.rows(RowKind.INBOX)
+        more = (
+            replace(INBOX.put(f"{said.key[:-4]}{number:04}", INBOX.of(said)), state=said.state)
+            for number in range(3 * PAGE)
+        )
+        put = [replace(one, conversation=said.conversation, place=said.place) for one in more]
+        await world.store.write(*put)
+        del said
+        world.store.before = lambda commit: held.append(Body.held)
+        await forget(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert "tulip" not in await kept(world)
+    assert max(held) < 2 * PAGE
 
 
 async def test_an_edit_that_comes_as_its_message_is_removed_is_not_kept(world: World) -> None:
