@@ -181,6 +181,7 @@ def _row(kind: RowKind, columns: _Columns) -> Row:
 
 
 _SPARE_PAGES = 256  # kept for the writes that follow
+_REWRITTEN_BYTES = 64 * 2**20  # memory holds the copy, and commits wait for it
 _RELEASE_AT_ONCE = 1024  # each page costs a write, during which other jobs wait
 _PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
 
@@ -244,6 +245,16 @@ def release_pages(connection: sqlite3.Connection) -> None:
     if surplus > 0:
         # As a script, because `execute` does not run a statement without rows to its end.
         connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
+
+
+def rewrite(connection: sqlite3.Connection) -> None:
+    """Rewrite the file, unless it is large; call it between transactions.
+
+    A page that was split keeps copies of rows that moved away, which `secure_delete` does not reach.
+    """
+    pages, page_bytes = (number(connection, f"PRAGMA page_{one}") for one in ("count", "size"))
+    if pages * page_bytes <= _REWRITTEN_BYTES:
+        connection.executescript("VACUUM")
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:

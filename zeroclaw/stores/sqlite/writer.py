@@ -37,7 +37,7 @@ from zeroclaw.store import (
     Write,
 )
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
-from zeroclaw.stores.sqlite.statements import apply, empty_log, purge_claims, release_pages
+from zeroclaw.stores.sqlite.statements import apply, empty_log, purge_claims, release_pages, rewrite
 from zeroclaw.value import Value
 
 _LEASES_PER_EPOCH = 2**32  # high bits: epoch, low bits: lease; together below 2**63
@@ -223,6 +223,10 @@ class Writer:
     def _work(self, connection: sqlite3.Connection, fences: Fences) -> None:
         waiting = [job for job in self._taken if not job.done.cancelled()]
         left_out = len(self._taken) - len(waiting)
+        if any(map(_ends_erasure, waiting)):
+            # Before its end is written: after a kill, the whole erasure is carried out again.
+            with suppress(sqlite3.Error):
+                rewrite(connection)
         answers = self._write_group(connection, fences, waiting)
         # The group is committed; what can't be released now is released next time.
         with suppress(sqlite3.Error):

@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import aclosing, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -260,6 +261,26 @@ async def test_once_a_request_to_forget_is_done_no_file_holds_the_words(tmp_path
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="b")))
         await store.commit(chore(request))
         assert holding(tmp_path, words) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_nor_does_a_page_that_was_split(tmp_path: Path, seed: int) -> None:
+    """SQLite leaves a copy there of some of the rows that it moves to another page."""
+    random = Random(seed)
+    every = [f"{number:03}" for number in range(160)]
+    going = random.sample(every, 80)
+    puts = [
+        counter(key, b"the words of %s " % key.encode() * random.choice((5, 15, 30)))
+        for key in random.sample(every, len(every))
+        for _ in range(3)
+    ]
+    gone = [Delete(kind=RowKind.COUNTER, key=key) for key in going]
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(*puts))
+        await store.commit(chore(*gone))
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+        kept = (tmp_path / FILE_NAME).read_bytes()
+        assert [key for key in going if f"the words of {key}".encode() in kept] == []
 
 
 async def test_a_reader_delays_what_empties_the_log_but_no_commit(tmp_path: Path) -> None:
