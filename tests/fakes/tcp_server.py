@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Self
 
-from zeroclaw.host.connections import accept_each, close_stream
+from zeroclaw.host.connections import accept_each, bind, close_stream
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -63,8 +63,7 @@ class CuttingServer:
 
     async def up(self) -> None:
         """Take connections."""
-        bound = socket.create_server(("127.0.0.1", self.port))
-        bound.settimeout(0)
+        bound = bind("127.0.0.1", self.port, key="port")
         self.port = bound.getsockname()[1]
         accepting = accept_each(bound, self._connection, log=_unheard)
         self._accepting = asyncio.get_running_loop().create_task(accepting)

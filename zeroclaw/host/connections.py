@@ -119,7 +119,9 @@ def bind(host: str, port: int, *, key: str) -> socket.socket:
     Raises:
         PortInUse: Another program has the port, or binding is not permitted.
     """
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio lets a small write go at once only where the socket names its protocol.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for quick restarts
         bound.bind((host, port))

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
 from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import PortInUse, Refused
-from zeroclaw.host.connections import Bounds, bind
+from zeroclaw.host.connections import Bounds, accept_each, bind, close_stream
 from zeroclaw.host.guard import HEADERS
 from zeroclaw.host.local_listener import (
     BOUNDS,
@@ -128,6 +128,27 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
         writer.transport.abort()
         await ended.wait()
         serving.cancel()
+
+
+async def test_a_small_write_does_not_wait_for_the_one_before_it() -> None:
+    """Else a page that streams is up to 40 ms behind, as long as its reader confirms nothing."""
+    done = asyncio.Event()
+    delays: list[int] = []
+
+    async def serve(accepted: socket.socket) -> None:
+        _, writer = await asyncio.open_connection(sock=accepted)
+        delays.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        await close_stream(writer)
+        done.set()
+
+    with closing(bind("127.0.0.1", 0, key="port")) as bound:
+        async with asyncio.TaskGroup() as group:
+            accepting = group.create_task(accept_each(bound, serve, log=no_log))
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            await done.wait()
+            await close_stream(writer)
+            accepting.cancel()
+    assert delays == [1]
 
 
 async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody() -> None:
