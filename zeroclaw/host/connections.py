@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import suppress
 
 from zeroclaw.channel import Log
 from zeroclaw.errors import PortInUse, system_words
@@ -98,14 +99,17 @@ async def accept_each(
 
 async def close_stream(writer: asyncio.StreamWriter) -> None:
     """Close a connection; drops what the peer doesn't read within a second. Safe twice."""
+    accepted = writer.get_extra_info("socket")
     writer.close()
     try:
-        async with asyncio.timeout(CLOSE_S):
-            await writer.wait_closed()
-    except TimeoutError:
-        writer.transport.abort()
-    except OSError:
-        return
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(CLOSE_S):
+                await writer.wait_closed()
+    finally:
+        # Also if this is cancelled, or the loop would go on watching what its owner now closes. A
+        # transport that is gone can't be aborted (AttributeError).
+        if accepted is not None and accepted.fileno() >= 0:
+            writer.transport.abort()
 
 
 def bind(host: str, port: int, *, key: str) -> socket.socket:

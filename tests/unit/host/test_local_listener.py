@@ -151,6 +151,31 @@ async def test_a_small_write_does_not_wait_for_the_one_before_it() -> None:
     assert delays == [1]
 
 
+async def test_a_stop_while_a_connection_closes_leaves_nothing_of_it_in_the_loop() -> None:
+    """Else the next socket with its number, such as one to a platform, fails (P9)."""
+    closing_it = asyncio.Event()
+
+    async def serve(accepted: socket.socket) -> None:
+        _, writer = await asyncio.open_connection(sock=accepted)
+        writer.write(bytes(2**25))  # more than the system takes
+        closing_it.set()
+        await close_stream(writer)
+
+    with closing(bind("127.0.0.1", 0, key="port")) as bound, socket.socket() as peer:
+        peer.settimeout(0)
+        async with asyncio.TaskGroup() as group:
+            accepting = group.create_task(accept_each(bound, serve, log=no_log))
+            await asyncio.get_running_loop().sock_connect(peer, bound.getsockname())
+            await closing_it.wait()
+            await asyncio.sleep(0)
+            accepting.cancel()
+        with closing(bind("127.0.0.1", 0, key="port")) as again:
+            async with asyncio.TaskGroup() as group:
+                waiting = group.create_task(accept_each(again, serve, log=no_log))
+                await asyncio.sleep(0)
+                waiting.cancel()
+
+
 async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody() -> None:
     """It is here whole, so a flood of half requests cuts those (P9); its body is empty, once."""
     came, may_answer = asyncio.Event(), asyncio.Event()
