@@ -225,7 +225,9 @@ class Writer:
         left_out = len(self._taken) - len(waiting)
         if any(map(_ends_erasure, waiting)):
             # Before its end is written: after a kill, the whole erasure is carried out again.
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, MemoryError):
+                # First, as a log that filled the disk can't be emptied into a file that has to grow.
+                empty_log(connection)
                 rewrite(connection)
         answers = self._write_group(connection, fences, waiting)
         # The group is committed; what can't be released now is released next time.

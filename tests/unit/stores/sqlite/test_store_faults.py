@@ -30,7 +30,7 @@ from tests.unit.stores.sqlite.groups import (
 )
 from zeroclaw.errors import AlreadyClaimed, StoreRefused, StoreUnusable
 from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
-from zeroclaw.stores.sqlite import open_store, statements
+from zeroclaw.stores.sqlite import open_store, statements, writer
 from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.stores.sqlite.reader import FAST_STEPS, READS_IN_A_ROW
 from zeroclaw.value import replace
@@ -172,6 +172,26 @@ async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path:
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="1")))
         await store.commit(chore(counter("2", bytes(300_000))))
     assert damage(tmp_path) == "ok"
+
+
+@pytest.mark.parametrize("fault", [sqlite3.OperationalError, MemoryError])
+async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    """The log is empty by then: filled with a rewritten file, it could not be emptied any more."""
+    logged: list[int] = []
+
+    def fill(_: sqlite3.Connection) -> None:
+        logged.append((tmp_path / f"{FILE_NAME}-wal").stat().st_size)
+        raise fault
+
+    monkeypatch.setattr(writer, "rewrite", fill)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        for key in "ab":  # opening empties the log, with the first commit
+            await store.commit(chore(counter(key)))
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+        await store.commit(chore(counter("c")))
+    assert logged == [0]
 
 
 @pytest.mark.parametrize("fate", ["removed", "replaced"])
