@@ -67,7 +67,9 @@ MOST_KNOWN = 10_000
 """Entries of each cache of chats or people; the oldest are dropped."""
 MOST_MISSED = 1_000
 """Limit on messages read back from a chat or thread after an absence, the newest."""
-PAGE = 200
+PAGE, WHOLE, WHOLE_S = 200, "999", 2.0
+"""Messages in one answer: as Slack recommends, and the most; a thread's answer begins with its oldest.
+Seconds that a call may wait for its thread, for Slack waits 3 s for the confirmation."""
 MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
 TWIN_S = 1.0
@@ -107,8 +109,7 @@ class SlackChannel:
             ChannelUnauthorized: A token is not of the expected kind.
         """
         settings = context.settings_as(SlackSettings)
-        self.name = context.name
-        self.capabilities = settings.capabilities()
+        self.name, self.capabilities = context.name, settings.capabilities()
         self._context, self._settings = context, settings
         self._calls = Calls(context.name, settings, context.secrets)
         self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
@@ -118,7 +119,7 @@ class SlackChannel:
         self._newest: Recent[str, str] = Recent(MOST_KNOWN)
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
-        self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
+        self._assisted, self._ignored = Recent[str, bool](MOST_KNOWN), Recent[str, bool](MOST_KNOWN)
         self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
         self._moved: Recent[str, str] = Recent(MOST_KNOWN)
         read = {scope: decode.read_cursor(one) for scope, one in context.positions.items()}
@@ -238,14 +239,15 @@ class SlackChannel:
 
     async def _whole(self, chat: str, event: Json) -> Json:
         """Return a message that calls the bot into a thread with what stands above it there."""
-        if not is_meant(event, self._me):
+        thread, by = text(event, "thread_ts"), text(event, "user")
+        if not is_meant(event, self._me) or self._ignored.get(by) or thread == text(event, "ts"):
             return event
-        thread = text(event, "thread_ts")
         place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
         try:
-            page = await self._looked(place, {"latest": text(event, "ts")})
-        except ZeroclawError as error:  # it is answered all the same
-            self._context.log("thread_not_read", why=str(error), level="warning")
+            async with asyncio.timeout(WHOLE_S):
+                page = await self._looked(place, {"latest": text(event, "ts"), "limit": WHOLE})
+        except (ZeroclawError, TimeoutError) as error:  # it is answered all the same
+            self._context.log("thread_not_read", why=str(error) or "slow", level="warning")
             return event
         return {**event, decode.ABOVE: page.get("messages")}
 
@@ -259,6 +261,8 @@ class SlackChannel:
                 self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.envelope.message and address.direct and channel:
             self._direct[address.chat] = channel
+        # A stranger must not use up the few calls that Slack allows.
+        self._ignored[taken.envelope.sender.id] = isinstance(admission, Ignored)
 
     def _read_to(self, scope: str, cursor: str) -> None:
         """Remember the reading position of a chat, and the id that it had before."""
@@ -448,8 +452,8 @@ class SlackChannel:
 
     async def _looked(self, to: Address, between: Mapping[str, str]) -> Json:
         """Read a page of a chat's or thread's history, including metadata."""
-        asked: dict[str, object] = {key: value or None for key, value in between.items()}
-        asked |= {"limit": PAGE, "include_all_metadata": True, "inclusive": True}
+        asked: dict[str, object] = {"limit": PAGE, "include_all_metadata": True, "inclusive": True}
+        asked |= {key: value or None for key, value in between.items()}
         asked |= {"channel": await self._channel_of(self._ours(to)), "ts": to.thread}
         method = "conversations.replies" if to.thread else "conversations.history"
         try:

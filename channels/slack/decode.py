@@ -260,9 +260,10 @@ def _above(event: Json) -> Sequence[Json]:
 
 def _told(event: Json, me: Me) -> str:
     """Return a message of a thread as a quote; those of other apps may be attachments alone."""
-    shown = "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
-    words, who = unmarked(text(event, "text"), me), text(event, "username") or text(event, "user")
-    return quoted(words or shown, "" if who == me.user else plain_name(who))
+    said, by = unmarked(text(event, "text"), me), text(event, "user")
+    shown = said or "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
+    who = plain_name(text(event, "username") or by) or "an app"
+    return quoted(shown, "" if by == me.user else who)
 
 
 def _is_person(event: Json, me: Me) -> bool:

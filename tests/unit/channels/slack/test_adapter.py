@@ -175,6 +175,56 @@ async def test_a_mention_that_is_told_before_its_files_has_them() -> None:
         assert [one.reference for one in taken.attachments] == ["F01"]
 
 
+async def test_a_call_into_a_long_thread_brings_along_its_newest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slack's answer begins with the oldest."""
+    monkeypatch.setattr(adapter, "PAGE", 4)
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        lunch = await ann.says("lunch?", channel=team)
+        for text in "abcdefgh":
+            await ann.says(text, channel=team, thread=lunch.ts)
+        deed = await ann.says("@zeroclaw well?", channel=team, thread=lunch.ts)
+        await deed.confirmed.wait()
+    (told,) = said(desk)
+    assert isinstance(told, Said)
+    assert told.text.endswith("wrote:]\n> h\n\nwell?")
+
+
+async def test_a_thread_that_slack_does_not_give_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slack waits three seconds to hear that the call has come."""
+    monkeypatch.setattr(adapter, "WHOLE_S", 0.01)
+    desk = Desk()
+    async with SlackServer() as slack, stage(slack, desk.admit):
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        first = await ann.says("lunch?", channel=team)
+        slack.will("conversations.replies", Fault(hangs=True))
+        deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
+        await deed.confirmed.wait()
+    assert said(desk) == [Said(text="well?")]
+
+
+async def test_a_stranger_has_one_thread_read_and_no_more() -> None:
+    """Slack allows few such calls a minute, and they are the others' as well."""
+
+    async def ignores(_: Envelope) -> Admission:
+        return Ignored()
+
+    async with SlackServer() as slack, stage(slack, ignores):
+        eve = await slack.person()
+        team = await slack.channel(eve)
+        first = await eve.says("lunch?", channel=team)
+        for text in ("@zeroclaw a", "@zeroclaw b", "@zeroclaw c"):
+            await (await eve.says(text, channel=team, thread=first.ts)).confirmed.wait()
+        assert slack.calls.count("conversations.replies") == 1
+
+
 async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is() -> None:
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit):

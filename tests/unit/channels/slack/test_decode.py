@@ -208,6 +208,14 @@ def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> Non
     assert (command.body, command.attachments) == (Command(name="stop"), ())
 
 
+@pytest.mark.parametrize("who", [{}, {"username": " "}, {"username": "UBOT"}])
+def test_what_another_app_says_in_a_thread_is_never_the_bots_own(who: Json) -> None:
+    above = [{"ts": "1.0", "bot_id": "B9", "text": "down", **who}]
+    taken = envelope(in_channel(text="<@UBOT> well?", thread_ts="1.0", **{ABOVE: above}))
+    assert isinstance(taken.body, Said)
+    assert "what you wrote" not in taken.body.text
+
+
 def test_files_are_recorded() -> None:
     files: list[object] = [
         {"id": "F1", "name": "a.txt", "mimetype": "text/plain", "size": 3},
