@@ -200,6 +200,9 @@ async def revised(
             if isinstance(last, PersonMessage | Amend) and (last.text, last.own) == (text, own):
                 return Plan(conversation=here)
             if row.state == "queued" and isinstance(content, PersonMessage):
+                if text == own and content.own and content.text.endswith(content.own):
+                    # Slack brings along the thread only once, with the message itself.
+                    text = content.text.removesuffix(content.own) + own
                 changed = replace(item, content=replace(content, text=text, own=own))
                 write = item_put(changed, "queued")
                 return Plan(conversation=here, writes=(write,))

@@ -6,6 +6,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
+from zeroclaw.envelope import Said
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
@@ -104,6 +105,16 @@ async def test_what_is_edited_while_it_is_collected_is_read_as_it_stands(world: 
         await house.advance(WINDOW_S)
         assert world.model.asked() == ["user: one\n\ntwo"]
         assert sorted(await house.states()) == ["answered", "joined", "superseded"]
+
+
+async def test_an_edit_keeps_what_a_message_brought_along(world: World) -> None:
+    """Slack's edit does not bring along again what stands above the message in its thread."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.event(Said(text="> an alert\n\nlook tihs up", own="look tihs up"))
+        await house.edit("p1", "look this up")
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: > an alert\n\nlook this up"]
 
 
 async def test_a_halt_holds_what_was_being_collected(world: World) -> None:
