@@ -86,10 +86,10 @@ class LocalChannel:
         if isinstance(event, RefusedPost):
             return event
         try:
-            if self._admit is None:
-                message = f"`{self.name}` is closing"
-                raise ChannelUnavailable(message)
             async with self._storing:
+                if self._admit is None:
+                    message = f"`{self.name}` is closing"
+                    raise ChannelUnavailable(message)
                 admission = await self._admit(event)
         except ZeroclawError as error:
             self.context.log("event_not_stored", why=str(error), level="warning")

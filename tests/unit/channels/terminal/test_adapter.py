@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels._local import LocalSettings
+from channels._local.decode import Message, RefusedPost
 from channels._local.feed import MOST_READERS, MOST_WAITING
 from channels.terminal.adapter import TerminalChannel
 from tests.contract.loopback_harness import NoMount
@@ -221,6 +222,22 @@ async def test_a_reply_stands_below_its_command_for_every_client() -> None:
         door.open.set()
         shown = [(await other.next("item"))["text"] for _ in range(2)]
     assert shown == ["/help", "the list"]
+
+
+async def test_what_waits_to_be_stored_as_the_channel_closes_is_to_be_sent_again() -> None:
+    place, door = Place(), Door()
+    channel = place.channel()
+    door.open.clear()
+    async with asyncio.TaskGroup() as group:
+        async with receiving(channel, place, door):
+            group.create_task(channel.take("say", Message(id="a" * 16, text="hi")))
+            await place.clock.settle()
+            waits = group.create_task(channel.take("say", Message(id="b" * 16, text="ho")))
+            await place.clock.settle()
+        door.open.set()
+    taken = waits.result()
+    assert isinstance(taken, RefusedPost)
+    assert taken.again
 
 
 @pytest.mark.parametrize(
