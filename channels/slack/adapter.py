@@ -67,9 +67,11 @@ MOST_KNOWN = 10_000
 """Entries of each cache of chats or people; the oldest are dropped."""
 MOST_MISSED = 1_000
 """Limit on messages read back from a chat or thread after an absence, the newest."""
-PAGE, WHOLE, WHOLE_S = 200, "999", 2.0
-"""Messages in one answer: as Slack recommends, and the most; a thread's answer begins with its oldest.
-Seconds that a call may wait for its thread, for Slack waits 3 s for the confirmation."""
+PAGE = 200
+"""Messages in one answer, as Slack recommends."""
+WHOLE, WHOLE_S = "999", 2.0
+"""The most messages in one answer, for a thread's begins with its oldest; and the seconds that a call may
+wait for its thread, for Slack waits 3 s for the confirmation."""
 MOST_PAGES = 10
 """Pages that one lookup reads before it gives up."""
 TWIN_S = 1.0
@@ -225,7 +227,7 @@ class SlackChannel:
         """
         if self._me.channels != "mentioned" or chat.startswith(DIRECT) or not is_ts(thread):
             return None
-        place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
+        place = decode.address_of(self._me, chat, thread)
         known = self._begun.get(_thread_of(place))
         if known is None:
             is_young = thread in self._reading.get(chat, Reading()).threads
@@ -242,7 +244,7 @@ class SlackChannel:
         thread, by = text(event, "thread_ts"), text(event, "user")
         if not is_meant(event, self._me) or self._ignored.get(by) or thread == text(event, "ts"):
             return event
-        place = Address(channel=self.name, account=self._me.account, chat=chat, thread=thread)
+        place = decode.address_of(self._me, chat, thread)
         try:
             async with asyncio.timeout(WHOLE_S):
                 page = await self._looked(place, {"latest": text(event, "ts"), "limit": WHOLE})
@@ -543,8 +545,7 @@ class SlackChannel:
         """Return a person's direct chat, which the bot can open by itself."""
         if not is_id(sender) or not self._me.account:
             return None
-        chat = f"{DIRECT}{sender}"
-        return Address(channel=self.name, account=self._me.account, chat=chat, direct=True)
+        return decode.address_of(self._me, f"{DIRECT}{sender}", "")
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Download an attachment; asks Slack for its current URL each time."""

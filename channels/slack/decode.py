@@ -226,7 +226,7 @@ def message(
         f"client/{user}/{client[:100]}" if client else "",
     )
     envelope = Envelope(
-        address=_address(me, chat, thread),
+        address=address_of(me, chat, thread),
         sender=Sender(id=user, verified=True),
         dedup=tuple(filter(None, keys)),
         body=command or said,
@@ -297,7 +297,7 @@ def _revised(event: Json, me: Me, whose: Json, body: Body, *, key: str) -> Taken
     chat = chat_of(event)
     return Taken(
         envelope=Envelope(
-            address=_address(me, chat, _thread_of(whose, chat)),
+            address=address_of(me, chat, _thread_of(whose, chat)),
             sender=Sender(id=text(whose, "user"), verified=True),
             dedup=(f"{key}/{text(event, 'channel')}",),
             body=body,
@@ -314,7 +314,8 @@ def _thread_of(said: Json, chat: str) -> str:
     return "" if chat.startswith(DIRECT) else ts
 
 
-def _address(me: Me, chat: str, thread: str) -> Address:
+def address_of(me: Me, chat: str, thread: str) -> Address:
+    """Return the address of a chat, or of a thread in it; `thread` is empty for none."""
     direct = chat.startswith(DIRECT)
     return Address(
         channel=me.channel, account=me.account, chat=chat, thread=thread or None, direct=direct
@@ -413,11 +414,11 @@ def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef |
         return None
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
     place = thread if is_ts(thread) and thread != ts else ""
-    return MessageRef(address=_address(me, chat, place), message=ts)
+    return MessageRef(address=address_of(me, chat, place), message=ts)
 
 
 def _place(me: Me, user: str, card: MessageRef | None) -> Address:
-    return _address(me, f"{DIRECT}{user}", "") if card is None else card.address
+    return address_of(me, f"{DIRECT}{user}", "") if card is None else card.address
 
 
 def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Taken:
@@ -438,7 +439,7 @@ def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
     user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
     if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
         return Passed(why="nobody's assistant")
-    address = _address(me, f"{DIRECT}{user}", thread)
+    address = address_of(me, f"{DIRECT}{user}", thread)
     return _by(user, address, Membership(present=True), f"event/{event_id}")
 
 
@@ -451,11 +452,11 @@ def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passe
     if not is_id(old) or not is_id(new):
         return Passed(why="no channel that has moved")
     envelope = Envelope(
-        address=_address(me, old, ""),
+        address=address_of(me, old, ""),
         sender=Sender(id=old, verified=True),
         # Told again with another id, it must not bring back a conversation that `/new` has ended.
         dedup=(f"event/{event_id}", f"moved/{old}/{new}/{text(event, 'event_ts')[:30]}"),
-        body=Moved(to=_address(me, new, "")),
+        body=Moved(to=address_of(me, new, "")),
         position=Position(scope=new, cursor=replace(reading, was=old).text()),
     )
     return Taken(envelope=envelope)
@@ -471,4 +472,4 @@ def slash(payload: Json, me: Me) -> Taken | Passed:
     name, _, rest = words.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
-    return _by(user, _address(me, chat, ""), body, f"slash/{trigger[:200]}")
+    return _by(user, address_of(me, chat, ""), body, f"slash/{trigger[:200]}")

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Self
@@ -42,7 +43,7 @@ def _unheard(event: str, /, **fields: object) -> None:
     """Log nothing."""
 
 
-class CuttingServer:
+class CuttingServer(ABC):
     """Cuts every connection when it goes down; may come up again, on the same port.
 
     Attributes:
@@ -88,9 +89,9 @@ class CuttingServer:
         finally:
             await close_stream(writer)
 
+    @abstractmethod
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it returns."""
-        raise NotImplementedError
 
 
 # --- servers that say the same bytes to whoever connects, and hang up -----------------------------

@@ -22,8 +22,6 @@ from zeroclaw.errors import ConfigError, ProviderUnusable
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
 from zeroclaw.json_fields import object_at
-from zeroclaw.providers.local.checks import check_model
-from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 
@@ -119,6 +117,9 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
 def unready(settings: ProviderSettings, places: Places) -> Iterator[str]:
     """Yield why a model that is to run on this machine can't answer; the daemon starts without it."""
     if settings.kind == "local":
+        from zeroclaw.providers.local.checks import check_model
+        from zeroclaw.providers.local.provider import model_file_of
+
         try:
             check_model(model_file_of(settings, places.models))
         except ProviderUnusable as error:

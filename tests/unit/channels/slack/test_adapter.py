@@ -194,22 +194,6 @@ async def test_a_call_into_a_long_thread_brings_along_its_newest(
     assert told.text.endswith("wrote:]\n> h\n\nwell?")
 
 
-async def test_a_thread_that_slack_does_not_give_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Slack waits three seconds to hear that the call has come."""
-    monkeypatch.setattr(adapter, "WHOLE_S", 0.01)
-    desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit):
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        first = await ann.says("lunch?", channel=team)
-        slack.will("conversations.replies", Fault(hangs=True))
-        deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
-        await deed.confirmed.wait()
-    assert said(desk) == [Said(text="well?")]
-
-
 async def test_a_stranger_has_one_thread_read_and_no_more() -> None:
     """Slack allows few such calls a minute, and they are the others' as well."""
 
@@ -225,13 +209,20 @@ async def test_a_stranger_has_one_thread_read_and_no_more() -> None:
         assert slack.calls.count("conversations.replies") == 1
 
 
-async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is() -> None:
+@pytest.mark.parametrize(
+    "fault", [Fault(body={"ok": False, "error": "missing_scope"}), Fault(hangs=True)]
+)
+async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if Slack does not say so: it waits three seconds to hear that the call has come."""
+    monkeypatch.setattr(adapter, "WHOLE_S", 0.01)
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit):
         ann = await slack.person()
         team = await slack.channel(ann)
         first = await ann.says("lunch?", channel=team)
-        slack.will("conversations.replies", Fault(body={"ok": False, "error": "missing_scope"}))
+        slack.will("conversations.replies", fault)
         deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
         await deed.confirmed.wait()
     assert said(desk) == [Said(text="well?")]
