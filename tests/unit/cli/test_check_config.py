@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import faults_in
@@ -31,6 +31,12 @@ colour = "green"
 
 [channels.pigeon]
 """
+
+
+def checked(config: Path, text: str, command: str = "check-config") -> Result:
+    """Write a configuration, and run a command on it."""
+    config.write_text(text, encoding="utf-8")
+    return CliRunner().invoke(root, [*command.split(), "--config", str(config)])
 
 
 def test_all_faults_come_at_once() -> None:
@@ -81,15 +87,17 @@ def test_links_that_lead_in_a_circle_are_told(tmp_path: Path, key: str) -> None:
     """P10; older releases of Python raise an error of their own."""
     (tmp_path / "circle").symlink_to("circle")
     config = tmp_path / "c.toml"
-    config.write_text(f"""{key} = "{tmp_path}/circle"
+    done = checked(
+        config,
+        f"""{key} = "{tmp_path}/circle"
 [[policy.statement]]
 id = "here"
 effect = "deny"
 principals = ["anyone"]
 actions = ["tool:read_file"]
 resources = ["file:{tmp_path}/circle/x"]
-""")
-    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+""",
+    )
     lines = done.output.splitlines()
     assert lines
     assert all(line.startswith(("zeroclaw: ", f"{config}: ", "data in ")) for line in lines)
@@ -129,8 +137,7 @@ def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
 def test_a_value_of_two_lines_is_told_in_one(tmp_path: Path) -> None:
     """P10; the second might else look like a line of ours."""
     path = tmp_path / "c.toml"
-    path.write_text('provider.kind = "a\\nzeroclaw: no faults"\n', encoding="utf-8")
-    done = CliRunner().invoke(root, ["check-config", "--config", str(path)])
+    done = checked(path, 'provider.kind = "a\\nzeroclaw: no faults"\n')
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"zeroclaw: {path}: provider.kind: `a zeroclaw: no faults` is not")
 
@@ -152,8 +159,7 @@ def test_a_model_that_is_not_here_yet_is_told_before_the_start(
     """The daemon starts without it, and answers nobody (P10)."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
-    config.write_text('provider.kind = "local"\n', encoding="utf-8")
-    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    done = checked(config, 'provider.kind = "local"\n')
     missing = f"{config}: warning: provider: no model at `{tmp_path}/zeroclaw/models/"
     first, second, _ = done.output.splitlines()
     assert (first.startswith(missing), second) == (True, f"{config}: no faults")
@@ -165,8 +171,7 @@ def test_the_defaults_have_no_fault() -> None:
 
 def test_the_command_names_the_file_and_exits_with_two(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
-    config.write_text("[listener]\nport = 99999\n", encoding="utf-8")
-    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    done = checked(config, "[listener]\nport = 99999\n")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"zeroclaw: {config}: listener.port: ")
 
@@ -184,8 +189,7 @@ def ended_start() -> Iterator[None]:
 def test_every_command_that_reads_a_file_names_all_its_faults(tmp_path: Path, command: str) -> None:
     """A key that can't be read hides no fault of another table (P10)."""
     config = tmp_path / "c.toml"
-    config.write_text(MANY, encoding="utf-8")
-    done = CliRunner().invoke(root, [*command.split(), "--config", str(config)])
+    done = checked(config, MANY, command)
     assert done.exit_code == 2
     told = done.stderr.splitlines()
     assert told == [f"zeroclaw: {config}: {fault}" for fault in faults_in(MANY, environment={})]
@@ -196,8 +200,7 @@ def test_a_good_file_says_where_everything_is(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
-    config.write_text('provider.kind = "auto"\n', encoding="utf-8")
-    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    done = checked(config, 'provider.kind = "auto"\n')
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         f"{config}: no faults",
@@ -210,10 +213,7 @@ def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
     text = '[[policy.statement]]\nid = "x"\neffect = "deny"\n'
-    config.write_text(
-        f'{text}principals = ["role:guests"]\nactions = ["tool:*"]\n', encoding="utf-8"
-    )
-    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    done = checked(config, f'{text}principals = ["role:guests"]\nactions = ["tool:*"]\n')
     assert done.exit_code == 0
     assert "warning: policy.statement[0].principals: nobody has the role `guests`" in done.stdout
 
@@ -227,8 +227,7 @@ def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:
     password = f'password = {{ file = "{key}" }}\n'
 
     def told(more: str) -> bool:
-        config.write_text(f"[channels.email]\n{hosts}{password}{more}", encoding="utf-8")
-        done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+        done = checked(config, f"[channels.email]\n{hosts}{password}{more}")
         assert done.exit_code == 0, done.output
         return "warning: channels.email.authserv_id: it is empty; few people, if any" in done.stdout
 
