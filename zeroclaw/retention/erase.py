@@ -25,7 +25,7 @@ from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
 from zeroclaw.host.clock import wait_at_most
-from zeroclaw.inbound.commands.forget import ASKED, ERASURE_REQUESTS, OPEN, ErasureRequest
+from zeroclaw.inbound.commands.forget import ERASURE_REQUESTS, OPEN, ErasureRequest
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
 from zeroclaw.inbound.mailbox import Mailboxes
@@ -121,10 +121,6 @@ class Erasure:
             if not all(done):
                 await wait_at_most(AGAIN_S, self._news.wait(), clock=self._clock)
             else:
-                # Requests that were not confirmed in time.
-                await self._remove(
-                    ERASURE_REQUESTS.where(state=ASKED, due_before=self._clock.now())
-                )
                 await self._news.wait()
 
     async def _fulfil(self, row: Row) -> bool:

@@ -69,6 +69,16 @@ async def whole_chains(store: Store) -> list[str]:
     return [stream for stream in streams if stream != STREAM]
 
 
+async def test_a_request_to_forget_that_nobody_repeated_goes(world: World) -> None:
+    """With what else is due, and without the rewriting of the file that ends an erasure at once."""
+    async with world.running() as house:
+        await house.say("/forget")
+        await house.say("/forget", "ben")
+        assert len(await house.rows(RowKind.FORGETTING)) == 2
+        await a_day_later(world, house)
+        assert await house.rows(RowKind.FORGETTING) == ()
+
+
 async def test_what_is_old_and_over_goes_at_the_start(world: World) -> None:
     """Messages, answers, questions, calls, grants and the journal; the chat goes on after it."""
     world.model.will(LOOK, says("seen"), POKE, says("poked"))

@@ -11,7 +11,7 @@ from zeroclaw.envelope import Address, Principal
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.store import RowKind
-from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Value, replace
@@ -48,7 +48,7 @@ ERASURE_REQUESTS = Table(
     kind=RowKind.FORGETTING,
     codec=json_codec(ErasureRequest),
     columns=frozenset({Column.STATE, Column.DUE_AT}),
-    keeps=Stays(until="it is carried out, or nobody repeated it in time"),
+    keeps=UntilDue(),  # if nobody repeated it in time; else it has no deadline, and stays until done
     words=Words.PERSON,
 )
 

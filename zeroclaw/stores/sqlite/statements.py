@@ -8,6 +8,7 @@ stored exactly, as microseconds since 1970, UTC.
 import hashlib
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import assert_never
 
 from zeroclaw.envelope import ConversationId
@@ -181,7 +182,7 @@ def _row(kind: RowKind, columns: _Columns) -> Row:
 
 
 _SPARE_PAGES = 256  # kept for the writes that follow
-_REWRITTEN_BYTES = 64 * 2**20  # memory holds the copy, and commits wait for it
+_REWRITTEN_BYTES = 64 * 2**20  # commits wait for it
 _RELEASE_AT_ONCE = 1024  # each page costs a write, during which other jobs wait
 _PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
 
@@ -247,14 +248,21 @@ def release_pages(connection: sqlite3.Connection) -> None:
         connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
 
 
-def rewrite(connection: sqlite3.Connection) -> None:
-    """Rewrite the file, unless it is large; call it between transactions.
+def rewrite(connection: sqlite3.Connection, directory: Path) -> None:
+    """Rewrite the file in this directory, unless it is large; call it between transactions.
 
     A page that was split keeps copies of rows that moved away, which `secure_delete` does not reach.
     """
     pages, page_bytes = (number(connection, f"PRAGMA page_{one}") for one in ("count", "size"))
     if pages * page_bytes <= _REWRITTEN_BYTES:
-        connection.executescript("VACUUM")
+        beside = str(directory).replace("'", "''")
+        try:
+            # With the copy in memory, a small container is killed, and again at each start.
+            connection.executescript(
+                f"PRAGMA temp_store_directory = '{beside}'; PRAGMA temp_store = FILE; VACUUM"
+            )
+        finally:
+            connection.executescript("PRAGMA temp_store_directory = ''; PRAGMA temp_store = MEMORY")
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:

@@ -30,12 +30,13 @@ async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -
     Args:
         directory: The data directory; one process at a time.
         clock: Decides when claims expire.
-        log: Gets `store_opened`.
+        log: Gets `store_opened`, and `file_not_rewritten` at the end of an erasure.
 
     Raises:
         StoreUnusable: One line that says what to do; nothing was damaged.
     """
-    store = SqliteStore(directory, clock=clock, open_files=partial(open_for_writing, directory))
+    files = partial(open_for_writing, directory)
+    store = SqliteStore(directory, clock=clock, open_files=files, log=log)
     opened = await store.open()
     if log is not None:
         log(
@@ -51,12 +52,21 @@ async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -
 class SqliteStore(StoreReads):
     """A `Store`; every method must be called on the event loop that opened it."""
 
-    def __init__(self, directory: Path, *, clock: Clock, open_files: Callable[[], Opened]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        open_files: Callable[[], Opened],
+        log: Log | None = None,
+    ) -> None:
         self._directory = directory
         self._clock = clock
         self._places = asyncio.Semaphore(_WAITING)
         super().__init__(Reader(directory))
-        self._writer = Writer(directory, open_files=open_files, on_answers=self._free_places)
+        self._writer = Writer(
+            directory, open_files=open_files, on_answers=self._free_places, log=log
+        )
         self._closing = False
         # Kinds without any row. Most stores have no grants, notes or marks; a turn asks four times.
         self._absent = frozenset[RowKind]()

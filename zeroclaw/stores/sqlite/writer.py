@@ -15,11 +15,13 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from weakref import WeakValueDictionary
 
+from zeroclaw.channel import Log
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced, StoreRefused, StoreUnusable
 from zeroclaw.store import (
@@ -113,6 +115,7 @@ class Writer:
         *,
         open_files: Callable[[], Opened],
         on_answers: Callable[[int], None],
+        log: Log | None,
     ) -> None:
         """Prepare the thread; `start` starts it.
 
@@ -120,6 +123,7 @@ class Writer:
             directory: For the operator's line when writing fails.
             open_files: Called on the thread; `opened` raises whatever it raises.
             on_answers: Called on the loop with the number of jobs that left the queue.
+            log: Gets `file_not_rewritten`, on the loop.
         """
         self._loop = asyncio.get_running_loop()
         self.opened: asyncio.Future[Opened] = self._loop.create_future()
@@ -127,6 +131,7 @@ class Writer:
         self._path = directory / FILE_NAME
         self._open_files = open_files
         self._on_answers = on_answers
+        self._log = log
         # Unbounded here: the store limits how many jobs are queued.
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._taken: list[Job] = []
@@ -225,10 +230,14 @@ class Writer:
         left_out = len(self._taken) - len(waiting)
         if any(map(_ends_erasure, waiting)):
             # Before its end is written: after a kill, the whole erasure is carried out again.
-            with suppress(sqlite3.Error, MemoryError):
+            try:
                 # First, as a log that filled the disk can't be emptied into a file that has to grow.
                 empty_log(connection)
-                rewrite(connection)
+                rewrite(connection, self._path.parent)
+            except (sqlite3.Error, MemoryError) as error:
+                if (log := self._log) is not None:
+                    why = str(error) or "no memory is left"
+                    self._tell(partial(log, "file_not_rewritten", why=why, level="warning"))
         answers = self._write_group(connection, fences, waiting)
         # The group is committed; what can't be released now is released next time.
         with suppress(sqlite3.Error):

@@ -29,10 +29,12 @@ from tests.unit.stores.sqlite.groups import (
     small,
 )
 from zeroclaw.errors import AlreadyClaimed, StoreRefused, StoreUnusable
+from zeroclaw.host.places import LOCK
 from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
 from zeroclaw.stores.sqlite import open_store, statements, writer
-from zeroclaw.stores.sqlite.files import FILE_NAME
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.stores.sqlite.reader import FAST_STEPS, READS_IN_A_ROW
+from zeroclaw.stores.sqlite.statements import rewrite
 from zeroclaw.value import replace
 
 # --- what a caller can get wrong ------------------------------------------------------------------
@@ -174,24 +176,57 @@ async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path:
     assert damage(tmp_path) == "ok"
 
 
-@pytest.mark.parametrize("fault", [sqlite3.OperationalError, MemoryError])
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (sqlite3.OperationalError("the disk is full"), "the disk is full"),
+        (MemoryError(), "no memory is left"),
+    ],
+)
 async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, why: str
 ) -> None:
     """The log is empty by then: filled with a rewritten file, it could not be emptied any more."""
     logged: list[int] = []
+    told: list[object] = []
 
-    def fill(_: sqlite3.Connection) -> None:
+    def fill(*_: object) -> None:
         logged.append((tmp_path / f"{FILE_NAME}-wal").stat().st_size)
         raise fault
 
+    def note(event: str, **fields: object) -> None:
+        told.append((event, fields.get("why")))
+
     monkeypatch.setattr(writer, "rewrite", fill)
-    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+    async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=note)) as store:
         for key in "ab":  # opening empties the log, with the first commit
             await store.commit(chore(counter(key)))
         await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
         await store.commit(chore(counter("c")))
     assert logged == [0]
+    assert told[1:] == [("file_not_rewritten", why)]
+
+
+def test_the_file_is_rewritten_beside_it_and_not_in_memory(tmp_path: Path) -> None:
+    """A container with less memory than the file is long was killed by it, and at each start again."""
+    directory = tmp_path / "ann's"
+    opened = open_for_writing(directory)
+    beside = set[str]()
+
+    def look() -> None:
+        names = (one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink())
+        beside.update(one.name for one in names if one.parent == directory)
+
+    opened.connection.executemany(
+        "INSERT INTO blob (digest, body) VALUES (?, zeroblob(100000))",
+        [(str(n),) for n in range(80)],
+    )
+    opened.connection.set_progress_handler(look, 10)
+    rewrite(opened.connection, directory)
+    assert opened.connection.execute("PRAGMA temp_store").fetchall() == [(2,)]
+    opened.close()
+    copies = [name for name in beside if not name.startswith((FILE_NAME, LOCK))]
+    assert [name.endswith(" (deleted)") for name in copies] == [True]
 
 
 @pytest.mark.parametrize("fate", ["removed", "replaced"])
