@@ -158,7 +158,7 @@ class ConsoleReader:
             await self.summary(row.conversation) for row in turns if row.conversation is not None
         ]
         count = await self._store.count(TURNS.where(state="open"))
-        return tuple(one for one in found if one is not None), count
+        return tuple(one for one in found if one is not None), count - found.count(None)
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
         """Return a page of conversations after an id, newest first, and the `after` of the next page."""

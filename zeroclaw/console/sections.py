@@ -14,7 +14,7 @@ from zeroclaw.config.model import ToolsSettings
 from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy, usage
 from zeroclaw.console.chain_checks import GROWN, ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.markup import Html, joined, pages
+from zeroclaw.console.markup import Html, empty, joined, pages
 from zeroclaw.console.reading import A_PAGE, ConsoleReader
 from zeroclaw.envelope import (
     Answered,
@@ -37,10 +37,8 @@ CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
 DOINGS = frozenset({"approve", "deny", "revoke"})
 UNREADABLE = "this form is not one of this page's; reload it and try again"
 Fields = Mapping[str, str]
-
-
-class NotThere(Exception):
-    """Raised for a section, a conversation or a chain that does not exist."""
+_WHY = "`/forget` removes what a person said, and `[retention]` what has become old."
+NOT_FOUND = "Not found", empty("Nothing is here.", _WHY)
 
 
 class Sections:
@@ -73,18 +71,16 @@ class Sections:
             "audit": self._check,
         }
 
-    async def page(self, section: str, asked: Fields, *, told: str) -> bytes:
-        """Return a section's page; `told` is the result of the last form.
+    async def page(self, section: str, asked: Fields, *, told: str) -> tuple[bytes, int]:
+        """Return a section's page and its status; `told` is the result of the last form.
 
         Raises:
-            NotThere: There is no such section, or not the requested part of it.
             StoreUnusable: It can't be read.
         """
-        if section not in self._made:
-            raise NotThere
-        title, main = await self._made[section](asked)
+        made = await self._made[section](asked) if section in self._made else NOT_FOUND
         standing = await self._reader.page_state(told)
-        return frame.page(self._place, section, standing, main, title=title)
+        page = frame.page(self._place, section, standing, made[1], title=made[0])
+        return page, 404 if made is NOT_FOUND else 200
 
     # --- approvals, grants, people ---------------------------------------------------------------
 
@@ -144,7 +140,7 @@ class Sections:
     async def _conversation(self, here: ConversationId, asked: Fields) -> tuple[str, Html]:
         told = await self._reader.summary(here) if len(here) <= MOST_KEY else None
         if told is None:
-            raise NotThere
+            return NOT_FOUND
         if asked.get("window"):
             main = conversations.filling(
                 self._place, told, await self._reader.window_estimate(here)
@@ -191,7 +187,7 @@ class Sections:
     async def _chain(self, stream: str, asked: Fields) -> tuple[str, Html]:
         found = await self._seen(stream) if len(stream) <= MOST_KEY else []
         if not found:
-            raise NotThere
+            return NOT_FOUND
         (one,) = found
         before = asked.get("before", "")
         entries = await self._reader.entries(stream, _number(before, one.last + 1))

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.notifier import Notice, Notifier
-from zeroclaw.console.sections import UNREADABLE, Fields, NotThere, Sections
+from zeroclaw.console.sections import UNREADABLE, Fields, Sections
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
 from zeroclaw.web_page import page_files
@@ -88,14 +88,12 @@ class Site:
         told = self._told.pop(asked.get("told", ""), "")
         try:
             async with self._slots:
-                body = await self._sections.page(section, asked, told=told)
-        except NotThere:
-            return PlainTextResponse("nothing is here", status_code=404)
+                body, status = await self._sections.page(section, asked, told=told)
         except ZeroclawError as error:
             self._context.log("section_not_read", section=section, why=str(error), level="warning")
             why = "this can't be read right now; `zeroclaw doctor` may say why"
             return PlainTextResponse(why, status_code=503)
-        return Response(body, media_type="text/html")
+        return Response(body, status, media_type="text/html")
 
     # --- forms -----------------------------------------------------------------------------------
 

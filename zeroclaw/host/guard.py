@@ -187,7 +187,7 @@ def page(root: str, title: str, *paragraphs: str, go_to: str = "") -> bytes:
         '<meta name="viewport" content="width=device-width">'
         f'<meta name="color-scheme" content="light dark">{refresh}'
         f'<link rel="icon" href="{escape(root + ICON)}">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>{body}</html>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style><main><h1>{escape(title)}</h1>{body}</main></html>"
     ).encode()
 
 

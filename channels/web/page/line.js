@@ -20,54 +20,46 @@ export class LoggedOut extends Refused {
   }
 }
 
-/* Bounds a request whose body has so many bytes; it is then sent again, from the beginning. */
-function patience(bytes) {
-  return AbortSignal.timeout(POSTS_MS + bytes / SLOWEST);
-}
-
-/* Post once. Throws `Refused` if a retry is pointless, another error if one may help. */
-async function post(path, body) {
-  const sent = JSON.stringify(body);
-  const headers = { "content-type": "application/json" };
-  const answer = await fetch(path, { method: "POST", headers, body: sent, signal: patience(sent.length) });
+/* Post once; a body of so many bytes has its time, and is then sent again, from the beginning. Throws
+   `Refused` if a retry is pointless, another error if one may help. */
+async function post(path, body, bytes, headers = {}) {
+  const signal = AbortSignal.timeout(POSTS_MS + bytes / SLOWEST);
+  const answer = await fetch(path, { method: "POST", headers, body, signal });
   if (answer.status === 401) throw new LoggedOut();
-  if (answer.ok) return answer.json();
   const isJson = answer.headers.get("content-type")?.startsWith("application/json");
+  if (answer.ok) return isJson ? answer.json() : null;
   const why = isJson ? (await answer.json()).error : await answer.text();
   if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
   throw new Error(why || `not now (${answer.status})`);
 }
 
-/* Upload a file under an id made by the page; retries for a while with the same id. */
-export async function upload(id, file) {
-  for (const wait of WAITS_MS) {
-    try {
-      const answer = await fetch(`files/${id}`, { method: "POST", body: file, signal: patience(file.size) });
-      if (answer.ok) return;
-      if (answer.status === 401) throw new LoggedOut();
-      const isJson = answer.headers.get("content-type")?.startsWith("application/json");
-      const why = isJson ? (await answer.json()).error : await answer.text();
-      if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
-    } catch (error) {
-      if (error instanceof Refused) throw error;
-    }
-    await pause(wait);
-  }
-  throw new Error("no connection");
+function postJson(path, value) {
+  const body = JSON.stringify(value);
+  return post(path, body, body.length, { "content-type": "application/json" });
 }
 
-/* Post an answer to an approval request; retries for a while with the same id. */
-export async function postAnswer(answer) {
-  const body = { id: crypto.randomUUID(), ...answer };
+/* Retry for a while; then throw an error that says `why`. */
+async function retried(act, why) {
   for (const wait of WAITS_MS) {
     try {
-      return await post("answers", body);
+      return await act();
     } catch (error) {
       if (error instanceof Refused) throw error;
       await pause(wait);
     }
   }
-  throw new Error("no connection; nothing was answered yet");
+  throw new Error(why);
+}
+
+/* Upload a file under an id made by the page. */
+export function upload(id, file) {
+  return retried(() => post(`files/${id}`, file, file.size), "no connection");
+}
+
+/* Post an answer to an approval request; each try has the same id. */
+export function postAnswer(answer) {
+  const body = { id: crypto.randomUUID(), ...answer };
+  return retried(() => postJson("answers", body), "no connection; nothing was answered yet");
 }
 
 /* Unacknowledged messages, sent in order and one at a time. They survive a reload of the page and the
@@ -101,9 +93,8 @@ export class Outbox {
     while (this.messages.length) {
       const message = this.messages[0];
       try {
-        const said = await post("messages", {
-          id: message.id, text: message.text, files: message.files ?? [],
-        });
+        const { id, text, files = [] } = message;
+        const said = await postJson("messages", { id, text, files });
         this.drop(message);
         this.told.acknowledged(message, said.toast);
         tries = 0;

@@ -16,10 +16,12 @@ const LONGEST_MARKED = 1000;
 /* A cell with more characters does not shrink to a word a line on a phone. */
 const LONG_CELL = 40;
 
-/* Split a text into blocks: `{kind, ...}`, each with its `source`. */
+/* Split a text into blocks: `{kind, ...}`, each with its `source`. A heading's level is its depth below
+   other headings: models begin with any, and skip some. */
 export function blocks(text) {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const found = [];
+  const above = [];
   let at = 0;
   while (at < lines.length) {
     if (!lines[at].trim()) {
@@ -28,6 +30,10 @@ export function blocks(text) {
     }
     const from = at;
     const made = oneBlock(lines, at);
+    if (made.level) {
+      while (above.at(-1) >= made.level) above.pop();
+      made.level = above.push(made.level);
+    }
     at = made.end;
     found.push({ ...made, source: lines.slice(from, at).join("\n") });
   }

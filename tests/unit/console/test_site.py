@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.plain_tool import BURN, PlainTool
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.console.parsed import Part
+from tests.unit.console.parsed import Part, faults, parsed
 from tests.unit.console.visit import visiting
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySettings, RuntimeSettings
 from zeroclaw.console import reading
@@ -76,6 +76,15 @@ async def test_what_is_not_there_is_not_found(world: World) -> None:
         for path in ("nothing", "conversations/01X", "audit?of=01X", "a/b", "page.py"):
             answer = await visitor.client.get(f"/console/{path}")
             assert answer.status_code == 404, path
+
+
+@pytest.mark.parametrize("path", ["conversations/01X", "audit?of=01X"])
+async def test_a_link_to_what_was_erased_says_so_and_leads_on(world: World, path: str) -> None:
+    async with visiting(world) as visitor:
+        page = parsed((await visitor.client.get(f"/console/{path}")).text)
+        assert faults(page) == []
+        assert "/forget" in page.by_id("main").words
+        assert page.links()["Conversations"] == "/console/conversations"
 
 
 async def test_a_conversation_links_to_what_fills_its_window(world: World) -> None:
@@ -328,6 +337,19 @@ async def test_conversations_at_work_that_are_not_shown_are_counted(
         page = await visitor.page("conversations")
         assert page.by_id("at-work-title").words == "At work now, newest 1 of 2"
         assert "chat/ada" in page.by_id("working").words
+
+
+async def test_a_turn_whose_conversation_is_gone_counts_for_none(world: World) -> None:
+    async with visiting(world) as visitor:
+        house = visitor.house
+        world.model.will(POKE, POKE)
+        await house.say("poke it", "ben")
+        [gone] = await house.rows(RowKind.CONVERSATION)
+        await house.say("poke it", "ada")
+        world.store.damage(gone)
+        page = await visitor.page("conversations")
+        assert page.by_id("at-work-title").words == "At work now"
+        assert len(page.by_id("working").every("li")) == 1
 
 
 async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World) -> None:

@@ -224,6 +224,7 @@ async def test_without_a_login_a_page_says_how_to_get_one_and_nothing_else(tmp_p
             for path in ("/", "/chat/", "/chat", "/nothing"):
                 answer = await client.get(path)
                 assert (answer.status_code, "zeroclaw status" in answer.text) == (401, True)
+                assert "<main>" in answer.text  # where a screen reader jumps to
             assert (await client.post("/chat/")).status_code == 401
             assert (await client.get("/chat/?login=guess")).status_code == 401
 

@@ -164,7 +164,7 @@ async function look() {
       const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"), {
         signal: AbortSignal.timeout(ANSWERS_MS),
       });
-      if (answer.ok) show(await answer.text(), { isOwn: false });
+      if (answer.ok || answer.status === 404) show(await answer.text(), { isOwn: false });
     } catch {
       break; // the connection status shows the failure
     }
@@ -250,7 +250,7 @@ async function isLoggedOut() {
 }
 
 remember(document.body);
-document.querySelector("#sections [aria-current]").scrollIntoView({ inline: "center", block: "nearest" });
+document.querySelector("#sections [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 local(document);
 countDown();
 setInterval(countDown, 1000);

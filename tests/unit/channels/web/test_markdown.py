@@ -96,6 +96,12 @@ def test_the_columns_of_a_table_are_aligned_as_it_says() -> None:
     ]
 
 
+def test_headings_skip_no_level() -> None:
+    """The page's title is the first; people who listen to a page go by them."""
+    made = written("## a\n#### b\n## c\n### d\n# e\n###### f")
+    assert [one[1:3] for one in made] == ["h2", "h3", "h2", "h3", "h2", "h3"]
+
+
 def test_the_boxes_of_a_task_list_are_ticked_or_empty() -> None:
     """As GitHub shows them; a link or a word in brackets is none."""
     tasks = "- [x] eggs\n- [ ] milk\n- [y] x\n- [x](https://a.example/)"
