@@ -88,6 +88,7 @@ class DraftHandle:
 
     Attributes:
         place: The key of its address.
+        is_parked: The turn waits for a person; no typing is shown.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class DraftHandle:
     ) -> None:
         self._new = new
         self._turn = new.turn
+        self.is_parked = False
         self._address, self.place = new.address, new.address.key()
         self._account = account
         self._group = group
@@ -379,7 +381,7 @@ class DraftHandle:
 
     async def _type(self, account: Account) -> None:
         while not self._typing_is_over.is_set():
-            if not self._is_telling:
+            if not self._is_telling and not self.is_parked:
                 await account.typing(self._address)
             await _wait(self._typing_is_over, TYPING_S)
 

@@ -150,6 +150,7 @@ class TurnLoop:
                     self._perform(effect, group)
                 if isinstance(state, Done):
                     break
+                self.draft.is_parked = self.is_parked
                 if self.is_parked:
                     await self._on_parked()
                 was = state

@@ -5,8 +5,10 @@ from contextlib import suppress
 
 import pytest
 
+from tests.fakes.house import World
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import Hang, Lost
+from tests.fakes.scripted_model import POKE
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
@@ -390,6 +392,19 @@ async def test_typing_is_shown_until_the_first_text_comes() -> None:
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["typing", "typing", "send"]
         await handle.close()
+
+
+async def test_nothing_is_typed_while_the_turn_waits_for_a_person(world: World) -> None:
+    """It may wait for long; once they have answered, it works again (P6)."""
+    chat = world.add_platform("chat", TYPES)
+    world.model.will(POKE, (asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("poke it")
+        await asyncio.sleep(TYPING_S * 3)
+        assert chat.called("typing") == []
+        await house.press()
+        await asyncio.sleep(TYPING_S)
+        assert chat.called("typing") != []
 
 
 async def test_a_text_that_comes_soon_needs_no_sign() -> None:
