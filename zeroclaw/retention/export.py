@@ -236,12 +236,13 @@ def _call(call: ToolCall, at: datetime, here: ConversationId) -> Record:
 # --- a page --------------------------------------------------------------------------------------
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
+    "overflow-wrap:anywhere}"
     "article{border-left:.25rem solid #ccc;padding:.1rem .8rem;margin:.6rem 0}"
     "article.said{border-color:#36c}article.answer{border-color:#393}"
     "article.call,article.result{font-size:.85rem;border-color:#a60}"
-    "header{color:#666;font-size:.8rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;"
-    "font:inherit}h2{font-size:1rem;color:#666}"
+    "header{color:#666;font-size:.8rem}h2{font-size:1rem;color:#666}"
+    "pre{white-space:pre-wrap;unicode-bidi:plaintext;margin:0;font:inherit}"
 )
 # Nothing is loaded and no script runs, whatever a text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -261,8 +262,9 @@ def page(title: str, lines: Iterable[Record]) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
+        f"<main><h1>{escape(title)}</h1>\n{body}\n</main></body>\n</html>\n"
     )
 
 

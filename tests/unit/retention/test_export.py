@@ -316,6 +316,12 @@ def test_a_page_runs_nothing_and_loads_nothing() -> None:
     assert "http" not in made.replace("http-equiv", "")
 
 
+def test_a_page_is_for_phones_and_screen_readers_too() -> None:
+    made = page("x", [LINE])
+    assert '<meta name="viewport" content="width=device-width">' in made
+    assert made.count("<main>") == made.count("</main>") == 1
+
+
 @pytest.mark.parametrize("by", ["", "Ada"])
 def test_a_page_names_who_spoke(by: str) -> None:
     """The bot needs no name."""
