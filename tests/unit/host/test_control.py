@@ -160,7 +160,7 @@ async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: by
         answered = await reader.read()
         writer.close()
         await writer.wait_closed()
-    assert answered in (b"", b'{"error": "the running daemon does not know this; is it older?"}\n')
+    assert answered in (b"", b'{"error":"the running daemon does not know this; is it older?"}\n')
     assert log.events == []
 
 
