@@ -1,5 +1,6 @@
 """The sandbox: what bubblewrap is told, how its word is tested, and the filter of system calls."""
 
+import asyncio
 import ctypes
 import errno
 import os
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.host import sandbox
 from zeroclaw.host.masks import Mask
-from zeroclaw.host.processes import Captured, Ending, ProcessEnd
+from zeroclaw.host.processes import Captured, Ending, OutputCaps, ProcessEnd
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.host.seccomp import (
     ABSENT,
@@ -263,6 +264,33 @@ def test_where_root_is_not_quite_root_there_is_no_sandbox(
 async def test_the_sandbox_works_here(network: bool) -> None:
     """The production command line keeps its word on this machine."""
     assert isinstance(await sandbox.self_test(network=network), System)
+
+
+async def test_a_command_that_is_stopped_as_it_starts_leaves_no_filter_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`/stop` may come at any instant, and a daemon runs for years."""
+    loop, make, made = asyncio.get_running_loop(), os.memfd_create, list[int]()
+
+    def stopped_meanwhile(name: str) -> int:
+        made.append(make(name))
+        loop.call_soon_threadsafe(running.cancel)
+        return made[0]
+
+    monkeypatch.setattr(os, "memfd_create", stopped_meanwhile)
+    command = sandbox.run(
+        SYSTEM,
+        Box(workspace=None, limits=LIMITS),
+        ("/bin/true",),
+        timeout_s=60,
+        caps=OutputCaps(),
+        spawned=sandbox.unrecorded,
+    )
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(command)
+    assert running.cancelled()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made[0])
 
 
 @pytest.mark.parametrize(("present", "missing"), [((), "bubblewrap"), (("bwrap",), "util-linux")])
