@@ -185,7 +185,7 @@ def _on_record(scene: Scene) -> None:
     for stream in ledger.streams(LogKind.AUDIT):
         chain = ledger.log(LogKind.AUDIT, stream)
         here = ConversationId(stream)
-        verified = verify(chain, audit.marks_of(daemon, here))
+        verified = verify(chain, audit.marks_of(daemon, {here}))
         assert isinstance(verified, audit.Intact), verified
         assert verified.open == ()
         assert _actions_ended_once([audit.read(body) for body in chain])

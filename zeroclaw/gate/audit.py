@@ -366,14 +366,14 @@ def _out_of_order(walk: Walk, entry: Entry) -> str:
     return "" if is_next else f"`{entry.kind}` after {before}"
 
 
-def marks_of(bodies: Iterable[bytes], conversation: ConversationId) -> list[Anchor | Cut]:
-    """Return the anchors and cuts of a conversation in a daemon's chain.
+def marks_of(bodies: Iterable[bytes], chains: Container[str]) -> list[Anchor | Cut]:
+    """Return the anchors and cuts of some chains in a daemon's chain.
 
     Raises:
         RecordUnreadable: One of the bodies is not an entry.
     """
     found = (read(body) for body in bodies)
-    return [one for one in found if not isinstance(one, Entry) and one.conversation == conversation]
+    return [one for one in found if not isinstance(one, Entry) and one.conversation in chains]
 
 
 def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:

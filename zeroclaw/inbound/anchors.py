@@ -191,6 +191,8 @@ SLICE = 200
 """Entries hashed at once, which takes some 10 ms of CPU time."""
 TRIES = 3
 """Attempts to check a chain whose oldest entries are pruned during the check."""
+Marks = dict[str, list[audit.Anchor | audit.Cut]]
+"""What the daemon's chain says of other chains, by their names."""
 OWN_DAMAGED = audit.Broken(at=0, why="the daemon's own chain can't be read")
 """The result for every other chain, because their anchors are in this one."""
 
@@ -199,8 +201,20 @@ async def _go_on(_checked: int) -> None:
     """Pause no longer than the hashing in a thread does by itself."""
 
 
+async def verify_streams(
+    logs: Logs, streams: Sequence[str]
+) -> tuple[audit.Intact | audit.Broken, ...]:
+    """Verify several chains, and read the daemon's chain once for all of them."""
+    marks = await _marks(logs, streams)
+    return tuple([await verify_stream(logs, one, marks=marks) for one in streams])
+
+
 async def verify_stream(
-    logs: Logs, stream: str, pause: Callable[[int], Awaitable[None]] = _go_on
+    logs: Logs,
+    stream: str,
+    pause: Callable[[int], Awaitable[None]] = _go_on,
+    *,
+    marks: Marks | None = None,
 ) -> audit.Intact | audit.Broken:
     """Verify a stored chain against the daemon's chain; `STREAM` for the daemon's own.
 
@@ -211,15 +225,16 @@ async def verify_stream(
         logs: The stored chains.
         stream: The chain.
         pause: Awaited between two slices, with the number of the last entry that was checked.
+        marks: What the daemon's chain said of it a while ago; read now if they do not fit.
     """
     verdict: audit.Intact | audit.Broken = OWN_DAMAGED
     for _ in range(TRIES):
         first = await logs.read(LogKind.AUDIT, stream, limit=1)
         # Read the anchors first: later ones may be about entries that this check does not read.
-        marks = await _marks(logs, ConversationId(stream))
-        if marks is None:
+        known = await _marks(logs, (stream,)) if marks is None else marks
+        if known is None:
             return OWN_DAMAGED
-        walk, after = audit.begin(marks, first[0].sequence - 1 if first else None), 0
+        walk, after = audit.begin(known[stream], first[0].sequence - 1 if first else None), 0
         while page := await logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
             after = page[-1].sequence
             await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
@@ -228,19 +243,22 @@ async def verify_stream(
             await pause(after)
         verdict = audit.end(walk)
         now_first = await logs.read(LogKind.AUDIT, stream, limit=1)
-        if isinstance(verdict, audit.Intact) or now_first == first:
+        if isinstance(verdict, audit.Intact) or (now_first == first and marks is None):
             break
+        marks = None
     return verdict
 
 
-async def _marks(logs: Logs, here: ConversationId) -> list[audit.Anchor | audit.Cut] | None:
-    """Return a chain's marks in the daemon's chain; None if that can't be read."""
-    marks: list[audit.Anchor | audit.Cut] = []
+async def _marks(logs: Logs, chains: Sequence[str]) -> Marks | None:
+    """Return the marks of chains in the daemon's chain; None if that can't be read."""
+    marks: Marks = {one: [] for one in chains}
     after = 0
     while page := await logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
         after = page[-1].sequence
         try:
-            marks += await asyncio.to_thread(audit.marks_of, [one.body for one in page], here)
+            found = await asyncio.to_thread(audit.marks_of, [one.body for one in page], marks)
         except RecordUnreadable:
             return None
+        for one in found:
+            marks[one.conversation].append(one)
     return marks

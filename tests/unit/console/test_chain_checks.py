@@ -14,11 +14,10 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
 from zeroclaw.console.chain_checks import GROWN, ChainChecker
-from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
-from zeroclaw.inbound.anchors import SLICE, STREAM, Anchors
+from zeroclaw.inbound.anchors import SLICE, STREAM, Anchors, verify_streams
 from zeroclaw.store import Append, LogEntry, LogKind, Trim
 
 HERE, THERE = "01HERE", "01THERE"
@@ -170,6 +169,35 @@ async def test_a_chain_that_is_cut_again_and_again_is_given_up() -> None:
         keeping.cancel()
 
 
+async def test_many_chains_cost_one_reading_of_the_daemons() -> None:
+    """It holds a year of marks of everybody; what retention removes meanwhile is no damage."""
+
+    class Cut(MemoryStore):
+        """Loses half of a chain by age once the marks of all have been read."""
+
+        readings = 0
+
+        async def read(
+            self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+        ) -> tuple[LogEntry, ...]:
+            found = await super().read(log, stream, after=after, limit=limit)
+            if (log, stream, limit, found) == (LogKind.AUDIT, STREAM, SLICE, ()):
+                self.readings += 1
+                if self.readings == 1:
+                    [half] = await super().read(log, HERE, after=9, limit=1)
+                    await Anchors(self, here.clock).cut(HERE, half)
+            return found
+
+    here = Bench(store=(store := Cut()))
+    streams = [HERE, *(f"01THERE{number}" for number in range(8))]
+    for stream in streams:
+        await here.write(stream, 20)
+    await here.write(STREAM, 1)
+    found = await verify_streams(store, streams)
+    assert [one.count for one in found if isinstance(one, Intact)] == [20] * len(streams)
+    assert store.readings == 2
+
+
 async def test_a_daemons_chain_that_cannot_be_read_is_damage_too() -> None:
     async with bench() as here:
         await here.write(HERE, 1)
@@ -268,4 +296,4 @@ async def test_all_that_is_checked_is_what_the_daemon_checks_elsewhere() -> None
     walk = audit.begin()
     audit.take(walk, bodies)
     assert audit.end(walk) == verify(bodies)
-    assert audit.marks_of(bodies, ConversationId(HERE)) == []
+    assert audit.marks_of(bodies, {HERE}) == []

@@ -269,7 +269,7 @@ def test_the_daemon_remembers_heads_in_a_chain_of_its_own() -> None:
     later = replace(mine, sequence=3, at=AT + timedelta(hours=1))
     bodies = chain(mine, other, Entry(kind=Kind.REVOKED, at=AT), later)
     assert isinstance(verify(bodies), Intact)
-    assert marks_of(bodies, CONVERSATION) == [mine, later]
+    assert marks_of(bodies, {CONVERSATION}) == [mine, later]
 
 
 MUTANTS = {
@@ -441,10 +441,10 @@ def test_the_newest_cut_of_a_conversation_counts() -> None:
     """Each chain has its own."""
     cuts = [cut_at(DAYS[2]), cut_at(DAYS[5])]
     daemon = bodies(log_of(cuts[0], cut_at(DAYS[0], THERE), anchor_at(LAST), cuts[1]))
-    assert marks_of(daemon, HERE) == [cuts[0], anchor_at(LAST), cuts[1]]
-    assert marks_of(daemon, THERE) == [cut_at(DAYS[0], THERE)]
-    assert marks_of(daemon, ConversationId("other")) == []
-    assert isinstance(verify(bodies(DAYS[6:]), marks_of(daemon, HERE)), Intact)
+    assert marks_of(daemon, {HERE}) == [cuts[0], anchor_at(LAST), cuts[1]]
+    assert marks_of(daemon, {THERE}) == [cut_at(DAYS[0], THERE)]
+    assert marks_of(daemon, {"other"}) == []
+    assert isinstance(verify(bodies(DAYS[6:]), marks_of(daemon, {HERE})), Intact)
     assert isinstance(verify(daemon), Intact)
 
 

@@ -10,7 +10,6 @@ from tests.fakes.house import World
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_model import LOOK, asks_for, says
-from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.receipt_keys import Keys
@@ -127,7 +126,7 @@ async def test_heads_are_anchored_now_and_then(world: World) -> None:
         await house.advance(EVERY_S)
         await house.advance(EVERY_S)
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
-        anchors = audit.marks_of(daemon, ConversationId(stream))
+        anchors = audit.marks_of(daemon, {stream})
         assert [anchor.sequence for anchor in anchors] == [3]
         whole = [one.body for one in await world.store.read(LogKind.AUDIT, stream)]
         assert isinstance(verify(whole, anchors), audit.Intact)

@@ -12,7 +12,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.audit import Broken
-from zeroclaw.inbound.anchors import verify_stream
+from zeroclaw.inbound.anchors import verify_streams
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.inbound.live_config import last_halt
 from zeroclaw.store import LogKind, Query, ReadableStore, RowKind, readable_of, scan
@@ -23,7 +23,7 @@ STUCK = timedelta(minutes=5)
 LATELY = timedelta(days=1)
 _MOST_FAILED = 500  # messages, newest first; older failures are not recent
 _LOOKED_BACK = 20
-_CHAINS = 50  # the check of each reads the daemon's own as well
+_CHAINS = 50  # the marks of each are in memory, some hundred bytes for five minutes of use
 _ENDED = frozenset({"answered", "failed", "stopped"})
 # The kinds whose keys are ulids; every message adds a row of one of them.
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
@@ -49,7 +49,7 @@ async def health(kept: ReadableStore, now: datetime) -> Health:
         OUTBOX.where(state="refused", newest_first=True, limit=_MOST_FAILED)
     )
     chains = await kept.streams(LogKind.AUDIT, last=_CHAINS)
-    verdicts = [(stream, await verify_stream(kept, stream)) for stream in chains]
+    verdicts = zip(chains, await verify_streams(kept, chains), strict=True)
     return Health(
         newest_at=max(
             (at for rows in newest for at in _times(row.key for row in rows)), default=None
