@@ -113,8 +113,9 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 error = await contain(lambda: self._work(conversation, news))
                 if error is None or not self._admitting:
                     return
+                # The next lease waits for, or bars, a commit that the error left under way.
+                self.sessions.leases.mark_lost(conversation)
                 if isinstance(error, Fenced):
-                    self.sessions.leases.mark_lost(conversation)
                     return
                 failures += 1
                 why, wait_s = fault_line(error), BACK_OFF.wait_s(failures)

@@ -1,6 +1,7 @@
 """One conversation at a time, whatever goes wrong in it, and no more than may wait."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -8,10 +9,11 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import LimitsSettings, RuntimeSettings
 from zeroclaw.conversation.inbox import INBOX, Unread
+from zeroclaw.delivery.rows import stored
 from zeroclaw.envelope import Accepted, Duplicate, Ignored, Said
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.mailbox import BACK_OFF
-from zeroclaw.store import Commit, DurablePoint, Query, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 
 
 async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
@@ -73,6 +75,41 @@ async def test_what_a_turn_was_told_that_failed_is_told_again_to_the_one_that_go
         assert await house.states() == ["taken", "control"]
         await house.advance(BACK_OFF.first_s)
         assert await house.states() == ["stopped", "answered"]
+
+
+async def test_a_commit_that_a_fault_left_under_way_is_not_overtaken(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is waited for, or refused; otherwise the next try links its audit to an old head (P3)."""
+    write, is_first, under_way = world.store.commit, [True], list[Commit]()
+
+    async def slowly(commit: Commit) -> None:
+        if commit.point is DurablePoint.CALL_FINISHED and is_first:
+            is_first.clear()
+            under_way.append(commit)
+            await asyncio.Event().wait()
+        if under_way and commit.fence is not None:
+            with suppress(Fenced):
+                await write(under_way.pop())
+        await write(commit)
+
+    def damage(commit: Commit) -> None:
+        """Make the edit unreadable for the turn that waits for the commit."""
+        for one in commit.writes:
+            if isinstance(one, Put) and one.state == "control":
+                world.store.damage(stored(one, 1))
+
+    world.model.will(asks_for(("look", "{}")))
+    async with world.running() as house:
+        monkeypatch.setattr(world.store, "commit", slowly)
+        await house.say("one")
+        world.store.after = damage
+        await house.edit("p1", "two")
+        [damaged] = await house.rows(RowKind.INBOX, "control")
+        await world.store.write(INBOX.delete(damaged.key))
+        await house.advance(BACK_OFF.first_s)
+        assert house.texts() == ["ok"]
+        assert await house.audited() == ["proposed", "evaluated", "executed"]
 
 
 async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> None:
