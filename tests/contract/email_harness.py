@@ -27,8 +27,8 @@ from tests.contract.channel_suite import (
     noting,
     receiving,
 )
-from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.emulators.mail.relay import A_MAIL, Relay, relayed
+from tests.fakes.bare_context import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,

@@ -1,7 +1,7 @@
 """The loopback platform under the contract suite: journeys trust it, so it keeps the contract too."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -13,6 +13,7 @@ from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
 from tests.contract.channel_suite import Adapter, Standing, nothing_to_open, noting, receiving
+from tests.fakes.bare_context import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -21,35 +22,11 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
-    Hook,
     MessageRef,
-    TranscriptItem,
     replace,
 )
-from zeroclaw.host.control import Serve
 
 PERSON = "ann"
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
-
-
-class NoMount:
-    """The loopback platform is reached over its own socket."""
-
-    def web(self, prefix: str, application: object) -> str:
-        raise NotImplementedError
-
-    def stream(self, name: str, serve: Serve) -> None:
-        raise NotImplementedError
-
-    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
-        raise NotImplementedError
-
-
-async def no_transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:
-    return ()
 
 
 def loopback_context(platform: Platform, name: str = "loopback") -> ChannelContext:

@@ -25,7 +25,7 @@ from tests.contract.channel_suite import (
     receiving,
     telling,
 )
-from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,

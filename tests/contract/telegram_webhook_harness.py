@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
 from channels.telegram.emulator import Emulator
-from tests.contract.loopback_harness import NoMount, no_log
 from tests.contract.telegram_harness import (
     SETTINGS,
     TELEGRAM,
@@ -15,6 +14,7 @@ from tests.contract.telegram_harness import (
     telegram_context,
     telegram_with,
 )
+from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ChannelContext, Hook, replace
 from zeroclaw.config.model import PublicSettings

@@ -11,6 +11,7 @@ from channels._local import CAPABILITIES, LocalSettings
 from channels.terminal.adapter import STREAM, TerminalChannel
 from tests.contract.channel_suite import Adapter, Standing
 from tests.contract.web_harness import local_card
+from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -30,10 +31,6 @@ CAPABLE = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="terminal", account="local", chat="operator", direct=True)
 
 Line = Mapping[str, object]
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 class OnSocket:

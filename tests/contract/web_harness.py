@@ -12,6 +12,7 @@ import httpx
 from channels.web import CAPABILITIES, WebSettings
 from channels.web.adapter import WebChannel
 from tests.contract.channel_suite import Adapter, Standing
+from tests.fakes.bare_context import no_log
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import Shown, Stream, following, visiting
@@ -76,10 +77,6 @@ class OnListener:
 
     def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         raise NotImplementedError
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 def web_context(

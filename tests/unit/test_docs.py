@@ -17,8 +17,8 @@ import pytest
 from channels._local import LocalSettings
 from channels.web import WebSettings
 from tests.contract import test_provider
-from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.contract.provider_implementations import Opener, Stage, ask
+from tests.fakes.bare_context import NoMount, no_log, no_transcript
 from tests.fakes.context_requests import context_request
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.tcp_server import serving

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.emulators.pages import Page, Pages
+from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
 from zeroclaw.host.control import Control
@@ -64,10 +65,6 @@ def scripted(tmp_path: Path) -> str:
     script = tmp_path / "script.toml"
     script.write_text('otherwise = "hello"\n', encoding="utf-8")
     return SCRIPT.format(script=script)
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 @asynccontextmanager

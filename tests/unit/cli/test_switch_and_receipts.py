@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
 from zeroclaw.cli.client import DaemonRefused, ask
@@ -43,10 +44,6 @@ VALID: Line = {
 def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
     done = CliRunner().invoke(root, [*arguments], input=typed)
     return done.exit_code, done.stdout, done.stderr
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.bare_context import no_log
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
@@ -34,10 +35,6 @@ from zeroclaw.value import replace
 
 # Each opens and closes real sockets.
 pytestmark = pytest.mark.slow
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 AT_ONCE = replace(BOUNDS, mount_s=0.0)

@@ -15,7 +15,7 @@ from channels._remote.lanes import AGAIN_S, Lanes, patiently
 from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.reconnection import STEADY_S, WAITS_S, ConnectionEnd, keep_connected
 from channels._remote.settings import is_safe
-from tests.contract.loopback_harness import no_log
+from tests.fakes.bare_context import no_log
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (

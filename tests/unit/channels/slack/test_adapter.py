@@ -21,8 +21,8 @@ from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackS
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
 from tests.contract.channel_words import APPROVED, CARD, FIRST, call, looked, outgoing_file
-from tests.contract.loopback_harness import no_log, no_transcript
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
+from tests.fakes.bare_context import no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,

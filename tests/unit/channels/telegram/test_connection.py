@@ -17,7 +17,7 @@ from channels.telegram.account import Account
 from channels.telegram.errors import MethodUnknown
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
-from tests.contract.loopback_harness import no_log
+from tests.fakes.bare_context import no_log
 from tests.fakes.tcp_server import heard, saying
 from tests.fakes.two_addresses import two_addresses
 from zeroclaw import (

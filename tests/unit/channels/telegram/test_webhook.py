@@ -19,9 +19,9 @@ from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Intake
 from channels.telegram.webhook import FIRST_LOOK_S, LOOK_S, Webhook, check, deliveries, secret
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.loopback_harness import NoMount
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.contract.telegram_webhook_harness import called_context, public_listener
+from tests.fakes.bare_context import NoMount
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, new

@@ -32,9 +32,9 @@ from channels.telegram.emulator.faults import Call
 from channels.telegram.menus import offer
 from channels.telegram.messages import Messages
 from channels.telegram.styled import File, Mark, Styled
-from tests.contract.loopback_harness import no_log
 from tests.contract.telegram_harness import SETTINGS
 from tests.emulators.telegram.bots import bot_of
+from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Address, Menu, MenuEntry, MessageRef, ZeroclawError, replace
 

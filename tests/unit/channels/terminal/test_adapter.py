@@ -10,7 +10,7 @@ from channels._local import LocalSettings
 from channels._local.decode import Message, RefusedPost
 from channels._local.feed import MOST_READERS, MOST_WAITING
 from channels.terminal.adapter import TerminalChannel
-from tests.contract.loopback_harness import NoMount
+from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,
@@ -40,10 +40,6 @@ HERE = Address(channel="terminal", account="local", chat="operator", direct=True
 KEY = "0123456789abcdef"
 SAY: Line = {"type": "say", "id": KEY, "text": "hi"}
 HELLO: Line = {"type": "hello", "after": ""}
-
-
-def no_log(event: str, /, **fields: object) -> None:
-    pass
 
 
 class Socket:

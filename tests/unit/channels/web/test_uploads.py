@@ -13,8 +13,8 @@ from channels.web import WebSettings
 from channels.web.adapter import WebChannel
 from channels.web.uploads import KEPT, KEPT_AFTER, UploadRefused, Uploads
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.loopback_harness import NoMount
-from tests.contract.web_harness import Transcript, local_listener, no_log, web_context
+from tests.contract.web_harness import Transcript, local_listener, web_context
+from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
 from zeroclaw import Address, Attachment, Channel, ChannelContext, ChannelRejected, Said, replace
