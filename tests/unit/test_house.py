@@ -124,7 +124,7 @@ def test_every_file_says_its_purpose_first() -> None:
     mute = [
         relative(path)
         for path in PRODUCT
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not re.match(r'(#.*\n)*r?"""[^"]', path.read_text(encoding="utf-8"))
     ]
     assert mute == []
 
@@ -148,7 +148,8 @@ def test_no_group_is_made_of_an_error_that_is_told_in_one_line() -> None:
     found = [
         f"{relative(path)}:{one.lineno}"
         for path in PRODUCT
-        for tried in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if "except*" in (source := path.read_text(encoding="utf-8"))
+        for tried in ast.walk(ast.parse(source))
         if isinstance(tried, ast.TryStar)
         for handler in tried.handlers
         for one in ast.walk(handler)

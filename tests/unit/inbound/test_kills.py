@@ -17,6 +17,8 @@ from zeroclaw.store import Commit, RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened
 from zeroclaw.value import replace
 
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
+
 WORDS = (("one", None), ("two", None), ("three", None))
 TEXT = (("one ", MORE), ("two ", MORE), ("three", None))
 PICTURES = (("one", ALBUM), ("two", ALBUM), ("three", ALBUM))
@@ -104,7 +106,6 @@ async def each_has_its_turn(house: House) -> None:
     assert await house.rows(RowKind.OUTBOX) == await house.rows(RowKind.OUTBOX, "delivered")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["queue", "collect", "steer", "interrupt"])
 async def test_a_kill_after_any_commit_loses_and_repeats_nothing(
     mode: WhileBusy, tmp_path: Path
@@ -113,7 +114,6 @@ async def test_a_kill_after_any_commit_loses_and_repeats_nothing(
     await killed_after_each_commit(tmp_path, mode, WORDS, each_has_its_turn)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [TEXT, PICTURES], ids=["text", "album"])
 @pytest.mark.parametrize("mode", ["queue", "collect", "steer", "interrupt"])
 async def test_a_kill_after_any_commit_parts_nothing(

@@ -32,10 +32,12 @@ def forms(sentence: Sentence) -> tuple[Sentence, ...]:
 
 @cache
 def nodes() -> tuple[ast.AST, ...]:
-    """All of the product's code; read once, and only by the worker that a test of it comes to."""
+    """All of the product's code that may name a sentence; read once, by the worker that needs it."""
     files = chain((ROOT / "zeroclaw").rglob("*.py"), (ROOT / "channels").rglob("*.py"))
-    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in files)
-    return tuple(node for tree in trees for node in ast.walk(tree))
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    trees = (ast.parse(text) for text in texts if re.search(r"catalogue|\.(to|about)\(", text))
+    naming = ast.Attribute | ast.AnnAssign | ast.Call
+    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, naming))
 
 
 FORMS = [(name, form) for name, sentence in SENTENCES.items() for form in forms(sentence)]

@@ -142,6 +142,7 @@ HOSTILE = (
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("piece", HOSTILE.replace("_", "\t").split(" "))
 def test_no_page_takes_the_square_of_its_length(piece: str) -> None:
     """Half a megabyte of the worst is read at all, which the square of it never would be."""

@@ -371,6 +371,8 @@ def test_html_that_is_deep_or_broken_is_read() -> None:
     assert said(letter("<frameset></frameset>", head=HTML)).text == "the sums"
 
 
+@pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "piece",
     ["<p>a", "<b>", "<a href=x>", "<b><a>", "<table><tr><td>", "<p id=appendonsend>", "<div></div>",

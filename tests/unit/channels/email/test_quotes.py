@@ -120,6 +120,7 @@ def test_whatever_is_written_is_read(text: str) -> None:
     assert words <= {line.strip() for line in text.split("\n")} | {""}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "piece",
     ["On ", "On 1\n", "> ", ">\n", "-", "From:\n", "a:\n", "wrote:\n", "On 1 wrote:\n", "\n"],
