@@ -169,9 +169,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if measured is None:
         return (yield)
     measured.stop()
+    of_programs = os.environ.pop("COVERAGE_PROCESS_CONFIG", "")
     try:
         return (yield)
     finally:
+        os.environ |= {"COVERAGE_PROCESS_CONFIG": of_programs} if of_programs else {}
         measured.start()
 
 

@@ -104,6 +104,7 @@ def test_an_import_contract_goes_red_when_it_is_broken(
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_file_that_nobody_placed_breaks_the_layers(tmp_path: Path) -> None:
     """The list of layers is exhaustive."""
     tree = copied_to(tmp_path)
@@ -264,6 +265,7 @@ SDKS = {
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", SDKS)
 def test_a_channel_that_is_on_loads_no_other_channels_sdk(name: str) -> None:
     """As the daemon loads it; in a process of its own, for here all of them are loaded already."""

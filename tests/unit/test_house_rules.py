@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]  # each looks at runs of pytest
+
 TESTS = Path(__file__).parents[1]
 
 BREACHES = {
@@ -62,7 +64,6 @@ def run_pytest(
     )
 
 
-@pytest.mark.slow
 def test_a_house_rule_bites(small_project: Path) -> None:
     """A test that breaks a rule of the house fails and says which; one run breaks them all."""
     done = run_pytest(small_project, [test for test, _ in BREACHES.values()], ci="true")
@@ -78,7 +79,6 @@ def test_a_house_rule_bites(small_project: Path) -> None:
     assert (done.returncode, deaf) == (1, []), done.stdout
 
 
-@pytest.mark.slow
 def test_a_missing_requirement_skips_with_its_remedy_on_a_laptop(small_project: Path) -> None:
     """Outside CI a test whose program is missing says how to get it, and stops nobody."""
     test, _ = BREACHES["a requirement that is missing in CI"]
@@ -105,7 +105,6 @@ def chosen(project: Path, *long: str) -> list[str]:
     return re.findall(r"^tests/test_(\d)\.py::", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.slow  # a run of pytest is what is looked at
 def test_what_is_long_runs_only_where_that_is_wished(small_project: Path) -> None:
     """Properties run each time, and once more among the long searches, all or a share of them."""
     assert sorted(chosen(small_project)) == ["0", "2", "3", "4"]
