@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
@@ -140,7 +139,7 @@ class MemoryStore:
         self._check_fence(commit)
         tables = _Tables(
             rows=dict(self._tables.rows),
-            logs=deepcopy(self._tables.logs),
+            logs={place: [*log] for place, log in self._tables.logs.items()},
             trimmed=dict(self._tables.trimmed),
             blobs=dict(self._tables.blobs),
             put_at=dict(self._tables.put_at),

@@ -8,11 +8,13 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_channel import Lost
 from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for
 from zeroclaw.channel import Budget
+from zeroclaw.conversation.inbox import INBOX, ApprovalAnswered, item_put
 from zeroclaw.delivery import rows as outbox_rows
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard
+from zeroclaw.envelope import ApprovalId, ItemId
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.gate import approval as approvals
-from zeroclaw.store import Commit, DurablePoint, Query, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, Query, RowKind
 from zeroclaw.value import replace
 
 
@@ -242,3 +244,24 @@ async def test_an_approval_that_is_gone_is_passed_over(world: World) -> None:
         world.store.forget(RowKind.APPROVAL)
         await house.advance(10)
         assert house.card().calls[0].tool == "poke"
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_an_answer_without_an_answered_question_changes_nothing(
+    world: World, *, is_gone: bool
+) -> None:
+    """Retention deleted it, or an older file was brought back, before the daemon came up again."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        (question,) = await house.rows(RowKind.APPROVAL)
+        (asked,) = await house.rows(RowKind.INBOX)
+    content = ApprovalAnswered(approval=ApprovalId(question.key))
+    answer = replace(INBOX.of(asked), id=ItemId(world.ids.ulid()), content=content)
+    gone = [Delete(kind=RowKind.APPROVAL, key=question.key)] * is_gone
+    await world.store.write(*gone, item_put(answer, "control"))
+    async with world.running() as house:
+        assert await house.states() == ["taken", "answered"]
+        await house.say("/stop")
+        assert await house.states("stopped") == ["stopped"]
+        assert world.poke.runs == []
