@@ -56,6 +56,25 @@ def test_what_each_autonomy_does_with_a_tool(
 
 
 @pytest.mark.parametrize(
+    ("autonomy", "direct", "expected"),
+    [
+        ("readonly", True, "allow"),
+        ("readonly", False, "ask"),
+        ("readonly", None, "ask"),
+        ("supervised", True, "allow"),
+        ("supervised", False, "ask"),
+        ("full", False, "allow"),
+    ],
+)
+def test_a_file_goes_to_a_group_only_if_somebody_says_so(
+    autonomy: Autonomy, direct: bool | None, expected: str
+) -> None:
+    """Everybody there gets it, and nobody else where a person is alone; not known counts as a group."""
+    ask = replace(query("tool:send_file", principal=BOB, facts=READS), direct=direct)
+    assert assemble(autonomy).decide(ask).effect == expected
+
+
+@pytest.mark.parametrize(
     ("tool", "untrusted", "in_message", "expected"),
     [
         (RUNS, True, False, "ask"),
