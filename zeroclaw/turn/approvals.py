@@ -116,10 +116,11 @@ class ApprovalRequests(Struct, eq=False):
         """Return the writes that end open requests together with their turn."""
         now = self.services.clock.now()
         known = [await APPROVALS.get(reads, approval) for approval in ids]
+        # A yes that the turn has not taken by now runs nothing; a grant for a time stands.
         ended = [
-            approvals.stop(one, by=by, at=now)
+            replace(one, state="stopped", by=by, at=now)
             for one in known
-            if one is not None and one.state == "pending"
+            if one is not None and (one.state == "pending" or one.choice == "once")
         ]
         return (*map(approvals.to_put, ended), *await self.settled(*ended))
 

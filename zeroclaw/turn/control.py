@@ -199,16 +199,17 @@ class ControlLane:
     async def _late_answer(self, item: Item, approval: ApprovalId, reads: Reads) -> Transition:
         """Record an answer whose turn is over: it ran nothing, and its cards show that.
 
-        It was given between `/stop` or `/halt` and the end of the turn. A grant for a time stands.
+        It was given between `/stop` or `/halt` and the end of the turn, which has ended the request,
+        or its turn is gone. A grant for a time stands.
         """
         one = await APPROVALS.get(reads, approval)
         if one is None:
             return self._answered(item)
+        if one.state == "approved" and one.choice == "once":
+            one = replace(one, state="stopped", by="")
         answered = answered_entry(
             one, by=item.principal.id, at=self._services.clock.now(), detail="late"
         )
-        if one.choice == "once":
-            one = replace(one, state="stopped", by="")
         settles = await self._asks.settled(one)
         return Transition(
             point=DurablePoint.HOUSEKEEPING,

@@ -72,7 +72,7 @@ async def test_an_approved_call_that_has_not_started_does_not_run(world: World) 
 
 
 @pytest.mark.parametrize(
-    ("choice", "shown"), [("once", ("stopped", "")), ("for_a_time", ("approved", "Ada"))]
+    ("choice", "shown"), [("once", ("stopped", "Ada")), ("for_a_time", ("approved", "Ada"))]
 )
 @pytest.mark.parametrize("ends", ["stop", "halt", "new"])
 async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
