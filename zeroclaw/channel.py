@@ -450,6 +450,11 @@ async def tell_nobody(_says: Localized) -> None:
     """Do nothing; the default where there are no operators."""
 
 
+def admits_everybody(_sender: str) -> bool:
+    """Return True; the default where nobody is a stranger."""
+    return True
+
+
 S = TypeVar("S")
 
 
@@ -480,6 +485,8 @@ class ChannelContext(Value):
         menu: The commands, for platforms that list them; fixed at start.
         tell: Tells every operator, in their language, about something that a person should look at.
             It is stored by the time this returns; each call tells them again.
+        admits: Whether ingress lets in what a person writes now, by the platform's verified id; for
+            an adapter that has to make calls before an event is whole.
     """
 
     name: str
@@ -496,6 +503,7 @@ class ChannelContext(Value):
     is_off_the_record: Callable[[Address], Awaitable[bool]] = never_off_the_record
     menu: Menu = NO_MENU
     tell: Callable[[Localized], Awaitable[None]] = tell_nobody
+    admits: Callable[[str], bool] = admits_everybody
 
     def settings_as(self, model: type[S]) -> S:
         """Return the settings, which must be an instance of `model`."""

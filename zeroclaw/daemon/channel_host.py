@@ -86,6 +86,7 @@ class ChannelHost:
                 is_off_the_record=transcript.is_off_the_record,
                 menu=menu(part.name),
                 tell=notices.tell,
+                admits=partial(notices.context.people.admits, part.name),
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), up, self._ready),

@@ -290,6 +290,10 @@ class People:
         )
         return self.principal(channel, sender) if sender.verified and is_in else None
 
+    def admits(self, channel: str, sender: str) -> bool:
+        """Whether somebody is let in whose id the platform has verified."""
+        return self.admit(channel, Sender(id=sender, verified=True)) is not None
+
     def principal(self, channel: str, sender: Sender) -> Principal:
         """Return who a sender is, whether they are let in or not."""
         local, identity = channel in self.local, f"{channel}:{sender.id}"

@@ -61,6 +61,13 @@ async def test_only_a_message_gets_a_code(world: World, body: Body) -> None:
         assert house.texts("mallory") == []
 
 
+async def test_a_channel_can_ask_who_is_let_in(world: World) -> None:
+    """Before it makes calls for them (P4)."""
+    async with world.running():
+        admits = world.contexts["chat"].admits
+        assert [admits(one) for one in ("ada", "mallory")] == [True, False]
+
+
 async def test_an_id_that_nobody_vouches_for_gets_none(world: World) -> None:
     """Nobody could say who would be let in (P4)."""
     async with world.running() as house:
