@@ -163,7 +163,7 @@ class Attachment(Value):
         name: The sender's file name; untrusted.
         media_type: As claimed by the platform; untrusted.
         size_bytes: None if the platform does not say.
-        quoted: It came with the message that this one replies to.
+        quoted: It came with the message that this one is about; ingress says so, no channel.
     """
 
     reference: str
@@ -174,15 +174,17 @@ class Attachment(Value):
 
 
 class Said(Value):
-    """A message for the model.
+    """A message for the model, with the words and files of others that it brings along.
 
     Attributes:
         text: The full text, including quoted and forwarded parts.
         own: The part that the sender wrote themselves; None for all of it.
+        quoted: The files of the message that it is about; taken if it has none of its own.
     """
 
     text: str
     own: str | None = None
+    quoted: tuple[Attachment, ...] = ()
 
 
 class Command(Value):
@@ -298,7 +300,7 @@ class Envelope(Value):
         body: What happened.
         message: The platform's id of the message, so that an edit can find it; empty for none.
         position: How far reading has come with this event; None if no position is kept.
-        attachments: Recorded, not fetched.
+        attachments: The sender's own; recorded, not fetched.
         sent_at: The platform's time of the event, None if it gives none.
         continues: More of this message probably follows. None for all others, which are not waited
             on.

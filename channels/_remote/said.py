@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from channels._remote.fields import Json, text, whole
-from zeroclaw import Attachment, Value, replace, shortened
+from zeroclaw import Attachment, Value, shortened
 
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS, MOST_LINE_CHARS = 64, 300
@@ -65,8 +65,3 @@ def attached(file: Json, reference: str, *, name: str, kind: str) -> Attachment:
         media_type=text(file, kind) or "application/octet-stream",
         size_bytes=whole(file, "size"),
     )
-
-
-def as_quoted(files: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    """Return the files of the message that another one replies to, as files of that one."""
-    return tuple(replace(one, quoted=True) for one in files)

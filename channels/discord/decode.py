@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, instant, objects, text, whole
-from channels._remote.said import Passed, as_quoted, attached, is_timely, listed, plain_name, quoted
+from channels._remote.said import Passed, attached, is_timely, listed, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -162,7 +162,6 @@ def message(
     if why := "" if address.direct or is_begun else _unasked(event, me, channel, parents):
         return Passed(why=why)
     said, files, forwarded = _words(event, me), _attachments(event), _forwarded(event)
-    answered = inner(event, "referenced_message")
     if not said.strip() and not files and not forwarded:
         return Passed(why="without words or files")
     command = None if files or forwarded else command_of(said)
@@ -172,7 +171,7 @@ def message(
         dedup=(f"message/{channel}/{number}",),
         body=command or _said(event, said, forwarded, me),
         message=number,
-        attachments=files or (() if command else as_quoted(_attachments(answered))),
+        attachments=files,
         sent_at=_instant(event, "timestamp"),
         position=Position(scope=place_of(event, sender.id), cursor=cursor(channel, number)),
         alone=bool(forwarded),
@@ -234,8 +233,9 @@ def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
     """Return a text with its quote or forwarded part; only the rest is the sender's own words."""
     if forwarded:
         return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
-    before = _quoted(event, me)
-    return Said(text=f"{before}{said}".rstrip() if before else said, own=said if before else None)
+    before, files = _quoted(event, me), _attachments(inner(event, "referenced_message"))
+    whole = f"{before}{said}".rstrip() if before else said
+    return Said(text=whole, own=said if before else None, quoted=files)
 
 
 def _words(event: Json, me: Me) -> str:

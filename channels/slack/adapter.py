@@ -16,6 +16,7 @@ from channels.slack.calls import BlocksRefused, Calls, Streaming
 from channels.slack.decode import (
     DIRECT,
     MOST_THREADS,
+    Above,
     Me,
     Passed,
     Reading,
@@ -121,7 +122,7 @@ class SlackChannel:
         self._newest: Recent[str, str] = Recent(MOST_KNOWN)
         self._writers: Recent[str, str] = Recent(MOST_KNOWN)
         self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
-        self._assisted, self._ignored = Recent[str, bool](MOST_KNOWN), Recent[str, bool](MOST_KNOWN)
+        self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
         self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
         self._moved: Recent[str, str] = Recent(MOST_KNOWN)
         read = {scope: decode.read_cursor(one) for scope, one in context.positions.items()}
@@ -203,8 +204,10 @@ class SlackChannel:
             reading = self._reading.get(chat, Reading())
             if kind == "message":
                 is_begun = await self._is_begun(chat, text(event.data, "thread_ts"))
-                data = await self._whole(chat, event.data) if is_begun is False else event.data
-                taken = decode.message(data, me, reading, event_id=number, is_begun=bool(is_begun))
+                above = await self._above(chat, event.data) if is_begun is False else ()
+                taken = decode.message(
+                    event.data, me, reading, event_id=number, is_begun=bool(is_begun), above=above
+                )
             elif kind == "channel_id_changed":
                 taken = decode.moved(event.data, me, reading, number)
         if isinstance(taken, Passed):
@@ -239,19 +242,20 @@ class SlackChannel:
             self._begun[_thread_of(place)] = known
         return known
 
-    async def _whole(self, chat: str, event: Json) -> Json:
-        """Return a message that calls the bot into a thread with what stands above it there."""
-        thread, by = text(event, "thread_ts"), text(event, "user")
-        if not is_meant(event, self._me) or self._ignored.get(by) or thread == text(event, "ts"):
-            return event
+    async def _above(self, chat: str, event: Json) -> Above:
+        """Return what stands in a thread above the message that calls the bot into it."""
+        thread, ts, by = (text(event, key) for key in ("thread_ts", "ts", "user"))
+        # A stranger must not use up the few calls that Slack allows.
+        if thread == ts or not (is_meant(event, self._me) and self._context.admits(by)):
+            return ()
         place = decode.address_of(self._me, chat, thread)
         try:
             async with asyncio.timeout(WHOLE_S):
-                page = await self._looked(place, {"latest": text(event, "ts"), "limit": WHOLE})
+                page = await self._looked(place, {"latest": ts, "limit": WHOLE})
+                return objects(page, "messages")
         except (ZeroclawError, TimeoutError) as error:  # it is answered all the same
             self._context.log("thread_not_read", why=str(error) or "slow", level="warning")
-            return event
-        return {**event, decode.ABOVE: page.get("messages")}
+            return None
 
     def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
@@ -263,8 +267,6 @@ class SlackChannel:
                 self._writers[_thread_of(address)] = taken.envelope.sender.id
         if taken.envelope.message and address.direct and channel:
             self._direct[address.chat] = channel
-        # A stranger must not use up the few calls that Slack allows.
-        self._ignored[taken.envelope.sender.id] = isinstance(admission, Ignored)
 
     def _read_to(self, scope: str, cursor: str) -> None:
         """Remember the reading position of a chat, and the id that it had before."""

@@ -14,7 +14,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, inner, moment, objects, parsed, text
-from channels._remote.said import Passed, as_quoted, attached, plain_name, quoted, version
+from channels._remote.said import Passed, attached, plain_name, quoted, version
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -43,8 +43,11 @@ DIRECT = "@"
 MOST_THREADS = 20
 """Threads of one chat in its cursor; the most recently active ones."""
 MOST_FILES = 20
-ABOVE, MOST_ABOVE = "zc-above", 20
-"""Key for the messages of a thread that the bot is called into; how many of the newest it is told."""
+Above = Sequence[Json] | None
+"""The messages of a thread that the bot is called into; None if that can't be read."""
+MOST_ABOVE = 20
+"""How many of these it is told of besides the first, the newest."""
+NOT_READ = "[what stands above this in its thread could not be read]\n\n"
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 _ID = re.compile(r"[A-Z0-9]{2,30}")
@@ -184,38 +187,34 @@ def chat_of(event: Json) -> str:
 
 
 def message(
-    event: Json, me: Me, reading: Reading, *, event_id: str = "", is_begun: bool = False
+    event: Json, me: Me, reading: Reading, *, event_id: str, is_begun: bool, above: Above
 ) -> Taken | Passed:
     """Decode a message event.
 
     Args:
-        event: A live event, or a message from a history with its channel added; perhaps with `ABOVE`.
+        event: A live event, or a message from a history with its channel added.
         me: The receiving account.
         reading: The reading position of its chat before this event.
         event_id: The event's id, empty for a message from a history.
         is_begun: Its thread is a conversation with the bot.
+        above: The thread that it calls the bot into.
     """
     chat = chat_of(event)
     if not chat:
         return Passed(why="no chat")
-    match text(event, "subtype"):
-        case "message_changed":
-            return _changed(event, me)
-        case "message_deleted":
-            return _deleted(event, me)
-        case subtype if subtype not in _TAKEN:
-            return Passed(why="not by a person")
-        case _:
-            pass
+    subtype = text(event, "subtype")
+    if subtype == "message_changed":
+        return _changed(event, me)
+    if subtype == "message_deleted":
+        return _deleted(event, me)
     ts, thread = text(event, "ts"), _thread_of(event, chat)
-    if not is_ts(ts) or not _is_person(event, me):
+    if subtype not in _TAKEN or not is_ts(ts) or not _is_person(event, me):
         return Passed(why="not by a person")
     is_asked = is_meant(event, me) or (is_begun and me.channels == "mentioned")
     if not chat.startswith(DIRECT) and not is_asked:
         return Passed(why="not meant for the bot")
-    said, files = _said(event, me), _files(event)
+    said, files = _said(event, me, above), _files(event)
     command = command_of(said.text if said.own is None else said.own)
-    first = () if command else _above(event)[:1]
     if not said.text and not files:
         return Passed(why="empty")
     user, client = text(event, "user"), text(event, "client_msg_id")
@@ -232,7 +231,7 @@ def message(
         body=command or said,
         message=ts,
         position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
-        attachments=files or as_quoted(one for told in first for one in _files(told)),
+        attachments=files,
         sent_at=_instant(ts),
     )
     return Taken(envelope=envelope)
@@ -244,18 +243,14 @@ def is_meant(event: Json, me: Me) -> bool:
     return is_called or me.channels == "all"
 
 
-def _said(event: Json, me: Me) -> Said:
+def _said(event: Json, me: Me, above: Above = ()) -> Said:
     """Return a message's text, after what stands above it in a thread, and before what it shares."""
     words, shared = unmarked(text(event, "text"), me), _shared(event)
-    told = "".join(_told(one, me) for one in _above(event))
+    first, *others = [one for one in above or () if text(one, "ts") != text(event, "ts")] or [{}]
+    quotes = (_told(one, me) for one in (first, *others[-MOST_ABOVE:]))
+    told = NOT_READ if above is None else "".join(quotes)
     whole = f"{told}{words}\n\n{shared}".strip() if told or shared else words
-    return Said(text=whole, own=words if told or shared else None)
-
-
-def _above(event: Json) -> Sequence[Json]:
-    """Return what stands above a message in its thread: the first message, and the newest ones."""
-    found = [one for one in objects(event, ABOVE) if text(one, "ts") != text(event, "ts")]
-    return (*found[:1], *found[1:][-MOST_ABOVE:])
+    return Said(text=whole, own=words if told or shared else None, quoted=_files(first))
 
 
 def _told(event: Json, me: Me) -> str:
@@ -335,10 +330,9 @@ def _shared(event: Json) -> str:
 
 
 def _files(event: Json) -> tuple[Attachment, ...]:
-    files = [(text(one, "id"), one) for one in objects(event, "files")[:MOST_FILES]]
-    return tuple(
-        attached(one, id_, name="name", kind="mimetype") for id_, one in files if is_id(id_)
-    )
+    found = objects(event, "files")[:MOST_FILES]
+    files = (attached(one, text(one, "id"), name="name", kind="mimetype") for one in found)
+    return tuple(one for one in files if is_id(one.reference))
 
 
 def unmarked(said: str, me: Me) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
-from channels._remote.said import as_quoted, listed, plain_name, quoted
+from channels._remote.said import listed, plain_name, quoted
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -153,7 +153,7 @@ def attachments(message: Json) -> tuple[Attachment, ...]:
 def quoted_files(message: Json) -> tuple[Attachment, ...]:
     """Return the file of the message that one replies to, also if that stands in another chat."""
     answered = inner(message, "reply_to_message") or inner(message, "external_reply")
-    return as_quoted(attachments(answered))
+    return attachments(answered)
 
 
 def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:

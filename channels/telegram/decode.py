@@ -176,7 +176,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         dedup=(key,),
         body=body,
         message=str(number),
-        attachments=files or (() if command else quoted_files(message)),
+        attachments=files,
         sent_at=_at(message),
         continues=continues(message, me.id),
         alone=stands_alone(message),
@@ -222,7 +222,7 @@ def _said(message: Json, said: str, me: Me) -> Said:
     whole, own = _composed(message, said, me), _without_call(said, me)
     if stands_alone(message) or (is_of_others(message) and said == thing(message)):
         own = ""
-    return Said(text=whole, own=None if own == whole else own)
+    return Said(text=whole, own=None if own == whole else own, quoted=quoted_files(message))
 
 
 def _composed(message: Json, said: str, me: Me) -> str:

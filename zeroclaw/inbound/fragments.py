@@ -11,7 +11,7 @@ text ends when they do anything but edit a piece of it.
 from datetime import datetime, timedelta
 
 from zeroclaw.conversation.inbox import Fragment, Item, PersonMessage
-from zeroclaw.envelope import Command, Envelope, ItemId, Said
+from zeroclaw.envelope import Attachment, Command, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
 MOST_PIECES = 32
@@ -40,7 +40,7 @@ class PartialMessage(Value):
         until: When to stop waiting, on the monotonic clock.
         pieces: The number of pieces.
         chars: The length of their texts.
-        files: The number of files accepted with them.
+        files: The files accepted with them.
         sent_at: When the newest piece was written.
     """
 
@@ -52,7 +52,7 @@ class PartialMessage(Value):
     until: float
     pieces: int = 1
     chars: int = 0
-    files: int = 0
+    files: tuple[Attachment, ...] = ()
     sent_at: datetime | None = None
 
 
@@ -80,7 +80,7 @@ def extended(
         until=now + piece.more_s,
         pieces=pieces,
         chars=len(ask.text) + (run.chars if run else 0),
-        files=len(ask.attachments) + (run.files if run else 0),
+        files=(*(run.files if run else ()), *ask.attachments),
         sent_at=item.sent_at,
     )
 
@@ -96,7 +96,7 @@ def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
         return more is not None and more.group == run.group
     if isinstance(envelope.body, Command) and not _is_cut(run.sent_at, envelope.sent_at):
         return False
-    is_text = all(one.quoted for one in envelope.attachments) and (more is None or not more.group)
+    is_text = not envelope.attachments and (more is None or not more.group)
     return is_text and not envelope.alone
 
 

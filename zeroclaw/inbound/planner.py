@@ -21,6 +21,7 @@ from zeroclaw.conversation.inbox import (
     item_put,
 )
 from zeroclaw.envelope import (
+    Attachment,
     Command,
     Deleted,
     Edited,
@@ -90,7 +91,7 @@ class Planner(Struct, eq=False):
         """Queue an event together with the message that it continues."""
         envelope, last, run = passage.envelope, found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
-        ask = self._ask(words(envelope) or "", own_words(envelope), envelope, files=run.files)
+        ask = self._ask(words(envelope) or "", own_words(envelope), envelope, run.files)
         piece = self.reassembly.piece(envelope, run.id) or Fragment(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
         here = last.conversation
@@ -133,17 +134,13 @@ class Planner(Struct, eq=False):
             fragment_item=item if piece is not None else None,
         )
 
-    def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> PersonMessage:
-        """Return the content of a message; overlong names of its files are cut.
-
-        `files` is the number of files of its other fragments, each of which may quote the same.
-        """
+    def _ask(
+        self, text: str, own: str, envelope: Envelope, before: tuple[Attachment, ...] = ()
+    ) -> PersonMessage:
+        """Return the content of a message; `before` are the files of its earlier fragments."""
         most = self.context.settings.config.attachments.max_per_message
-        found = [one for one in envelope.attachments if not (files and one.quoted)]
-        taken = tuple(
-            replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-            for one in found[: max(most - files, 0)]
-        )
+        found = _files(envelope, before)
+        taken = found[: max(most - len(before), 0)]
         left, own = len(found) - len(taken), without_tags(own)
         return PersonMessage(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
 
@@ -164,6 +161,20 @@ class Planner(Struct, eq=False):
         text = catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language)
         note = self.context.note(text, envelope.address, plan.conversation)
         return replace(plan, writes=(*plan.writes, note))
+
+
+def _files(envelope: Envelope, before: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    """Return the files of a message, or else those that it is about; overlong names are cut.
+
+    Each fragment may be about the same file, and a platform may refer to it anew each time.
+    """
+    said, known = envelope.body, {replace(one, reference="") for one in before}
+    brought = said.quoted if isinstance(said, Said) else ()
+    found = (
+        replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
+        for one in envelope.attachments or [replace(one, quoted=True) for one in brought]
+    )
+    return tuple(one for one in found if not one.quoted or replace(one, reference="") not in known)
 
 
 def _seen(text: str, own: str) -> str:

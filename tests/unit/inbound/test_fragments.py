@@ -73,7 +73,7 @@ def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessag
         (TEXT, replace(NEXT, body=Deleted(message="2")), 9.0, False),
         (TEXT, replace(NEXT, alone=True), 9.0, False),
         (TEXT, replace(NEXT, attachments=(FILE,)), 9.0, False),
-        (TEXT, replace(NEXT, attachments=(replace(FILE, quoted=True),)), 9.0, True),
+        (TEXT, replace(NEXT, body=Said(text="more", quoted=(FILE,))), 9.0, True),
         (TEXT, replace(NEXT, continues=Continues(within_s=1, group="g")), 9.0, False),
         (TEXT, replace(NEXT, sent_at=AT + SENT_WITHIN * 2), 9.0, False),
         (TEXT, replace(NEXT, sent_at=AT - SENT_WITHIN * 2), 9.0, False),
@@ -106,7 +106,7 @@ def test_a_run_counts_what_it_holds() -> None:
     ask = PersonMessage(text="xx", attachments=(FILE,))
     two = run_after(2, ask, piece)
     assert two is not None
-    assert (two.id, two.last, two.pieces, two.chars, two.files) == ("1", "2", 2, 4, 2)
+    assert (two.id, two.last, two.pieces, two.chars, len(two.files)) == ("1", "2", 2, 4, 2)
     assert two.until == 3.5
     last = replace(piece, more_s=0.0)
     assert extended(two, item("3", ask), ask, last, now=3.0) is None

@@ -40,9 +40,10 @@ def piece(
     *,
     room: str = "",
     files: tuple[Attachment, ...] = (),
+    quoted: tuple[Attachment, ...] = (),
 ) -> Envelope:
     """A piece that goes on as `more` says; the last one without."""
-    envelope = house.envelope(Said(text=text), who, room=room)
+    envelope = house.envelope(Said(text=text, quoted=quoted), who, room=room)
     return replace(envelope, continues=more, attachments=files)
 
 
@@ -54,8 +55,9 @@ async def send(
     *,
     room: str = "",
     files: tuple[Attachment, ...] = (),
+    quoted: tuple[Attachment, ...] = (),
 ) -> Admission:
-    envelope = piece(house, text, more, who, room=room, files=files)
+    envelope = piece(house, text, more, who, room=room, files=files, quoted=quoted)
     told = await house.world.platforms["chat"].say(envelope)
     await house.settle()
     return told
@@ -121,15 +123,28 @@ async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
 
 
 async def test_a_file_that_each_piece_of_a_text_answers_comes_once(world: World) -> None:
-    """Apps make each piece of a long text a reply."""
-    file = Attachment(reference="a", name="a", media_type="x/y", quoted=True)
+    """Apps make each piece of a long text a reply; a reply to another message brings another file."""
+    file = Attachment(reference="a", name="a", media_type="x/y", size_bytes=1)
+    other = replace(file, reference="b", name="b")
+    world.platforms["chat"].files.update({"a": b"x", "b": b"yz"})
+    async with world.running() as house:
+        await send(house, "one ", MORE, quoted=(file,))
+        await send(house, "two ", MORE, quoted=(replace(file, reference="a, asked anew"),))
+        await send(house, "three", quoted=(other,))
+        told = world.model.requests[0].messages[-1].content
+        assert told.startswith("one two three\n\n[Files that came with this message")
+        assert "1. `a`, with the message it replies to: text, 1 byte" in told
+        assert "2. `b`, with the message it replies to: text, 2 bytes" in told
+        assert "3. " not in told
+
+
+async def test_files_of_ones_own_come_without_those_of_the_message_answered(world: World) -> None:
+    file = Attachment(reference="a", name="a", media_type="x/y")
     world.platforms["chat"].files["a"] = b"x"
     async with world.running() as house:
-        await send(house, "one ", MORE, files=(file,))
-        await send(house, "two", files=(file,))
+        await send(house, "see", files=(file,), quoted=(replace(file, name="b"),))
         told = world.model.requests[0].messages[-1].content
-        assert told.startswith("one two\n\n[Files that came with this message")
-        assert "1. `a`, with the message it replies to: text, 1 byte" in told
+        assert "1. `a`: text, 1 byte" in told
         assert "2. " not in told
 
 

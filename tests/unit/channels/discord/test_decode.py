@@ -209,13 +209,12 @@ def test_files_are_known_by_where_they_stand() -> None:
 
 
 def test_a_reply_brings_the_files_that_it_is_about() -> None:
-    """Unless it has some of its own, or is a command, which takes none."""
+    """Apart from those of its own."""
     answered = {"id": "3", "channel_id": "10", "author": ANN, "attachments": [{"id": "5"}]}
-    (file,) = envelope(message(content="what is it?", referenced_message=answered)).attachments
-    assert (file.reference, file.quoted) == ("10/3/5", True)
-    own = message(attachments=[{"id": "6"}], referenced_message=answered)
-    assert [(one.reference, one.quoted) for one in envelope(own).attachments] == [("10/1/6", False)]
-    assert not envelope(message(content="/retry", referenced_message=answered)).attachments
+    taken = envelope(message(attachments=[{"id": "6"}], referenced_message=answered))
+    assert isinstance(taken.body, Said)
+    found = [[one.reference for one in of] for of in (taken.attachments, taken.body.quoted)]
+    assert found == [["10/1/6"], ["10/3/5"]]
 
 
 def test_an_edit_carries_its_version() -> None:

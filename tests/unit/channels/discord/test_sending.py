@@ -25,6 +25,7 @@ from zeroclaw import (
     Outgoing,
     OutgoingFile,
     RateLimited,
+    Said,
     replace,
 )
 
@@ -420,6 +421,7 @@ async def test_a_reply_brings_a_file_that_can_be_fetched() -> None:
             sent = ann.sends(ann.direct, "a.txt", b"abc", said_bytes=3)
             ann.says(ann.direct, "what is it?", reply_to=sent.id)
             await rig.desk.holds(2)
-            [file] = rig.desk.stored[1].attachments
-            assert file.quoted
+            body = rig.desk.stored[1].body
+            assert isinstance(body, Said)
+            [file] = body.quoted
             assert await channel.fetch(file, max_bytes=9) == b"abc"

@@ -16,7 +16,7 @@ from channels._remote.reconnection import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import TWIN_S, SlackChannel
 from channels.slack.calls import LOOK_S, MOST_LOOKS, check
-from channels.slack.decode import MOST_THREADS
+from channels.slack.decode import MOST_THREADS, NOT_READ
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
@@ -55,6 +55,7 @@ from zeroclaw import (
     TranscriptItem,
     replace,
 )
+from zeroclaw.channel import admits_everybody
 
 Transcript = Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
@@ -79,10 +80,11 @@ async def stage(
     positions: Mapping[str, str] | None = None,
     transcript: Transcript = no_transcript,
     log: Log = no_log,
+    admits: Callable[[str], bool] = admits_everybody,
 ) -> AsyncGenerator[Stage]:
     clock = ManualClock()
     context = slack_context(slack, clock, settings, positions=positions)
-    channel = SlackChannel(replace(context, transcript=transcript, log=log))
+    channel = SlackChannel(replace(context, transcript=transcript, log=log, admits=admits))
     async with receiving(channel, admit):
         yield Stage(slack=slack, channel=channel, clock=clock)
 
@@ -194,19 +196,25 @@ async def test_a_call_into_a_long_thread_brings_along_its_newest(
     assert told.text.endswith("wrote:]\n> h\n\nwell?")
 
 
-async def test_a_stranger_has_one_thread_read_and_no_more() -> None:
-    """Slack allows few such calls a minute, and they are the others' as well."""
+async def test_a_thread_is_read_for_nobody_but_who_is_let_in() -> None:
+    """Slack allows few such calls a minute; but who was a stranger until now has theirs read."""
+    desk, people = Desk(), set[str]()
 
-    async def ignores(_: Envelope) -> Admission:
-        return Ignored()
+    async def admit(envelope: Envelope) -> Admission:
+        return await desk.admit(envelope) if envelope.sender.id in people else Ignored()
 
-    async with SlackServer() as slack, stage(slack, ignores):
+    async with SlackServer() as slack, stage(slack, admit, admits=people.__contains__):
         eve = await slack.person()
         team = await slack.channel(eve)
         first = await eve.says("lunch?", channel=team)
-        for text in ("@zeroclaw a", "@zeroclaw b", "@zeroclaw c"):
+        for text in ("@zeroclaw a", "@zeroclaw b"):
             await (await eve.says(text, channel=team, thread=first.ts)).confirmed.wait()
-        assert slack.calls.count("conversations.replies") == 1
+        assert "conversations.replies" not in slack.calls
+        people.add(eve.id)
+        await (await eve.says("@zeroclaw c", channel=team, thread=first.ts)).confirmed.wait()
+        (told,) = said(desk)
+        assert isinstance(told, Said)
+        assert told.text.startswith(f'[in reply to what "{eve.id}" wrote:]\n> lunch?')
 
 
 @pytest.mark.parametrize(
@@ -225,7 +233,7 @@ async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is(
         slack.will("conversations.replies", fault)
         deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
         await deed.confirmed.wait()
-    assert said(desk) == [Said(text="well?")]
+    assert said(desk) == [Said(text=f"{NOT_READ}well?", own="well?")]
 
 
 async def test_a_question_that_is_deleted_below_its_answer_is_withdrawn() -> None:

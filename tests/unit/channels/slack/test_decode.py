@@ -10,9 +10,10 @@ from channels._remote.fields import Json, as_object, inner, number, objects, par
 from channels._remote.said import version
 from channels.slack import decode
 from channels.slack.decode import (
-    ABOVE,
     MOST_ABOVE,
     MOST_THREADS,
+    NOT_READ,
+    Above,
     Me,
     Passed,
     Reading,
@@ -61,14 +62,26 @@ def in_channel(**fields: object) -> Json:
     return message(**{"channel": "C1", "channel_type": "channel", **fields})
 
 
-def envelope(event: Json, me: Me = ME, reading: Reading = NEW) -> Envelope:
-    taken = decode.message(event, me, reading)
+def heard(
+    event: Json,
+    me: Me,
+    reading: Reading,
+    *,
+    event_id: str = "",
+    is_begun: bool = False,
+    above: Above = (),
+) -> Taken | Passed:
+    return decode.message(event, me, reading, event_id=event_id, is_begun=is_begun, above=above)
+
+
+def envelope(event: Json, me: Me = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
+    taken = heard(event, me, reading, above=above)
     assert isinstance(taken, Taken), taken
     return taken.envelope
 
 
 def passed(event: Json, me: Me = ME) -> str:
-    taken = decode.message(event, me, NEW)
+    taken = heard(event, me, NEW)
     assert isinstance(taken, Passed), taken
     return taken.why
 
@@ -81,7 +94,7 @@ def thread(of: str) -> Address:
 
 
 def test_a_direct_message_is_whole() -> None:
-    taken = decode.message(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
+    taken = heard(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
     assert taken == Taken(
         envelope=Envelope(
             address=DIRECT,
@@ -114,12 +127,12 @@ def test_a_mention_in_a_channel_begins_a_thread() -> None:
 def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
     reading = NEW.after(TS, TS)
     event = in_channel(ts=LATER, thread_ts=TS)
-    found = decode.message(event, ME, reading, is_begun=True)
+    found = heard(event, ME, reading, is_begun=True)
     assert isinstance(found, Taken)
     assert found.envelope.address == thread(TS)
     assert found.envelope.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
     assert passed(event) == "not meant for the bot"
-    assert isinstance(decode.message(event, OFF, reading, is_begun=True), Passed)
+    assert isinstance(heard(event, OFF, reading, is_begun=True), Passed)
 
 
 def test_which_channels_are_heard_is_configured() -> None:
@@ -191,8 +204,8 @@ def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> Non
     alert = {"ts": "1.1", "username": "Sentry]", "attachments": [{"fallback": "it fails"}]}
     above: list[Json] = [{"ts": "1.0", "user": "UBOB", "text": "see", "files": [file]}, alert]
     above += [{"ts": f"2.{n}", "user": "UBOT", "text": f"{n}"} for n in range(MOST_ABOVE - 1)]
-    call = in_channel(text="<@UBOT>", thread_ts="1.0", **{ABOVE: [*above, {"ts": TS}]})
-    taken = envelope(call)
+    call = in_channel(text="<@UBOT>", thread_ts="1.0")
+    taken = envelope(call, above=[*above, {"ts": TS}])
     assert isinstance(taken.body, Said)
     assert taken.body.own == "@UBOT"
     told = taken.body.text
@@ -200,18 +213,19 @@ def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> Non
         '[in reply to what "UBOB" wrote:]\n> see\n\n[in reply to what "Sentry)" wrote:]\n> it fails'
     )
     assert told.endswith(f"[in reply to what you wrote:]\n> {MOST_ABOVE - 2}\n\n@UBOT")
-    assert [(one.reference, one.quoted) for one in taken.attachments] == [("F1", True)]
-    newer = envelope({**call, ABOVE: [above[0], {**alert, "ts": "1.5"}, *above[1:]]})
+    assert ([one.reference for one in taken.body.quoted], taken.attachments) == (["F1"], ())
+    newer = envelope(call, above=[above[0], {**alert, "ts": "1.5"}, *above[1:]])
     assert isinstance(newer.body, Said)
     assert newer.body.text == told, "of more than that the oldest are left out"
-    command = envelope({**call, "text": "<@UBOT> /stop"})
+    command = envelope({**call, "text": "<@UBOT> /stop"}, above=above)
     assert (command.body, command.attachments) == (Command(name="stop"), ())
+    assert envelope(call, above=None).body == Said(text=f"{NOT_READ}@UBOT", own="@UBOT")
 
 
 @pytest.mark.parametrize("who", [{}, {"username": " "}, {"username": "UBOT"}])
 def test_what_another_app_says_in_a_thread_is_never_the_bots_own(who: Json) -> None:
     above = [{"ts": "1.0", "bot_id": "B9", "text": "down", **who}]
-    taken = envelope(in_channel(text="<@UBOT> well?", thread_ts="1.0", **{ABOVE: above}))
+    taken = envelope(in_channel(text="<@UBOT> well?", thread_ts="1.0"), above=above)
     assert isinstance(taken.body, Said)
     assert "what you wrote" not in taken.body.text
 
@@ -299,7 +313,7 @@ def test_what_leaves_a_stone_in_its_thread_is_a_deletion() -> None:
     found = envelope(event)
     assert (found.body, found.address) == (Deleted(message=TS), thread(TS))
     assert found.sender.id == "UANN"
-    assert isinstance(decode.message({**event, "previous_message": None}, ME, NEW), Passed)
+    assert isinstance(heard({**event, "previous_message": None}, ME, NEW), Passed)
 
 
 # --- presses, forms, commands ------------------------------------------------------------------------
@@ -496,8 +510,8 @@ JSON = st.recursive(
 @given(JSON, st.text(max_size=60))
 def test_whatever_comes_nothing_raises(event: object, cursor: str) -> None:
     data = as_object(event)
-    decode.message(data, ALL, read_cursor(cursor), event_id="Ev1")
-    decode.message({**message(), **data}, ALL, NEW)
+    heard(data, ALL, read_cursor(cursor), event_id="Ev1")
+    heard({**message(), **data}, ALL, NEW)
     decode.pressed({**press(), **data}, ME)
     decode.slash({"user_id": "UANN", **data}, ME)
 

@@ -590,24 +590,26 @@ def test_a_file_is_recorded_with_what_it_claims_to_be(
     assert envelope.body == Said(text="/stop this?"), "a caption commands nothing"
 
 
+NONE: list[str] = []
 PHOTO = {"from": BOB, "photo": [{"file_id": "p", "width": 9, "height": 9}], "message_id": 2}
 
 
 @pytest.mark.parametrize(
     ("fields", "files"),
     [
-        ({"text": "what is it?", "reply_to_message": PHOTO}, ("p", True)),
-        ({"text": "what is it?", "external_reply": {**PHOTO, "origin": {}}}, ("p", True)),
-        ({"photo": PHOTO["photo"], "reply_to_message": {"document": {"file_id": "d"}}}, ("p", False)),
-        ({"text": "/retry", "reply_to_message": PHOTO}, ()),
+        ({"text": "what is it?", "reply_to_message": PHOTO}, (NONE, ["p"])),
+        ({"text": "what is it?", "external_reply": {**PHOTO, "origin": {}}}, (NONE, ["p"])),
+        ({"photo": PHOTO["photo"], "reply_to_message": {"document": {"file_id": "d"}}}, (["p"], ["d"])),
     ],
 )  # fmt: skip
 def test_a_reply_brings_the_file_that_it_is_about(
-    fields: dict[str, object], files: tuple[object, ...]
+    fields: dict[str, object], files: tuple[list[str], list[str]]
 ) -> None:
-    """Unless it has one of its own, or is a command, which takes none."""
-    found = [(one.reference, one.quoted) for one in taken(new(**fields)).attachments]
-    assert found == ([files] if files else [])
+    """Apart from one of its own."""
+    envelope = taken(new(**fields))
+    assert isinstance(envelope.body, Said)
+    found = ([one.reference for one in of] for of in (envelope.attachments, envelope.body.quoted))
+    assert tuple(found) == files
 
 
 def test_halves_of_characters_are_replaced() -> None:
