@@ -114,6 +114,16 @@ def with_files(
     return f"{text}\n\n{listed}" if text.strip() else listed
 
 
+def with_files_unread(text: str, count: int) -> str:
+    """Return a message's text with the number of quoted files that its turn did not wait for."""
+    if not count:
+        return text
+    unread = (
+        f"[{counted(count, 'file')} of the message it replies to not fetched, as you are at work]"
+    )
+    return f"{text}\n\n{unread}"
+
+
 def parts(files: Iterable[AttachmentRow]) -> tuple[FilePart, ...]:
     """Return the files that a model may be sent, as parts of a message."""
     return tuple(

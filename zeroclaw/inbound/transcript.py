@@ -193,5 +193,5 @@ def _said(row: Row) -> TranscriptItem | None:
         ref=item.message,
         text=words_of(content),
         at=item.admitted_at,
-        files=tuple(one.name for one in files),
+        files=tuple(one.name for one in files if not one.quoted),
     )

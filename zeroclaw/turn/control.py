@@ -5,6 +5,7 @@ from collections.abc import Callable, Container
 from datetime import datetime
 from functools import partial
 
+from zeroclaw.conversation.attachments import with_files_unread
 from zeroclaw.conversation.inbox import (
     INBOX,
     Amend,
@@ -112,8 +113,10 @@ class ControlLane:
                 # Its files have to be downloaded or reported, or more pieces of it may come. So it
                 # starts a turn or waits for the next batch, and no later message overtakes it.
                 break
+            quoted = sum(len(one.attachments) for one in asks)
+            said = said_by(message[0], with_files_unread(whole_text(asks), quoted))
             steered = Steered(
-                user=UserMessage(content=said_by(message[0], whole_text(asks))),
+                user=UserMessage(content=said),
                 item=message[0].id,
                 at=now,
                 own=(own_text(asks),),
@@ -240,7 +243,8 @@ def _steers(item: Item, owner: Principal) -> bool:
 
 
 def _has_files(ask: PersonMessage) -> bool:
-    return bool(ask.attachments) or ask.not_taken > 0
+    """Whether a person sent files; those of the message that theirs is about may be left out."""
+    return ask.not_taken > 0 or not all(one.quoted for one in ask.attachments)
 
 
 def _noted(item: Item, at: datetime) -> Noted:

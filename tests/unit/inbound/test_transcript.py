@@ -7,6 +7,7 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.conversation.inbox import INBOX, item_put
+from zeroclaw.envelope import Attachment, Said
 from zeroclaw.store import PAGE, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
@@ -39,6 +40,14 @@ async def test_a_chat_reads_as_it_was_written(world: World) -> None:
         assert lines(seen)[6] == ("person", "/retry")
         assert [item.cursor for item in seen] == sorted(item.cursor for item in seen)
         assert lines(await read(house.place(), seen[4].cursor)) == lines(seen[5:])
+
+
+async def test_a_file_of_the_message_answered_is_not_the_writers(world: World) -> None:
+    file = Attachment(reference="a", name="a", media_type="x/y")
+    async with world.running() as house:
+        await house.event(Said(text="what is it?", quoted=(file,)))
+        asked, _ = await house.services.transcript.read(house.place(), "")
+        assert (asked.text, asked.files) == ("what is it?", ())
 
 
 async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:

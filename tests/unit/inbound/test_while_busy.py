@@ -6,10 +6,11 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
-from zeroclaw.envelope import Said
+from zeroclaw.envelope import Attachment, Said
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
+from zeroclaw.value import replace
 
 WINDOW_S = 2.0
 
@@ -204,6 +205,26 @@ async def test_somebody_elses_message_steers_nothing(world: World) -> None:
         assert isinstance(world.model.requests[1].messages[-1], ToolMessage)
         assert world.model.asked()[-1] == "user: Ada: second"
         assert await house.states() == ["answered", "answered"]
+
+
+async def test_a_message_about_a_file_steers_without_it(world: World) -> None:
+    """A turn that runs waits for no download; the model is told. One's own file has its own turn."""
+    busy(world, "steer")
+    file = Attachment(reference="a", name="a", media_type="x/y")
+    world.platforms["chat"].files["a"] = b"x"
+    world.look.hold = asyncio.Event()
+    world.model.will(LOOK, says("done"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.event(Said(text="like this one", quoted=(file,)))
+        own = replace(house.envelope(Said(text="and here")), attachments=(file,))
+        await world.platforms["chat"].say(own)
+        world.look.hold.set()
+        await house.settle()
+        assert await house.states() == ["answered", "joined", "answered"]
+        told = "user: like this one\n\n[1 file of the message it replies to not fetched"
+        assert [one for one in world.model.asked() if one.startswith(told)]
+        assert "1. `a`: text, 1 byte" in world.model.asked()[-1]
 
 
 async def test_what_no_batch_took_is_the_next_turn(world: World) -> None:
