@@ -79,10 +79,13 @@ class Ingress(Struct, eq=False):
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
             raise ShuttingDown(message)
-        if envelope.overheard and not self.planner.reassembly.expects(envelope):
-            return Ignored()
         people, version = self.context.people, self.context.people.version
         principal = people.admit(envelope.address.channel, envelope.sender)
+        if envelope.overheard and not self.planner.reassembly.expects(envelope, principal):
+            return Ignored()
+        if envelope.continues is not None:
+            for earlier in self.planner.reassembly.overheard(envelope):
+                await self.admit(earlier)
         async with (
             self.strangers.passing(principal),
             self.planner.limiter.passing(envelope, principal) as passage,

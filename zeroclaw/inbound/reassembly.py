@@ -16,10 +16,11 @@ from datetime import datetime
 
 from zeroclaw.conversation.inbox import INBOX, Fragment, Item, PersonMessage
 from zeroclaw.conversation.message_text import piece_of, run_of
-from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Said
+from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, PartialMessage, extended, takes
+from zeroclaw.recent import Recent
 from zeroclaw.store import Reads, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
@@ -27,6 +28,8 @@ AFTER_START_S = 10.0
 """Seconds after a start to wait for a rest at least: the platform must be reached first."""
 MAX_COLLECTED = 50
 """Messages that one turn takes together; the others wait for the next turn."""
+MOST_OVERHEARD = 32
+"""Albums that may turn out to be for the bot, in memory; the newest."""
 MAX_WINDOWS = 5
 """Windows after which a turn begins even if the person still writes."""
 
@@ -55,6 +58,10 @@ class Reassembly(Struct, eq=False):
     _runs: dict[Where, PartialMessage] = field(default_factory=dict[Where, PartialMessage])
     _coming: dict[tuple[str, ...], Fragment] = field(
         default_factory=dict[tuple[str, ...], Fragment]
+    )
+
+    _overheard: Recent[Where, tuple[Envelope, ...]] = field(
+        default_factory=lambda: Recent[Where, tuple[Envelope, ...]](MOST_OVERHEARD)
     )
 
     async def remember(self) -> None:
@@ -92,9 +99,20 @@ class Reassembly(Struct, eq=False):
         elif plan is not None and isinstance(envelope.body, Said | Command | Pressed):
             self._ends_text(envelope.address.key(), envelope.sender.id)
 
-    def expects(self, envelope: Envelope) -> bool:
-        """Whether the event's sender has an incomplete message there that it could continue."""
-        return _where(envelope) in self._runs
+    def expects(self, envelope: Envelope, principal: Principal | None) -> bool:
+        """Whether the event's sender has an incomplete message there that it could continue.
+
+        A known person's picture is remembered: a later one of its album may mention the bot.
+        """
+        more, where = envelope.continues, _where(envelope)
+        if where not in self._runs and principal is not None and more is not None and more.group:
+            self._overheard[where] = (*self._overheard.get(where, ()), envelope)[-MOST_PIECES:]
+        return where in self._runs
+
+    def overheard(self, envelope: Envelope) -> tuple[Envelope, ...]:
+        """Return the earlier pictures of a message's album, now that they are for the bot."""
+        found = self._overheard.pop(_where(envelope), ())
+        return tuple(replace(one, overheard=False, position=None) for one in found)
 
     async def continuation(self, reads: Reads, envelope: Envelope) -> Continuation | None:
         """Return the message that an event continues, None for an event on its own."""

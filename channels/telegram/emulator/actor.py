@@ -123,16 +123,21 @@ class Actor:
         )
 
     def sends_album(
-        self, photos: Iterable[tuple[str, bytes]], *, caption: str = "", chat: Chat | None = None
+        self,
+        photos: Iterable[tuple[str, bytes]],
+        *,
+        caption: str = "",
+        below: int = 0,
+        chat: Chat | None = None,
     ) -> list[Deed]:
-        """Send several pictures, given with their names, as an album; the first has the caption."""
+        """Send several pictures, given with their names, as an album; `below` which the caption is."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
         kept = [
             media(self._account.files.keep("photo", Upload(name=name, content=content)))
             for name, content in photos
         ]
-        captions = [caption, *("" for _ in kept[1:])]
+        captions = [caption if number == below else "" for number, _ in enumerate(kept)]
         return [
             self._say(marked(said), chat=chat, held=held, more=album)
             for said, held in zip(captions, kept, strict=True)

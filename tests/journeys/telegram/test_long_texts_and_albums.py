@@ -84,6 +84,19 @@ async def test_in_a_group_only_the_first_piece_names_the_bot(tmp_path: Path) -> 
         assert "\n2. " in album
 
 
+async def test_an_album_is_whole_wherever_it_names_the_bot(tmp_path: Path) -> None:
+    """Telegram Desktop writes the caption of several files below the last. S2-01."""
+    async with bot(tmp_path) as here:
+        group = here.telegram.supergroup("Team", here.ann)
+        here.model.say("Nice pictures.")
+        pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
+        here.ann.sends_album(pictures.items(), caption="@zero_bot my cats", below=1, chat=group)
+        await here.answered(group, "Nice pictures.")
+        (album,) = asked(here)
+        assert album.startswith("Ann: my cats\n\n[Files that came")
+        assert "\n2. " in album
+
+
 async def test_an_ordinary_message_is_not_joined(tmp_path: Path) -> None:
     """Two short ones are two, however fast they come. S2-01."""
     async with bot(tmp_path) as here:

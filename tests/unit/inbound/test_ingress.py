@@ -28,7 +28,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import Conflict, ShuttingDown
-from zeroclaw.inbound import planner
+from zeroclaw.inbound import planner, reassembly
 from zeroclaw.store import Claim, Commit, Delete, DurablePoint, Put, Query, RowKind
 from zeroclaw.value import replace
 
@@ -509,6 +509,36 @@ async def test_the_pictures_of_an_album_follow_the_one_with_the_name(world: Worl
         assert await overheard(house, "and there", replace(ALBUM, group="h")) == Ignored()
         await house.advance(WINDOW_S)
         assert world.model.asked() == ["user: Ben: look\n\nhere"]
+
+
+async def test_the_pictures_before_the_one_with_the_name_are_of_its_album(world: World) -> None:
+    """As apps write the caption of several files below the last; those of strangers are kept nowhere."""
+    async with world.running() as house:
+        assert await overheard(house, "one", ALBUM) == Ignored()
+        assert await overheard(house, "x", replace(ALBUM, group="h")) == Ignored()
+        assert await overheard(house, "y", ALBUM, "ada") == Ignored()
+        assert await overheard(house, "z", ALBUM, "mallory") == Ignored()
+        assert not house.services.ingress.planner.reassembly.overheard(
+            piece(house, "z", ALBUM, "mallory", room="room")
+        )
+        assert await overheard(house, "two", ALBUM) == Ignored()
+        await said(house, "look", ALBUM)
+        await said(house, "and here", ALBUM)
+        assert await overheard(house, "four", ALBUM) == Accepted()
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: Ben: one\n\ntwo\n\nlook\n\nand here\n\nfour"]
+
+
+async def test_few_albums_are_remembered_for_a_mention(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reassembly, "MOST_OVERHEARD", 1)
+    async with world.running() as house:
+        await overheard(house, "one", ALBUM)
+        await overheard(house, "x", replace(ALBUM, group="h"))
+        await said(house, "look", ALBUM)
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: Ben: look"]
 
 
 async def test_what_comes_too_late_is_talk(world: World) -> None:
