@@ -87,10 +87,10 @@ def extended(
 
 def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
     """Whether an event is the next piece; it comes from the same person in the same place."""
-    text, more = words(envelope), envelope.continues
-    if text is None or now >= run.until:
+    rest, more = rest_of(envelope), envelope.continues
+    if rest is None or now >= run.until:
         return False
-    if run.chars + len(text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
+    if run.chars + len(rest.text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
         return False
     if run.group:
         return more is not None and more.group == run.group
@@ -100,25 +100,16 @@ def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
     return is_text and not envelope.alone
 
 
-def words(envelope: Envelope) -> str | None:
-    """Return an event's text as the rest of a message; None for an event that never is a rest."""
+def rest_of(envelope: Envelope) -> Said | None:
+    """Return an event as the rest of a message; None for an event that never is a rest."""
     match envelope.body:
-        case Said(text=text):
-            return text
-        case Command(name=name) if name not in ALWAYS_OBEYED:
-            return envelope.verbatim or None
+        case Said() as said:
+            return said
+        case Command(name=name) if (typed := envelope.verbatim) and name not in ALWAYS_OBEYED:
+            # A quotation, if there is one, comes before a command's slash.
+            return Said(text=typed, own=None if typed.startswith("/") else "")
         case _:
             return None
-
-
-def own_words(envelope: Envelope) -> str:
-    """Return what the sender of such an event wrote themselves."""
-    match envelope.body:
-        case Said(text=text, own=own):
-            return text if own is None else own
-        case _:
-            # A quotation, if there is one, comes before a command's slash.
-            return envelope.verbatim if envelope.verbatim.startswith("/") else ""
 
 
 def _is_cut(before: datetime | None, after: datetime | None) -> bool:

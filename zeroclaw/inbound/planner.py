@@ -25,7 +25,6 @@ from zeroclaw.envelope import (
     Command,
     Deleted,
     Edited,
-    Envelope,
     ItemId,
     Membership,
     Moved,
@@ -38,7 +37,7 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.fragments import own_words, words
+from zeroclaw.inbound.fragments import rest_of
 from zeroclaw.inbound.limiter import Passage, RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row, readable_of
@@ -51,6 +50,7 @@ LOOK_BACK = 200
 """How many of a chat's newest messages are searched for the original of an edit."""
 LONGEST_NAME = 255
 """Stored characters of a file's name; as long as most disks allow."""
+Files = tuple[Attachment, ...]
 
 _UNSEEN_CHARS = 500
 _UNSEEN_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
@@ -71,9 +71,8 @@ class Planner(Struct, eq=False):
         """Return the effects of an event, None for none."""
         context, envelope, reads = self.context, passage.envelope, passage.reads
         match envelope.body:
-            case Said(text=text, own=own):
-                ask = self._ask(text, text if own is None else own, envelope)
-                return await self._queue(passage, ask)
+            case Said() as said:
+                return await self._queue(passage, self._ask(said, envelope.attachments))
             case Command() as command:
                 return await self._command(passage, command)
             case Pressed() as pressed:
@@ -91,7 +90,7 @@ class Planner(Struct, eq=False):
         """Queue an event together with the message that it continues."""
         envelope, last, run = passage.envelope, found.last, found.run
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
-        ask = self._ask(words(envelope) or "", own_words(envelope), envelope, run.files)
+        ask = self._ask(rest_of(envelope) or Said(text=""), envelope.attachments, run.files)
         piece = self.reassembly.piece(envelope, run.id) or Fragment(run=run.id, group=run.group)
         content = replace(ask, while_busy=busy, piece=piece)
         here = last.conversation
@@ -134,15 +133,14 @@ class Planner(Struct, eq=False):
             fragment_item=item if piece is not None else None,
         )
 
-    def _ask(
-        self, text: str, own: str, envelope: Envelope, before: tuple[Attachment, ...] = ()
-    ) -> PersonMessage:
+    def _ask(self, said: Said, files: Files, before: Files = ()) -> PersonMessage:
         """Return the content of a message; `before` are the files of its earlier fragments."""
         most = self.context.settings.config.attachments.max_per_message
-        found = _files(envelope, before)
+        own = without_tags(said.text if said.own is None else said.own)
+        found, text = _files(said, files, before), _seen(said.text, own)
         taken = found[: max(most - len(before), 0)]
-        left, own = len(found) - len(taken), without_tags(own)
-        return PersonMessage(text=_seen(text, own), own=own, attachments=taken, not_taken=left)
+        left = len(found) - len(taken)
+        return PersonMessage(text=text, own=own, attachments=taken, not_taken=left)
 
     async def _command(self, passage: Passage, command: Command) -> Plan:
         """Return the effects of a command, including its own item; attached files are not taken."""
@@ -163,16 +161,15 @@ class Planner(Struct, eq=False):
         return replace(plan, writes=(*plan.writes, note))
 
 
-def _files(envelope: Envelope, before: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+def _files(said: Said, own: Files, before: Files) -> Files:
     """Return the files of a message, or else those that it is about; overlong names are cut.
 
     Each fragment may be about the same file, and a platform may refer to it anew each time.
     """
-    said, known = envelope.body, {replace(one, reference="") for one in before}
-    brought = said.quoted if isinstance(said, Said) else ()
+    known = {replace(one, reference="") for one in before}
     found = (
         replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-        for one in envelope.attachments or [replace(one, quoted=True) for one in brought]
+        for one in own or [replace(one, quoted=True) for one in said.quoted]
     )
     return tuple(one for one in found if not one.quoted or replace(one, reference="") not in known)
 
