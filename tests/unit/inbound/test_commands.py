@@ -82,7 +82,7 @@ async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:
         assert "`chat` waiting (cut off)" in house.texts()[-1]
         report = await house.ask("status")
         assert report["channels"] == {
-            "chat": {"condition": "waiting", "since": "2026-01-01T12:00:00+00:00", "why": "cut off"}
+            "chat": {"condition": "waiting", "since": "2026-01-01T12:00:00Z", "why": "cut off"}
         }
 
 
