@@ -142,10 +142,8 @@ class Sections:
         if told is None:
             return NOT_FOUND
         if asked.get("window"):
-            main = conversations.filling(
-                self._place, told, await self._reader.window_estimate(here)
-            )
-            return told.address.in_words(), main
+            filled = await self._reader.window_estimate(here)
+            return told.address.in_words(), conversations.filling(self._place, told, filled)
         before = asked.get("before", "")
         part = await self._reader.transcript(here, before)
         links = pages(self._place.to("conversations", here), "before", before, part.before)
@@ -238,13 +236,12 @@ class Sections:
         return "", policy.tools(self._place, found, off)
 
     async def _explain(self, typed: policy.Question) -> policy.Answer:
-        given = (one.strip() for one in typed.resources.splitlines())
         try:
             return await self._context.explainer.explain(
                 who=typed.who.strip(),
                 action=typed.action.strip(),
                 arguments=typed.arguments,
-                resources=tuple(one for one in given if one),
+                resources=tuple(filter(None, map(str.strip, typed.resources.splitlines()))),
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
             return str(error)
