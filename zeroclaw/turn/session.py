@@ -45,6 +45,8 @@ KEPT_S = 600.0
 """Seconds that a session stays in memory; a person who returns later waits for one read."""
 READ_AT_ONCE = (256, 1_024, 4_096)
 """Entries to read from a journal's end; the next number if too few, and finally all of them."""
+MOST_READ = 4
+"""Journals that are read side by side; each takes many times the memory of its history."""
 LOOK_S = 60.0
 """Seconds between two removals of sessions that have stayed too long."""
 
@@ -246,6 +248,7 @@ class SessionCache(Struct, eq=False):
     _kept: OrderedDict[ConversationId, tuple[ConversationSession, float]] = field(
         default_factory=OrderedDict[ConversationId, tuple[ConversationSession, float]]
     )
+    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_READ))
 
     def __len__(self) -> int:
         """Return how many are kept."""
@@ -262,7 +265,8 @@ class SessionCache(Struct, eq=False):
             and await kept.is_whole()
         ):
             return kept
-        return await open_session(self.store, self.leases, conversation)
+        async with self._reading:
+            return await open_session(self.store, self.leases, conversation)
 
     def leave(self, session: ConversationSession) -> None:
         """Keep a session that has nothing running and no failed write."""

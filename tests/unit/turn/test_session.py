@@ -10,13 +10,14 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
-from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Put, RowKind, Trim
+from zeroclaw.store import Commit, DurablePoint, Fence, LogEntry, LogKind, Put, RowKind, Trim
 from zeroclaw.turn.entries import Noted
 from zeroclaw.turn.session import (
     KEPT_S,
     LOOK_S,
     MOST_KEPT,
     MOST_KEPT_BYTES,
+    MOST_READ,
     ConversationSession,
     Leases,
     SessionCache,
@@ -61,6 +62,31 @@ async def test_writes_without_a_commit_of_their_own_wait_for_the_next() -> None:
     assert await store.get(RowKind.SWITCH, "x") is None
     await session.commit(Transition(point=DurablePoint.HOUSEKEEPING))
     assert await store.get(RowKind.SWITCH, "x") is not None
+
+
+async def test_few_journals_are_in_memory_at_once() -> None:
+    """Two hundred people who wrote at once, each with a long chat, took 140 MB that never came back."""
+
+    class Counting(MemoryStore):
+        """Knows how many are reading."""
+
+        reading = most = 0
+
+        async def read(
+            self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+        ) -> tuple[LogEntry, ...]:
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+            await asyncio.sleep(0)
+            self.reading -= 1
+            return await super().read(log, stream, after=after, limit=limit)
+
+    store = Counting()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    async with asyncio.TaskGroup() as group:
+        for number in range(200):
+            group.create_task(sessions.take(ConversationId(f"{number}")))
+    assert store.most == MOST_READ
 
 
 async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
