@@ -81,7 +81,7 @@ async def test_a_question_that_the_configured_chat_refuses_is_put_in_private(wor
     world.platforms["chat"].will("ask", ChannelRejected("chat not found"))
     async with world.running() as house:
         await house.say("poke both", "ben")
-        assert house.texts()[0] == TOLD
+        assert TOLD in house.texts()
         assert [call.number for call in house.card().calls] == [1, 2]
         await house.press()
         await house.say("/approve 2")
@@ -201,10 +201,10 @@ async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) 
     world.platforms["chat"].will("ask", ChannelRejected("too long"))
     async with world.running() as house:
         await house.say("poke it")
-        assert house.texts("operator", channel="web") == [
+        assert set(house.texts("operator", channel="web")) == {
             "An approval card in `chat` was refused by the platform: too long.",
             "1. poke ['a']",
-        ]
+        }
         await house.advance(900)
         assert await house.states() == ["answered"]
 

@@ -162,7 +162,7 @@ async def test_each_call_of_a_batch_is_run_by_its_own_tool(world: World) -> None
     world.model.will(asks_for(("look", "{}"), ("poke", '{"a": 1}'), ("look", '{"b": 2}')))
     async with world.running() as house:
         await house.say("all three")
-        assert (world.look.runs, world.poke.runs) == ([{}, {"b": 2}], [{"a": 1}])
+        assert (sorted(world.look.runs, key=len), world.poke.runs) == ([{}, {"b": 2}], [{"a": 1}])
 
 
 async def test_a_call_that_did_not_start_is_said_not_to_have_run(world: World) -> None:
