@@ -273,6 +273,23 @@ async def test_conversations_say_what_they_do(world: World) -> None:
         assert page.every("h1")[0].words == "chat/ada"
 
 
+async def test_a_conversation_is_listed_with_its_own_writers_and_how_the_newest_fared(
+    world: World,
+) -> None:
+    """The last who wrote is named first; nobody is who wrote in another chat alone."""
+    fails = (ProviderRejected("the model is gone"),)
+    world.model.will(fails, says("ok"), says("ok"), fails)
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await house.say("tea?", "ben", room="club")
+        await house.say("coffee?", room="club")
+        await house.say("rain?", "ben")
+        await house.say("sun?", "ben")
+        page = await visitor.page("conversations")
+        rows = [one.words.partition(" · last ")[0] for one in page.by_id("talks").every("li")]
+        assert rows == ["failed chat/benrain? · Ben", "idle chat/clubtea? · Ada, Ben"]
+
+
 async def test_a_conversation_is_told_by_how_it_began_until_it_has_a_title(world: World) -> None:
     """The model is asked for one only where that is wanted (S3-31)."""
     world.model.will(*map(says, "123"), says("All about tea"))

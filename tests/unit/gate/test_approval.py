@@ -46,6 +46,7 @@ from zeroclaw.gate.approval import (
     who,
     with_ref,
 )
+from zeroclaw.gate.scope import Scope
 from zeroclaw.store import Put, RowKind
 from zeroclaw.value import replace
 
@@ -273,6 +274,25 @@ def test_one_card_shows_the_asks_of_a_batch() -> None:
 def test_a_card_names_its_asker_by_id_where_there_is_no_name() -> None:
     """Who asked is always shown. P5."""
     assert card_of([SECOND], "p").asked_by == "telegram:8"
+
+
+def test_a_card_says_what_a_time_is_offered_for_and_nothing_where_none_is() -> None:
+    """Nobody reads of hosts that no answer of theirs would let run. P5."""
+    scope = Scope(tool="fetch", resources=("host:a.example:443",), is_exact=False, for_s=3600)
+    offered, not_offered = replace(OPEN, scope=scope), replace(SECOND, scope=scope)
+    shown = [call.scope for call in card_of([offered, not_offered], "p").calls]
+    assert shown == ["“For a time” allows any URL on `a.example` for 1 hour", ""]
+
+
+def test_a_card_names_each_secret_that_it_does_not_show_once() -> None:
+    """Whoever approves knows that the arguments hold more than they can read. P5."""
+    one = replace(OPEN, hidden=('env="A"',))
+    two = replace(SECOND, hidden=('env="A"', 'file="/b"', 'env="A"'))
+    assert [call.why for call in card_of([one, two], "p").calls] == [
+        'the policy asks; one secret is not shown; in its place the arguments have `⟦env="A"⟧`',
+        "the policy asks; 3 secrets are not shown; in their place the arguments have "
+        '`⟦env="A"⟧`, `⟦file="/b"⟧`',
+    ]
 
 
 def test_a_number_counts_in_its_own_chat() -> None:

@@ -143,6 +143,7 @@ def test_a_grant_counts_as_all_that_it_covers(
         ("ask", "file:/srv/private/*", "file:/srv/PRIVATE/a", True),
         ("deny", "file:/srv/Private/*", "file:/srv/private/**", True),
         ("deny", "file:/srv/Private/*", "file:/srv/p*", True),
+        ("deny", "file:/srv/private/*", "file:/srv/P*", True),
         ("allow", "file:/srv/Private/*", "file:/srv/private/a", False),
         ("deny", "notes:of:person:Ann", "notes:of:person:ann", False),
     ],
