@@ -74,15 +74,19 @@ async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
         assert [call.name for call in rig.channel.calls] == ["edit", "send", "send"]
 
 
-async def test_the_first_message_of_a_final_answers_and_carries_its_receipts() -> None:
+@pytest.mark.parametrize(("drafted", "replies"), [((), ["m1", "", ""]), (("a", "b"), [""])])
+async def test_the_first_message_of_a_final_answers_and_carries_its_receipts(
+    drafted: tuple[str, ...], replies: list[str]
+) -> None:
     """And no other of them does (P7)."""
     proof = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=EPOCH)
     async with running(platform()) as rig:
         item = OUTBOX.of(stored(final(rig, LONG), 1))
         assert isinstance(item, TextPost)
-        item = replace(item, reply_to="m1", receipts=(proof,))
+        refs = await posted(rig, *drafted)
+        item = replace(item, refs=refs, reply_to="m1", receipts=(proof,))
         await rig.deliver(outbox_row(rig.ids.ulid(), item, HERE))
-        assert [call.reply_to for call in rig.channel.calls] == ["m1", "", ""]
+        assert [call.reply_to for call in rig.channel.called("send")] == replies
         shown = rig.channel.standing(item.address)
         assert [one.receipts for one in shown] == [(proof,), (), ()]
 
@@ -435,13 +439,24 @@ async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() ->
         assert sorted(call.at for call in rig.channel.calls) == pytest.approx([0, 8, 9])
 
 
-async def test_what_is_lost_every_time_is_given_up_and_told() -> None:
-    """An adapter that breaks down each time does not fill a chat (P1)."""
-    async with running(platform(PLAIN_SENDS)) as rig:
-        rig.channel.will("send", *[KeyError("fault")] * MOST_LOST)
+@pytest.mark.parametrize(
+    ("capabilities", "fault", "why"),
+    [
+        (PLAIN_SENDS, KeyError("fault"), "raised KeyError"),
+        (CAPABILITIES, KeyError("fault"), "raised KeyError"),
+        (LOOKING, Hang(), "no answer within 20 s"),
+    ],
+    ids=["repeats are seen", "they are not", "it comes late"],
+)
+async def test_what_is_lost_every_time_is_given_up_and_told(
+    capabilities: Capabilities, fault: Exception | Hang, why: str
+) -> None:
+    """An adapter that breaks down, or a platform that answers too late, fills no chat (P1)."""
+    async with running(platform(capabilities)) as rig:
+        rig.channel.will("send", *[fault] * MOST_LOST)
         await rig.deliver(final(rig, "done"))
-        assert len(rig.channel.calls) == MOST_LOST
-        assert rig.hooks.reasons == ["raised KeyError"]
+        assert len(rig.channel.called("send")) == MOST_LOST
+        assert rig.hooks.reasons == [why]
 
 
 async def test_a_silent_platform_is_tried_without_end_where_repeats_are_not_seen() -> None:
@@ -597,6 +612,9 @@ async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
     """It may pass when the way is free again (P1)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[BARRED] * 5 * MOST_BARRED)
+        outage = rig.accounts["chat"].outage
+        outage.begin()
+        outage.end()  # the way was free once
         await rig.deliver(final(rig, "done"))
         assert seen(rig.channel) == ["done"]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import POKE, asks_for, says
-from zeroclaw.config.model import ApprovalSettings, PolicySettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Obeyed, Stop
 from zeroclaw.envelope import ConversationId, Pressed, Principal
 from zeroclaw.errors import Conflict
@@ -413,6 +413,19 @@ async def test_what_was_granted_by_whoever_may_no_longer_approve_ends(world: Wor
         assert await ended_by(house, held) == ["configuration"]
         await house.say("poke it", "ben")
         assert len(world.poke.runs) == 1
+
+
+async def test_what_is_granted_to_whoever_is_let_in_no_more_ends(world: World) -> None:
+    """Let in again, they begin without it (P5)."""
+    world.model.will(POKE, says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+        (held,) = await house.rows(RowKind.GRANT)
+        world.configure(channels={"chat": ChannelSettings(allowed_users=("ada", "cleo"))})
+        await house.ask("reload")
+        assert await house.rows(RowKind.GRANT) == ()
+        assert await ended_by(house, held) == ["configuration"]
 
 
 async def test_a_grant_outlives_an_hour_in_which_who_gave_it_may_not(world: World) -> None:
