@@ -186,6 +186,11 @@ class Said(Value):
     own: str | None = None
     quoted: tuple[Attachment, ...] = ()
 
+    @property
+    def wrote(self) -> str:
+        """What the sender wrote themselves."""
+        return self.text if self.own is None else self.own
+
 
 class Command(Value):
     """A message that is a slash and a command name, with optional text after it.
@@ -230,13 +235,11 @@ class Edited(Value):
 
     Attributes:
         message: The platform's id of the message.
-        text: The whole new text.
-        own: As in `Said`.
+        said: The whole new message; its files stay.
     """
 
     message: str
-    text: str
-    own: str | None = None
+    said: Said
 
 
 class Deleted(Value):

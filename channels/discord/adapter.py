@@ -256,7 +256,7 @@ class DiscordChannel:
         """Open a thread for a message that begins one; if this fails, the first send opens it."""
         address, body = envelope.address, envelope.body
         if address.thread and address.thread == envelope.message:
-            named = " ".join(body.text.split()) if isinstance(body, Said) else ""
+            named = " ".join(body.wrote.split()) if isinstance(body, Said) else ""
             with suppress(ZeroclawError):
                 await self._thread_of(address, named)
 

@@ -187,12 +187,11 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed
     said = _words(event, me)
     if not said.strip() or (me.servers == "off" and snowflake(event, "guild_id")):
         return Passed(why="an edit without words")
-    told = _said(event, said, "", me)
     return Envelope(
         address=_address(event, me, sender.id, parents, opens=number),
         sender=sender,
         dedup=(f"edit/{channel}/{number}/{version}",),
-        body=Edited(message=number, text=told.text, own=told.own),
+        body=Edited(message=number, said=_said(event, said, "", me)),
         sent_at=_instant(event, "edited_timestamp"),
     )
 

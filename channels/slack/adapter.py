@@ -303,7 +303,7 @@ class SlackChannel:
             asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._settings.prompts]
             method, shown = "setSuggestedPrompts", {"prompts": asked}
         elif isinstance(body, Said) and self._assisted.pop(_thread_of(address), False):
-            method, shown = "setTitle", {"title": " ".join(body.text.split())[:MOST_TITLE]}
+            method, shown = "setTitle", {"title": " ".join(body.wrote.split())[:MOST_TITLE]}
         else:
             return
         if any(shown.values()):

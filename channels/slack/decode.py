@@ -214,7 +214,7 @@ def message(
     if not chat.startswith(DIRECT) and not is_asked:
         return Passed(why="not meant for the bot")
     said, files = _said(event, me, above), _files(event)
-    command = command_of(said.text if said.own is None else said.own)
+    command = command_of(said.wrote)
     if not said.text and not files:
         return Passed(why="empty")
     user, client = text(event, "user"), text(event, "client_msg_id")
@@ -276,8 +276,8 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
     if not is_edit or not _is_person(now, me):
         return Passed(why="no edit of a person's")
     said = _said(now, me)
-    body = Edited(message=ts, text=said.text, own=said.own)
-    return _revised(event, me, now, body, key=f"edit/{ts}/{edited}/{version(body.text)}")
+    key = f"edit/{ts}/{edited}/{version(said.text)}"
+    return _revised(event, me, now, Edited(message=ts, said=said), key=key)
 
 
 def _deleted(event: Json, me: Me) -> Taken | Passed:

@@ -196,8 +196,7 @@ def _edited(message: Json, me: Me) -> Taken | Passed:
     if not said.strip() or (not address.direct and me.groups == "off"):
         return Passed(why="an edit without words")
     key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{version(said)}"
-    told = _said(message, said, me)
-    body = Edited(message=str(number), text=told.text, own=told.own)
+    body = Edited(message=str(number), said=_said(message, said, me))
     anew = None if address.direct else _anew(message, me)
     return replace(_taken(message, address, sender, key, body), anew=anew)
 

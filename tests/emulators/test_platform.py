@@ -125,7 +125,7 @@ async def test_edits_deletions_and_the_rest_arrive() -> None:
         )
     said, edit, deleted, membership, moved = (envelope.body for envelope in desk.stored)
     assert said == Said(text="hello")
-    assert edit == Edited(message=event.message.id, text="bye")
+    assert edit == Edited(message=event.message.id, said=Said(text="bye"))
     assert type(deleted).__name__ == "Deleted"
     assert membership == Membership(present=False)
     assert moved == Moved(to=Address(channel="loopback", account="bot", chat="#hall"))

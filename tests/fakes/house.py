@@ -258,7 +258,7 @@ class House:
 
     async def edit(self, message: str, text: str, who: str = "ada", *, room: str = "") -> Admission:
         """Change what was said; `message` is `p1` for the first event of the world."""
-        return await self.event(Edited(message=message, text=text), who, room=room)
+        return await self.event(Edited(message=message, said=Said(text=text)), who, room=room)
 
     async def withdraw(self, message: str, who: str = "ada", *, room: str = "") -> Admission:
         return await self.event(Deleted(message=message), who, room=room)

@@ -136,7 +136,7 @@ class Planner(Struct, eq=False):
     def _ask(self, said: Said, files: Files, before: Files = ()) -> PersonMessage:
         """Return the content of a message; `before` are the files of its earlier fragments."""
         most = self.context.settings.config.attachments.max_per_message
-        own = without_tags(said.text if said.own is None else said.own)
+        own = without_tags(said.wrote)
         found, text = _files(said, files, before), _seen(said.text, own)
         taken = found[: max(most - len(before), 0)]
         left = len(found) - len(taken)
@@ -202,9 +202,9 @@ async def revised(
     row, item, last = found
     here, content = item.conversation, item.content
     match revision:
-        case Edited(message=message, text=text, own=own):
-            own = without_tags(text if own is None else own)
-            text = _seen(text, own)
+        case Edited(message=message, said=said):
+            own = without_tags(said.wrote)
+            text = _seen(said.text, own)
             if isinstance(last, PersonMessage | Amend) and (last.text, last.own) == (text, own):
                 return Plan(conversation=here)
             if row.state == "queued" and isinstance(content, PersonMessage):

@@ -138,7 +138,7 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
     async with world.running() as house:
         await told(house)
         await house.say("one")
-        await house.event(Edited(message="p2", text="uno"))
+        await house.event(Edited(message="p2", said=Said(text="uno")))
         await house.say("two")
         contents = [one.content for one in world.model.requests[-1].messages[1:]]
         assert [one.startswith(OPENING) for one in contents] == [False] * (len(contents) - 1) + [

@@ -432,7 +432,9 @@ async def test_an_edit_just_as_a_file_comes_asks_for_it_no_second_time(world: Wo
         async def edit(writes: tuple[Write, ...]) -> None:
             if any(isinstance(one, PutBlob) for one in writes):
                 world.store.meanwhile = None
-                changed = house.envelope(Edited(message=attached.message, text="look here"))
+                changed = house.envelope(
+                    Edited(message=attached.message, said=Said(text="look here"))
+                )
                 await world.platforms["chat"].say(changed)
 
         world.store.meanwhile = edit

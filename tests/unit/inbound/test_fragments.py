@@ -26,6 +26,7 @@ from zeroclaw.inbound.fragments import (
     SENT_WITHIN,
     PartialMessage,
     extended,
+    rest_of,
     takes,
 )
 from zeroclaw.value import replace
@@ -93,6 +94,20 @@ def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessag
 def test_what_joins(run: PartialMessage, envelope: Envelope, now: float, *, is_rest: bool) -> None:
     """Only what the same person sends at once, and what it can be the rest of."""
     assert takes(run, envelope, now=now) is is_rest
+
+
+@pytest.mark.parametrize(
+    ("envelope", "rest"),
+    [
+        (NEXT, Said(text="more")),
+        (CUT, Said(text="/pair 1234")),
+        (replace(CUT, verbatim="> x\n\n/pair"), Said(text="> x\n\n/pair", own="")),
+        (replace(CUT, verbatim=""), None),
+    ],
+)
+def test_the_rest_of_a_text_may_read_like_a_command(envelope: Envelope, rest: Said | None) -> None:
+    """After a quotation it is nobody's own."""
+    assert rest_of(envelope) == rest
 
 
 def test_a_whole_message_opens_nothing() -> None:

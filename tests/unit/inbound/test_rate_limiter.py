@@ -521,7 +521,7 @@ async def test_an_edit_over_a_limit_does_not_hide_the_message_that_it_is_about(
     async with world.running() as house:
         await house.say("one", "ben")
         for number in range(9):
-            edit = house.envelope(Edited(message="p1", text=f"edit {number}"), "ben")
+            edit = house.envelope(Edited(message="p1", said=Said(text=f"edit {number}")), "ben")
             await house.services.ingress.admit(replace(edit, message="p1"))
         await house.advance(60)
         await house.edit("p1", "tulip", "ben")

@@ -52,7 +52,8 @@ def code_of(house: House, who: str = "mallory") -> str:
 
 
 @pytest.mark.parametrize(
-    "body", [Edited(message="p1", text="x"), Deleted(message="p1"), Membership(present=True)]
+    "body",
+    [Edited(message="p1", said=Said(text="x")), Deleted(message="p1"), Membership(present=True)],
 )
 async def test_only_a_message_gets_a_code(world: World, body: Body) -> None:
     """Whatever else a stranger does is dropped (P4)."""

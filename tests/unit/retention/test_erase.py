@@ -23,6 +23,7 @@ from zeroclaw.envelope import (
     ItemId,
     Moved,
     Principal,
+    Said,
     TurnId,
     is_off_the_record,
 )
@@ -97,7 +98,9 @@ def edit_while_removed(world: World, house: House, message: str, room: str) -> N
     async def edit_first(writes: tuple[Write, ...]) -> None:
         if any(isinstance(one, Delete) and one.kind is RowKind.TURN for one in writes):
             world.store.meanwhile = None
-            edit = house.envelope(Edited(message=message, text="tulip two"), "ben", room=room)
+            edit = house.envelope(
+                Edited(message=message, said=Said(text="tulip two")), "ben", room=room
+            )
             await house.services.ingress.admit(edit)
             await let_others_work()
 

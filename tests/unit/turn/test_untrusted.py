@@ -204,7 +204,7 @@ async def test_nothing_in_others_words_is_read_that_nobody_sees(world: World) ->
     """Signs that show nothing can carry a text, to a model alone."""
     async with world.running() as house:
         await house.event(Said(text=HIDDEN, own="hello"))
-        await house.event(Edited(message="p1", text=f"{HIDDEN}!", own="hello!"))
+        await house.event(Edited(message="p1", said=Said(text=f"{HIDDEN}!", own="hello!")))
         await house.say("well?")
     read = "> evil⟨U+202E⟩⟨U+E0072⟩⟨U+E0075⟩\n\nhello"
     asked = world.model.asked()
@@ -281,7 +281,7 @@ async def test_an_edit_that_quotes_is_no_better(world: World) -> None:
     """It is a note of the history when it comes after its turn."""
     async with world.running() as house:
         await house.say("hello")
-        await house.event(Edited(message="p1", text="> evil\n\nhello", own="hello"))
+        await house.event(Edited(message="p1", said=Said(text="> evil\n\nhello", own="hello")))
         world.model.will(INJECTED)
         await house.say("do it")
         assert ran(world) == []
@@ -294,7 +294,7 @@ async def test_an_edit_of_what_waits_keeps_their_own_words(world: World) -> None
         world.model.will(asks_for(("open", "{}")), says("done"))
         await house.say("first")
         await house.say("run\n`make test`")
-        await house.event(Edited(message="p2", text="> evil\n\nhello", own="hello"))
+        await house.event(Edited(message="p2", said=Said(text="> evil\n\nhello", own="hello")))
         held = tool(world, "open").hold
         assert held is not None
         world.model.will(asks_for(("run", '{"command": "make test"}')))

@@ -79,7 +79,7 @@ def _body(channel: str, account: str, address: Address, event: Json) -> Body | N
         case "said":
             return command_of(text) or Said(text=text)
         case "edited":
-            return Edited(message=message, text=text)
+            return Edited(message=message, said=Said(text=text))
         case "deleted":
             return Deleted(message=message)
         case "pressed":

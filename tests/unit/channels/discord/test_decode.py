@@ -221,7 +221,7 @@ def test_an_edit_carries_its_version() -> None:
     event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
     taken = decode.edited(event, ME, {})
     assert isinstance(taken, Envelope)
-    assert taken.body == Edited(message="1", text="bye")
+    assert taken.body == Edited(message="1", said=Said(text="bye"))
     assert taken.dedup == ("edit/10/1/2026-01-01T12:00:00",)
     assert taken.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -456,7 +456,10 @@ async def test_edits_and_deletions_come_after_what_they_change() -> None:
             ann.deletes(said)
             await rig.desk.holds(3)
     body = [one.body for one in rig.desk.stored]
-    assert body[1:] == [Edited(message=str(said.id), text="bye"), Deleted(message=str(said.id))]
+    assert body[1:] == [
+        Edited(message=str(said.id), said=Said(text="bye")),
+        Deleted(message=str(said.id)),
+    ]
     assert {one.sender.id for one in rig.desk.stored} == {str(ann.id)}
 
 

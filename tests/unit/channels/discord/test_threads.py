@@ -37,6 +37,18 @@ async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> No
         assert (place.chat, place.thread) == (str(general), str(first.id))
 
 
+async def test_a_thread_that_a_reply_opens_is_named_after_the_reply() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS) as channel:
+            lunch = ann.says(general, "lunch?")
+            ann.says(general, f"<@{rig.discord.bot}> where to?", reply_to=lunch.id)
+            await rig.desk.holds(1)
+            place = rig.desk.stored[0].address
+            await channel.send(place, text(channel, "here"))
+            assert rig.discord.backend.channels[int(str(place.thread))].name == "where to?"
+
+
 @pytest.mark.parametrize("is_archived", [False, True])
 async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conversation(
     *, is_archived: bool

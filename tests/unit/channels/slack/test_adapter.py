@@ -131,7 +131,10 @@ async def test_edits_and_deletions_arrive() -> None:
         first = await ann.says("helo")
         await (await ann.edits(first, "hello")).confirmed.wait()
         await (await ann.deletes(first)).confirmed.wait()
-        assert said(desk)[1:] == [Edited(message=first.ts, text="hello"), Deleted(message=first.ts)]
+        assert said(desk)[1:] == [
+            Edited(message=first.ts, said=Said(text="hello")),
+            Deleted(message=first.ts),
+        ]
 
 
 async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
@@ -151,9 +154,9 @@ async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
             await here.clock.advance(TWIN_S)
             await told.confirmed.wait()
         assert said(desk) == [
-            Edited(message=first.ts, text="lunch?"),
+            Edited(message=first.ts, said=Said(text="lunch?")),
             Said(text="lunch?"),
-            Edited(message=first.ts, text="dinner?"),
+            Edited(message=first.ts, said=Said(text="dinner?")),
         ]
 
 

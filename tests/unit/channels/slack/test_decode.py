@@ -257,7 +257,7 @@ EDITED = {"user": "UANN", "ts": LATER}
 
 def test_an_edit_names_its_message_and_its_version() -> None:
     found = envelope(changed(message(text="better", edited=EDITED), message()))
-    assert found.body == Edited(message=TS, text="better")
+    assert found.body == Edited(message=TS, said=Said(text="better"))
     assert found.address == DIRECT
     assert found.sent_at == datetime.fromtimestamp(1_700_000_009, tz=UTC)
     again = envelope(changed(message(text="best", edited=EDITED), message(text="better")))
@@ -269,7 +269,7 @@ def test_an_edit_keeps_what_its_message_shares() -> None:
     shared = [{"is_share": True, "text": "from Bob"}]
     now = message(text="better", edited=EDITED, attachments=shared)
     body = envelope(changed(now, message())).body
-    assert body == Edited(message=TS, text="better\n\n> from Bob", own="better")
+    assert body == Edited(message=TS, said=Said(text="better\n\n> from Bob", own="better"))
 
 
 def test_an_edit_in_a_thread_stands_there() -> None:

@@ -247,7 +247,7 @@ def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why
 def test_an_edit_carries_the_whole_new_text() -> None:
     edit = {"update_id": 2, "edited_message": message(text="better", edit_date=1_790_000_009)}
     envelope = taken(edit)
-    assert envelope.body == Edited(message="3", text="better")
+    assert envelope.body == Edited(message="3", said=Said(text="better"))
     assert envelope.sent_at == datetime.fromtimestamp(1_790_000_009, tz=UTC)
 
 
@@ -706,4 +706,4 @@ def test_an_edit_is_told_apart_likewise() -> None:
     )
     body = taken({"update_id": 2, "edited_message": quoting}).body
     assert isinstance(body, Edited)
-    assert body.own == "well now?"
+    assert body.said.own == "well now?"
