@@ -170,19 +170,23 @@ async def test_a_lost_message_of_the_draft_is_found_by_its_key(
         assert seen(rig.channel) == left
 
 
-async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> None:
-    """Found by its key, and counted from the messages that the draft posted (P1)."""
+@pytest.mark.parametrize(("stand", "parts"), [(1, ["short"]), (2, PARTS[:2])])
+async def test_a_lost_message_that_the_final_does_not_need_is_taken_away(
+    stand: int, parts: list[str]
+) -> None:
+    """Found by its key, counted from the messages that the draft posted, and the last of them (P1)."""
     async with running(platform()) as rig:
-        put = final(rig, "short")
+        put = final(rig, "\n\n".join(parts))
         to, turn, account = rig.channel.address(), turn_of(put.key), rig.accounts["chat"]
         for number, text in enumerate(["a", "deleted", "lost"]):
             await account.post(to, Markdown(text=text, key=message_key(turn, number), draft=True))
-        first, deleted, _ = (shown.ref for shown in rig.channel.standing(to))
-        rig.channel.lose(deleted)
+        refs = tuple(shown.ref for shown in rig.channel.standing(to))
+        for deleted in refs[stand:2]:
+            rig.channel.lose(deleted)
         await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(refs=(first,), uncertainty=LOST, posted=2))
+        rig.outbox.announce(put, DraftRemainder(refs=refs[:stand], uncertainty=LOST, posted=2))
         await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == ["short"]
+        assert seen(rig.channel) == parts
 
 
 async def test_nobody_is_told_of_a_refused_quiet_note() -> None:
