@@ -38,6 +38,7 @@ from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.reconcile import MOST_BARRED, MOST_LOST
 from zeroclaw.delivery.rows import (
+    CERTAIN,
     OUTBOX,
     ApprovalCard,
     DraftRemainder,
@@ -187,6 +188,17 @@ async def test_a_lost_message_that_the_final_does_not_need_is_taken_away(
         rig.outbox.announce(put, DraftRemainder(refs=refs[:stand], uncertainty=LOST, posted=2))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == parts
+
+
+@pytest.mark.parametrize("uncertainty", [CERTAIN, LOST])
+async def test_of_a_blank_final_nothing_is_shown(uncertainty: Uncertainty) -> None:
+    """No platform takes a message without words; the operator has nothing to do (P6)."""
+    async with running(platform()) as rig:
+        put = final(rig, " \n")
+        await commit(rig.store, put)
+        rig.outbox.announce(put, DraftRemainder(refs=(), uncertainty=uncertainty, posted=0))
+        await rig.outbox.ended(put.key)
+        assert (seen(rig.channel), (await rig.row(put)).state) == ([], "delivered")
 
 
 async def test_nobody_is_told_of_a_refused_quiet_note() -> None:
