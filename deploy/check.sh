@@ -14,6 +14,7 @@ cd "$(dirname "$0")/.."
 bin=.venv/bin
 workers=$1
 failed=0
+coverage=
 
 $bin/ruff check . || failed=1
 $bin/ruff format --check . || failed=1
@@ -30,7 +31,7 @@ covered() {
 said=$(mktemp -d)
 $bin/basedpyright >"$said/types" 2>&1 &
 types=$!
-trap 'kill $types ${coverage:-} 2>/dev/null || true; rm -rf "$said"' EXIT
+trap 'kill $types $coverage 2>/dev/null || true; rm -rf "$said"' EXIT
 
 $bin/coverage erase
 $bin/coverage run -m pytest -n "$workers" tests/unit tests/spec tests/contract tests/emulators || failed=1
