@@ -163,7 +163,7 @@ class Daemon:
         await services.erasure.clear_unrecorded()
         await services.remember()
         unsaid = await services.outbox.resume()
-        await services.open_requests.resume()
+        await services.open_requests.end_overdue()
         await self._wake(unsaid)
         self.page.start()
         for name, answer in self._calls().items():

@@ -177,7 +177,7 @@ class Approvals(Struct, eq=False):
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
     async def expired(self, key: str, reads: Reads) -> Plan:
-        """Return the end of a call's request whose deadline passed unnoticed."""
+        """Return the end of a call's request by its deadline; none if an answer was first."""
         one = await APPROVALS.get(reads, key)
         if one is None or not one.is_open:
             return Plan(conversation=None)

@@ -7,11 +7,10 @@ while a call waits, because a policy may depend on the hour. So no change can be
 in between only delays what it was about to do.
 
 A call's request is shown to everyone who may answer it now, once in each chat. If nobody who may can
-be reached, the chat that asked is told so, once; the request stays, because somebody may come. The turn
-that waits for it ends it, or a later look; its approvers get one reminder before that. A reminder is
-committed together with a claim, and only while the request is unanswered. So a restart does not repeat
-it, and a kill can't leave only one of the two. A request about a stranger is shown to every operator,
-ends at its deadline, and is deleted a day after its end.
+be reached, the chat that asked is told so, once; the request stays, because somebody may come. Its
+approvers get one reminder before its deadline. A reminder is committed together with a claim, and only
+while the request is unanswered. So a restart does not repeat it, and a kill can't leave only one of the
+two. A request about a stranger is shown to every operator, and is deleted a day after its end.
 """
 
 import asyncio
@@ -45,6 +44,7 @@ REST, LONGEST_REST_S = 3, 1.0
 LEAST_S = 10.0
 """With less time left than this, an approver would read a reminder too late."""
 CLAIM_KEPT = timedelta(days=1)
+_INSTANT = timedelta(microseconds=1)
 Look = tuple[Plan, float | None]
 """What to write now, and after how many seconds to look again; None for never."""
 NOTHING = Plan(conversation=None)
@@ -64,13 +64,10 @@ class OpenRequests(Struct, eq=False):
     # The cards that need no reminder any more.
     _reminded: set[str] = field(default_factory=set[str])
 
-    async def resume(self) -> None:
-        """End the calls' requests that expired unnoticed.
-
-        No daemon ran, or the clock that their turns wait by stood still, or was wrong.
-        """
-        store, now = self.context.store, self.context.clock.now()
-        async for one in APPROVALS.readable(store, state="pending", due_before=now):
+    async def end_overdue(self) -> None:
+        """End the calls' requests whose deadline has come; a turn learns it like an answer."""
+        store, past = self.context.store, self.context.clock.now() + _INSTANT
+        async for one in APPROVALS.readable(store, state="pending", due_before=past):
             with suppress(Conflict):  # others were first each time: the next look ends it
                 await self.context.transact(
                     partial(self.requests.expired, one.id), DurablePoint.ANSWERED
@@ -93,12 +90,14 @@ class OpenRequests(Struct, eq=False):
 
     async def look(self) -> float | None:
         """Do what is due for each request; return after how many seconds more may be due."""
-        await self.resume()
+        await self.end_overdue()
         store, cards = self.context.store, dict[str, list[Approval]]()
+        waits: list[float | None] = []
         async for call in APPROVALS.readable(store, state="pending"):
             cards.setdefault(call.card, []).append(call)
+            left_s = (call.deadline_at - self.context.clock.now()).total_seconds()
+            waits.append(min(left_s, LOOK_AGAIN_S))
         self._reminded &= cards.keys()
-        waits = [LOOK_AGAIN_S if cards else None]
         for card, calls in cards.items():
             keys = [one.id for one in sorted(calls, key=lambda one: one.order)]
             wait_s = await self._done(partial(self._card, keys), DurablePoint.ASKED)

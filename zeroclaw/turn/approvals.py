@@ -17,7 +17,7 @@ from zeroclaw.store import DurablePoint, Reads, Rows, Write
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
-from zeroclaw.turn.session import NOTHING, Transition
+from zeroclaw.turn.session import Transition
 from zeroclaw.turn.tool_calls import refusal_result
 from zeroclaw.value import Struct, replace
 
@@ -31,10 +31,10 @@ class ApprovalRequests(Struct, eq=False):
     # --- answers -------------------------------------------------------------------------------
 
     async def taken(self, approval: ApprovalId, item: Item, language: Language) -> Transition:
-        """Return what a recorded answer means for its turn.
+        """Return what the end of a request means for its turn.
 
         Args:
-            approval: The approval, which has ended.
+            approval: The approval that an answer, or its deadline, has ended.
             item: The control item that reported it.
             language: The language of the turn's person.
         """
@@ -42,24 +42,9 @@ class ApprovalRequests(Struct, eq=False):
         if one is None or one.state == "pending":
             done = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
-        return await self._ended(one, item, (), language)
-
-    async def expired(self, approval: ApprovalId, language: Language, reads: Reads) -> Transition:
-        """Return the end by the deadline, an empty one if an approver was first."""
-        one = await APPROVALS.get(reads, approval)
-        if one is None or one.state != "pending":
-            return NOTHING
-        ended = approvals.expire(one, max(self.services.clock.now(), one.deadline_at))
-        return await self._ended(ended, None, (approvals.to_put(ended),), language)
-
-    async def _ended(
-        self, one: Approval, item: Item | None, writes: tuple[Write, ...], language: Language
-    ) -> Transition:
         now = self.services.clock.now()
-        by = item.principal.id if item and one.by else "deadline"
-        audited = [answered_entry(one, by=by, at=now)]
-        settles = await self.settled(one)
-        done = (item_put(item, "answered"),) if item else ()
+        answered = answered_entry(one, item, at=now)
+        audited = [answered]
         entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
         if one.state != "approved":
             denied = refusal_result(
@@ -67,7 +52,7 @@ class ApprovalRequests(Struct, eq=False):
                 await ACTIONS.need(self.services.store, one.action),
                 wording.refusal_for_model(one),
                 outcome="denied",
-                by=by,
+                by=answered.by,
                 for_people=wording.refusal_for_people(one, language),
             )
             audited.append(denied.audited)
@@ -82,7 +67,7 @@ class ApprovalRequests(Struct, eq=False):
             point=DurablePoint.ANSWERED,
             journal=(entry,),
             audited=tuple(audited),
-            writes=(*writes, *done, *settles),
+            writes=(item_put(item, "answered"), *await self.settled(one)),
         )
 
     # --- cards ---------------------------------------------------------------------------------
@@ -133,15 +118,15 @@ async def on_cards(
     return tuple([one async for one in known if one.card in cards])
 
 
-def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") -> audit.Entry:
-    """Return the audit entry for the end of a request."""
+def answered_entry(one: Approval, item: Item, *, at: datetime, detail: str = "") -> audit.Entry:
+    """Return the audit entry for the end of a request, as its control item reports it."""
     return audit.Entry(
         kind=audit.Kind.ANSWERED,
         at=at,
         action=one.action,
         tool=one.tool,
         hash=one.action_hash,
-        by=by,
+        by="deadline" if one.state == "expired" else item.principal.id,
         decision=one.choice or one.state,
         approval=one.id,
         detail=detail,

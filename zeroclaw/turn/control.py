@@ -210,9 +210,7 @@ class ControlLane:
             return self._answered(item)
         if one.state == "approved" and one.choice == "once":
             one = replace(one, state="stopped", by="")
-        answered = answered_entry(
-            one, by=item.principal.id, at=self._services.clock.now(), detail="late"
-        )
+        answered = answered_entry(one, item, at=self._services.clock.now(), detail="late")
         settles = await self._asks.settled(one)
         return Transition(
             point=DurablePoint.HOUSEKEEPING,

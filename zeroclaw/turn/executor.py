@@ -7,13 +7,12 @@ its event.
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from functools import partial
 
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
 from zeroclaw.delivery.rows import FilePost, notice_row, outbox_row
-from zeroclaw.envelope import ActionId, ApprovalId
-from zeroclaw.gate.approval import APPROVALS, to_put
+from zeroclaw.envelope import ActionId
+from zeroclaw.gate.approval import to_put
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.verdict import Stopped
 from zeroclaw.message import ToolCall, ToolMessage, Usage
@@ -22,7 +21,6 @@ from zeroclaw.store import DurablePoint, PutBlob, Reads, Write
 from zeroclaw.text import catalogue
 from zeroclaw.tool import ToolFile
 from zeroclaw.turn import batch, entries, loop_detection, signals
-from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
@@ -51,7 +49,6 @@ class EffectExecutor:
         self._services, self._session, self._opened = services, session, turn.opened
         self._controls = controls
         self._tell = tell
-        self._asks = ApprovalRequests(services, session.conversation)
         self.receipts = ReceiptLookup(turn)
         self._composer = turn.composer
         self.calls = ToolCalls(turn)
@@ -150,16 +147,6 @@ class EffectExecutor:
                 writes=(*gated.writes, *map(to_put, gated.approvals)),
             )
         )
-
-    async def deadline(self, approval: ApprovalId) -> None:
-        """Wait for an approval's deadline, and end the approval if no approver has."""
-        asked = await APPROVALS.get(self._services.store, approval)
-        if asked is None:
-            return
-        now = self._services.clock.now()
-        await self._services.clock.sleep((asked.deadline_at - now).total_seconds())
-        expired = partial(self._asks.expired, approval, self._turn.language)
-        await self._tell(Transition(plan=expired))
 
     # --- the calls -----------------------------------------------------------------------------
 

@@ -216,10 +216,8 @@ class TurnLoop:
                 # The text is read while a person or a tool is waited for; a card may come below it.
                 self.draft.demand_messages()
                 self._start(group, self._gate(calls))
-            case signals.AwaitAnswers(approvals=approvals):
+            case signals.AwaitAnswers():
                 self.draft.demand_messages(is_read_now=True)
-                for approval in approvals:
-                    self._start(group, tasks.deadline(approval))
             case signals.CheckCalls(actions=actions):
                 self._start(group, tasks.check({one: self._slot(one) for one in actions}))
             case signals.RunCall(action=action):

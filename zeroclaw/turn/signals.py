@@ -176,7 +176,7 @@ class GateBatch(Value):
 
 
 class AwaitAnswers(Value):
-    """Wait for these approvals; answered by one `AnswerTaken` for each."""
+    """Wait until each of these approvals has ended; answered by one `AnswerTaken` for each."""
 
     approvals: tuple[ApprovalId, ...]
 

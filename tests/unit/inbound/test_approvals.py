@@ -289,7 +289,7 @@ async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
         await house.advance(DEADLINE_S)
         assert house.endings() == [("expired", "")]
         await house.advance(10)
-        assert await house.states() == ["answered"]
+        assert await house.states() == ["answered", "answered"]  # the message, and the deadline
 
 
 async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> None:
@@ -845,7 +845,7 @@ async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: W
 
         world.clock.leap(timedelta(seconds=901))
         world.store.meanwhile = answer
-        await house.services.open_requests.resume()
+        await house.services.open_requests.end_overdue()
         assert answers == ["deny"]
         [row] = await house.rows(RowKind.APPROVAL)
         assert row.state == "expired"

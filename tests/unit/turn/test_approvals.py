@@ -144,7 +144,7 @@ async def test_nobody_is_asked_twice_of_a_card_that_each_refuses(world: World) -
         await house.say("poke it", "ben")
         assert [call.name for call in world.platforms["chat"].calls].count("ask") == 2
         await house.advance(900)
-        assert await house.states() == ["answered"]
+        assert await house.states() == ["answered", "answered"]  # the message, and the deadline
 
 
 # --- what the end of a delivery means to questions, answers and operators -------------------------
@@ -206,7 +206,7 @@ async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) 
             "1. poke ['a']",
         }
         await house.advance(900)
-        assert await house.states() == ["answered"]
+        assert await house.states() == ["answered", "answered"]  # the message, and the deadline
 
 
 async def test_a_refused_note_is_told_but_a_refused_report_is_not(world: World) -> None:

@@ -1,6 +1,7 @@
 """The control lane: what steers a running turn, and what comes between turns."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -10,8 +11,9 @@ from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ApprovalSettings, PersonSettings, PolicySettings
 from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_put
 from zeroclaw.envelope import Address, Choice, ItemId, MessageRef
+from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, to_put, with_ref
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Write
+from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Write
 from zeroclaw.text.catalogue import CALL_NOT_ANSWERED, CALL_TOOK_TOO_LONG, CALL_UNREACHABLE, SECONDS
 from zeroclaw.value import replace
 
@@ -94,6 +96,22 @@ async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
         assert "answered" in await house.audited()
         assert house.endings() == [shown]
         assert len(await house.rows(RowKind.APPROVAL, shown[0])) == 1
+
+
+async def test_a_deadline_that_comes_as_the_turn_is_stopped_is_nobodys_answer(world: World) -> None:
+    """It is audited as the deadline's, and not as the requester's (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.services.ingress.admit(house.envelope(house.command("stop")))
+        world.clock.leap(timedelta(seconds=901))
+        await house.services.open_requests.end_overdue()
+        await house.settle()
+        (stream,) = await world.store.streams(LogKind.AUDIT)
+        chain = [audit.read(one.body) for one in await world.store.read(LogKind.AUDIT, stream)]
+        answered = [one for one in chain if getattr(one, "kind", "") == "answered"]
+        assert [one.by for one in answered if isinstance(one, audit.Entry)] == ["deadline"]
+        assert house.endings() == [("expired", "")]
 
 
 async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_place(
