@@ -18,7 +18,7 @@ from zeroclaw.backoff import BackOff
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Outage
-from zeroclaw.delivery.posting import Posting
+from zeroclaw.delivery.posting import deliver
 from zeroclaw.delivery.reconcile import LaterError, Reconciler
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced, RecordUnreadable
@@ -259,11 +259,6 @@ class Outbox(Struct, eq=False, kw_only=True):
 
     async def _post(self, row: Row) -> Row:
         """Deliver the item of a row; return the row in its final state."""
-
-        async def save(item: rows.Item, state: rows.State, point: DurablePoint, why: str) -> None:
-            nonlocal row
-            row = await self._save(row, item, state, point, why)
-
         item = self._item(row)
         waiting, is_sending = self._waiting[row.key], row.state == "sending"
         if isinstance(item, rows.TextPost) and waiting.left.is_begun:
@@ -271,43 +266,35 @@ class Outbox(Struct, eq=False, kw_only=True):
             if more != item:
                 item = more
                 state: rows.State = "sending" if is_sending else "pending"
-                await save(item, state, DurablePoint.REF_KNOWN, "")
+                row = await self._save(row, item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
         if isinstance(item, rows.ApprovalCard) and item.uncertainty.second is None and is_sending:
             stands = await self.hooks.pressed(item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=rows.CERTAIN)
-                await save(shown, "delivered", DurablePoint.ASKED, "")
-                return row
+                return await self._save(row, shown, "delivered", DurablePoint.ASKED, "")
         account = await self._account(rows.address_of(item))
         sends = Reconciler(
-            account=account,
-            uncertainty=rows.CERTAIN if isinstance(item, rows.Settle) else item.uncertainty,
-            is_sending=is_sending,
-            keep=lambda state: posting.put(state, DurablePoint.HOUSEKEEPING),
-            others=self._others,
-        )
-        posting = Posting(
-            key=row.key,
+            row=row,
             item=item,
-            was_found=waiting.left.inherited or waiting.was_found,
+            uncertainty=rows.CERTAIN if isinstance(item, rows.Settle) else item.uncertainty,
             account=account,
-            sends=sends,
-            save=save,
-            blob=self.store.blob,
+            save=self._save,
+            others=self._others,
+            was_found=waiting.left.inherited or waiting.was_found,
         )
         failures = 0
         while True:
             outages = account.outage.ended
             try:
-                await posting.run()
+                await deliver(sends, self.store.blob)
             except LaterError as later:
                 if not later.paced:
                     failures += 1
                     outage = account.outage if later.soon else None
                     await self._wait(failures, outage=outage, outages=outages)
             else:
-                return row
+                return sends.row
 
     async def _others(self, to: Address) -> frozenset[str]:
         """Return the ids of a chat's messages that are known to be ours, for a lookup.

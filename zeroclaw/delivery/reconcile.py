@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 from zeroclaw.channel import Card, LookupResult
+from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account, Content
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
-from zeroclaw.delivery.rows import CERTAIN, Second, State, Uncertainty, after_loss, looked_up
 from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.store import DurablePoint, Row
 from zeroclaw.value import Struct, Value, replace
 
 # How many answers may be lost before the row is given up, if each repeat may be seen, or if the
@@ -59,27 +60,50 @@ class Post(Value):
     repeat: Content
 
 
+Save = Callable[[Row, rows.Item, rows.State, DurablePoint, str], Awaitable[Row]]
+"""Commits a changed row, with the reason if refused, and returns it as it is stored; raises if another
+writer has changed it."""
+
+
 class Reconciler(Struct, eq=False, kw_only=True):
-    """Posts the messages of one row; starts from what is recorded.
+    """Posts the messages of one row, and records what is known of them.
 
     Attributes:
+        row: The row as it is stored.
+        item: Its item, as the calls have changed it.
+        uncertainty: What is not known about the next message; stored with the item.
         account: Where they go out.
-        uncertainty: What is not known about the next message.
-        is_sending: The row's recorded state is `sending`.
-        keep: Commits the row in a state, with the current uncertainty.
+        save: Stores the row.
         others: Returns the platform's ids of a chat's messages that are known to be ours.
+        was_found: The process that wrote the row, or began its draft, is gone; a message may exist
+            with another text.
     """
 
+    row: Row
+    item: rows.Item
+    uncertainty: rows.Uncertainty
     account: Account
-    uncertainty: Uncertainty
-    is_sending: bool
-    keep: Callable[[State], Awaitable[None]]
+    save: Save
     others: Callable[[Address], Awaitable[frozenset[str]]]
+    was_found: bool
     _lost: int = 0
     _barred: int = 0
     _answered: int = 0
     # If two sends are lost, the lookup may find either; the one without the note may come last.
     _is_repeat_lost: bool = False
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether it is recorded that a send has begun."""
+        return self.row.state == "sending"
+
+    async def put(
+        self, state: rows.State, point: DurablePoint = DurablePoint.HOUSEKEEPING, *, why: str = ""
+    ) -> None:
+        """Store the row in a state, with what is known by now."""
+        if not isinstance(self.item, rows.Settle):
+            self.item = replace(self.item, uncertainty=self.uncertainty)
+        self.row = await self.save(self.row, self.item, state, point, why)
 
     async def post(self, post: Post) -> CallOutcome[MessageRef]:
         """Post a message, unless a lookup finds it from an earlier try.
@@ -107,9 +131,9 @@ class Reconciler(Struct, eq=False, kw_only=True):
             if missed is None:
                 return self._known(outcome.value)
             # Record the second: another process would find the first, and never delete the second.
-            second = Second(ref=outcome.value, since=missed.since)
+            second = rows.Second(ref=outcome.value, since=missed.since)
             self.uncertainty = replace(self.uncertainty, second=second)
-            await self.keep("sending")
+            await self.put("sending")
         return self._known(await self._the_one(post, second))
 
     async def find(self, post: Post) -> Delivered[LookupResult] | Unknown | None:
@@ -154,22 +178,22 @@ class Reconciler(Struct, eq=False, kw_only=True):
             # A message from an earlier try appears after a current mark, or is looked up from its
             # own mark.
             self.uncertainty = replace(self.uncertainty, mark=self.account.lookup_mark(to))
-        await self.keep("sending")
+        await self.put("sending")
 
     async def _failed(self, failed: Failed) -> None:
         """Record that a send did not arrive, or remember that it may have."""
         if self.account.capabilities.idempotent_send:
             return
         if not isinstance(failed, Unknown):
-            await self.keep("pending")
+            await self.put("pending")
             return
         self._is_repeat_lost = was_late = self.uncertainty.late
-        self.uncertainty = after_loss(self.uncertainty, late=failed.late)
+        self.uncertainty = rows.after_loss(self.uncertainty, late=failed.late)
         if self.uncertainty.late and not was_late:
-            await self.keep("sending")
+            await self.put("sending")
 
     def _known(self, ref: MessageRef) -> Delivered[MessageRef]:
-        self.uncertainty = CERTAIN
+        self.uncertainty = rows.CERTAIN
         return Delivered(value=ref)
 
     def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
@@ -205,8 +229,8 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 case Delivered():
                     if outcome.value.ref is None:
                         since = outcome.value.since
-                        self.uncertainty = looked_up(self.uncertainty, since)
-                        await self.keep("sending" if self.is_sending else "pending")
+                        self.uncertainty = rows.looked_up(self.uncertainty, since)
+                        await self.put("sending" if self.is_sending else "pending")
                     if outcome.value.is_over:
                         return outcome
                 case Unreachable(retry_after_s=None):
@@ -223,7 +247,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 case _:
                     assert_never(outcome)
 
-    async def _the_one(self, post: Post, second: Second) -> MessageRef:
+    async def _the_one(self, post: Post, second: rows.Second) -> MessageRef:
         """Return the one message to keep, after the first was not found and so was sent again.
 
         The new one's id tells how far the ids had run, so now a lookup can decide whether the first
