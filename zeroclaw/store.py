@@ -516,17 +516,27 @@ async def transact(store: Store, plan: Plan[T]) -> T:
         Conflict: Other writers got in first every time.
         AlreadyClaimed: See `Store.commit`; so `Fenced`, `StoreRefused` and `StoreUnusable`.
     """
+
+    async def attempt(reads: Reads) -> T:
+        commit, result = await plan(reads)
+        if commit is not None:
+            await store.commit(reads.guarded(commit))
+        return result
+
+    return await retried(store, attempt)
+
+
+async def retried(store: Store, attempt: Callable[[Reads], Awaitable[T]]) -> T:
+    """Make an attempt to write what depends on rows, again as long as other writers were first.
+
+    Raises:
+        Conflict: They were first every time.
+    """
     conflict: Conflict | None = None
     for _ in range(TRIES):
-        reads = Reads(store)
-        commit, result = await plan(reads)
-        if commit is None:
-            return result
         try:
-            await store.commit(reads.guarded(commit))
+            return await attempt(Reads(store))
         except Conflict as error:
             conflict = error
-        else:
-            return result
     message = f"others kept changing what this depends on, {TRIES} times: try again"
     raise Conflict(message) from conflict

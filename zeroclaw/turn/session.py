@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 from zeroclaw.clock import Clock
 from zeroclaw.context.composer import RequestRecord
 from zeroclaw.envelope import CheckedReceipt, ConversationId
-from zeroclaw.errors import Conflict, RecordUnreadable
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.store import (
-    TRIES,
     Append,
     Commit,
     DurablePoint,
@@ -28,6 +27,7 @@ from zeroclaw.store import (
     Store,
     Write,
     read_all,
+    retried,
 )
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
@@ -225,18 +225,16 @@ class ConversationSession(Struct, eq=False):
             Conflict: Others were first each time, or it has no plan.
             Fenced: As for `commit`; likewise `StoreUnusable`.
         """
-        made, tries_left = happened, TRIES
-        while True:
-            reads, tries_left = Reads(self.store), tries_left - 1
-            if happened.plan is not None:
-                made = await happened.plan(reads)
-            try:
-                await self.commit(made, reads)
-            except Conflict:
-                if happened.plan is None or not tries_left:
-                    raise
-            else:
-                return made
+        if (plan := happened.plan) is None:
+            await self.commit(happened)
+            return happened
+
+        async def attempt(reads: Reads) -> Transition:
+            made = await plan(reads)
+            await self.commit(made, reads)
+            return made
+
+        return await retried(self.store, attempt)
 
 
 class SessionCache(Struct, eq=False):
