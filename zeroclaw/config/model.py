@@ -6,7 +6,7 @@ Each kind of channel has a settings model of its own, which its manifest names.
 import re
 from collections import Counter
 from ipaddress import ip_address, ip_network
-from typing import Annotated, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -16,6 +16,7 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.json_fields import is_object
 from zeroclaw.resource import resource_form
 from zeroclaw.text.language import Language
+from zeroclaw.value import Struct
 
 T = TypeVar("T")
 
@@ -538,10 +539,7 @@ class Config(Settings):
         return self.channels.get(channel) or ChannelSettings()
 
 
-class CurrentConfig(Protocol):
+class CurrentConfig(Struct):
     """The configuration in force; a reload replaces it, so rooms keep this and ask each time."""
 
-    @property
-    def config(self) -> Config:
-        """The current configuration."""
-        ...
+    config: Config

@@ -353,7 +353,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         """Return the tools that the requester may use for some call."""
         whose, policy = setting.known or setting.context.principal, self.policy()
         calls = {
-            name: any_call(tool.spec, whose, now=self.clock.now(), direct=setting.direct)
+            name: any_call(
+                tool.spec, whose, now=self.clock.now(), direct=setting.context.address.direct
+            )
             for name, tool in self.tools.items()
         }
         return [name for name, query in calls.items() if policy.could(query)]
@@ -367,7 +369,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             resources=action.resources,
             facts=facts,
             arguments=action.arguments,
-            direct=setting.direct,
+            direct=setting.context.address.direct,
             untrusted=bool(setting.taint.sources_for(facts)),
             in_message=_is_in_message(ready, setting.taint),
             compaction=setting.compaction,

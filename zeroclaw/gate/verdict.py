@@ -29,7 +29,6 @@ class Setting(Value):
     Attributes:
         context: What the tools are given; contains conversation and principal.
         turn: The turn that asks.
-        direct: Exactly one person reads the chat.
         grants: All grants of the conversation; ended ones are ignored.
         known: The principal's current data, because roles change; None for as the turn began.
         out: Who has revoked the principal since, empty for nobody.
@@ -39,7 +38,6 @@ class Setting(Value):
 
     context: ToolContext
     turn: TurnId
-    direct: bool
     grants: tuple[Grant, ...] = ()
     known: Principal | None = None
     out: str = ""

@@ -7,13 +7,13 @@ Other code gets a callable, and calls it each time.
 from datetime import UTC, datetime
 
 from zeroclaw.codec import decode, encode
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import CurrentConfig
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.store import Put, RowKind, Rows
 from zeroclaw.table import Codec, Column, Stays, Table, Words
 from zeroclaw.tools.loading.skill import Skill
-from zeroclaw.value import Struct, Value, replace
+from zeroclaw.value import Value, replace
 
 # --- the halt switch: one row, so that it survives a restart ---------------------------------------
 
@@ -66,7 +66,7 @@ async def last_halt(rows: Rows) -> Halt:
 # --- settings and policy --------------------------------------------------------------------------
 
 
-class LiveConfig(Struct):
+class LiveConfig(CurrentConfig):
     """The settings that the daemon runs on; a reload replaces them, in one step without an await.
 
     Attributes:
@@ -74,7 +74,6 @@ class LiveConfig(Struct):
         skills: The skills in the configured folder.
     """
 
-    config: Config
     statements: tuple[Statement, ...]
     skills: tuple[Skill, ...] = ()
 

@@ -153,7 +153,6 @@ class ToolCalls:
         return Setting(
             context=context,
             turn=self._opened.turn,
-            direct=self._turn.address.direct,
             grants=grants,
             known=self._services.known(self._opened.principal),
             out=self._services.revoked(self._opened.principal),

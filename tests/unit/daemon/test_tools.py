@@ -9,6 +9,7 @@ from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import (
     AttachmentToolSettings,
+    CurrentConfig,
     NotesSettings,
     ResultsSettings,
     RuntimeSettings,
@@ -37,7 +38,7 @@ def world(tmp_path: Path) -> World:
 
 def offer(world: World) -> None:
     """Put the tools there that the configuration offers."""
-    found = stored_tools(world, world.store, Redactor((SECRET,)).redact)
+    found = stored_tools(CurrentConfig(world.config), world.store, Redactor((SECRET,)).redact)
     world.others = tuple(by_name(found).values())
 
 

@@ -127,7 +127,7 @@ CONTEXT = ToolContext(
     clock=ManualClock(),
     spawned=spawned,
 )
-SETTING = Setting(context=CONTEXT, turn=TurnId("01TURN"), direct=True)
+SETTING = Setting(context=CONTEXT, turn=TurnId("01TURN"))
 
 
 @dataclass(kw_only=True)

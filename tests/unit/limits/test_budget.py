@@ -12,7 +12,13 @@ from tests.fakes.house import House, World
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_model import Answer
 from tests.unit.turn.parts import answer, call, streaming
-from zeroclaw.config.model import BudgetSettings, Config, PriceSettings, ProviderSettings
+from zeroclaw.config.model import (
+    BudgetSettings,
+    Config,
+    CurrentConfig,
+    PriceSettings,
+    ProviderSettings,
+)
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.limits.budget import MARKS, UsageBudget, price_of
@@ -327,14 +333,11 @@ class _Asked:
         return ()
 
 
-class _Settings:
-    config = Config(budget=BudgetSettings(conversation_tokens=100))
-
-
 async def test_what_a_conversation_used_is_read_without_looking_at_others(tmp_path: Path) -> None:
     """Else each conversation's first turn after a start reads every turn of the whole store."""
     asked, here = _Asked(), ConversationId("here")
-    budget = UsageBudget(cast("Store", asked), ManualClock(), _Settings(), "any")
+    settings = CurrentConfig(Config(budget=BudgetSettings(conversation_tokens=100)))
+    budget = UsageBudget(cast("Store", asked), ManualClock(), settings, "any")
     await budget.levels(Principal(id="", roles=frozenset(), channel="", sender=""), here)
     (query,) = asked.queries
 
