@@ -518,14 +518,12 @@ class ChannelManifest(Value):
 
     Attributes:
         kind: The channel's `kind` in the configuration.
-        adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
+        adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`. The module is
+            imported in a thread before that, and may load what takes long.
         needs: Modules that the extra named like the kind installs. If one is missing, the channel
             is not created, the platform is not contacted, and the channel's status line says what
             to install.
         settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common keys.
-        prepare: `module:function`, empty for none. Called without arguments, in a thread, before
-            the adapter is created, to load what takes long, such as certificates. The adapter's
-            module is imported in the same thread before that.
         local_operator: Every sender on this channel is the operator (login link, own uid).
         check: `module:coroutine function`, empty for none. Asks the platform whether the settings
             and secrets are right, without receiving or sending messages. Takes the settings and
@@ -545,7 +543,6 @@ class ChannelManifest(Value):
     adapter: str
     settings: str
     needs: tuple[str, ...] = ()
-    prepare: str = ""
     local_operator: bool = False
     check: str = ""
     may_pair: bool = True

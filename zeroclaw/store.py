@@ -379,8 +379,12 @@ async def read_all(
         after = page[-1].sequence
 
 
-class Blobs(Protocol):
-    """Reads of blobs."""
+class ReadableStore(Rows, Logs, Protocol):
+    """Reads of rows and logs."""
+
+
+class Store(ReadableStore, Protocol):
+    """Durable storage; `commit` is the only way to write."""
 
     async def blob(self, digest: str) -> bytes | None:
         """Return a blob's bytes, None if it was never stored or is deleted."""
@@ -389,14 +393,6 @@ class Blobs(Protocol):
     async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         """Return the digests of blobs last put before an instant, oldest first."""
         ...
-
-
-class ReadableStore(Rows, Logs, Protocol):
-    """Reads of rows and logs."""
-
-
-class Store(ReadableStore, Blobs, Protocol):
-    """Durable storage; `commit` is the only way to write."""
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; durable against power loss when it returns.

@@ -50,10 +50,8 @@ class ChannelPart(Value):
     is_public: bool = False
 
     def load(self) -> None:
-        """Import the adapter, and run the manifest's `prepare`; blocks for up to half a second."""
+        """Import the adapter; blocks for up to half a second."""
         self.load_function(self.manifest.adapter)
-        if self.manifest.prepare:
-            cast("Callable[[], None]", self.load_function(self.manifest.prepare))()
 
     def make(self, context: ChannelContext) -> Channel:
         """Make the adapter; imports its library if `load` has not."""

@@ -131,7 +131,7 @@ class OffTheRecord:
         return next(iter(await self._whole(read)), None)
 
     async def blob(self, digest: str) -> bytes | None:
-        """Return a blob's bytes; see `Blobs.blob`."""
+        """Return a blob's bytes; see `Store.blob`."""
         held = self._blobs.get(digest)
         return await self._store.blob(digest) if held is None else held[1]
 

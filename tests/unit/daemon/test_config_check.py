@@ -253,7 +253,7 @@ def test_an_adapter_is_imported_when_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is missing then is a fault of that channel alone (P9)."""
-    (tmp_path / "stork.py").write_text(STORK.format(prepare="", adapter="stork:nowhere"))
+    (tmp_path / "stork.py").write_text(STORK.format(adapter="stork:nowhere"))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nstork = stork:MANIFEST\n")
     part = check(parse("[channels.stork]\n"), {}).channels[-1]
     with pytest.raises(ConfigError, match=r"channels\.stork: `stork:nowhere` can't be loaded"):
@@ -265,28 +265,25 @@ def test_what_an_adapter_needs_is_loaded_before_it_is_made(
 ) -> None:
     """A platform's library takes long to import, so a thread does it (P9)."""
     (tmp_path / "heron.py").write_text(
-        STORK.format(prepare="heron_nest:prepare", adapter="heron_nest:made").replace(
-            "stork", "heron"
-        )
+        STORK.format(adapter="heron_nest:made").replace("stork", "heron")
     )
     (tmp_path / "heron_nest.py").write_text(
         "import threading\n"
         "def here():\n    return threading.current_thread() is threading.main_thread()\n"
         "seen = [here()]\n"
-        "def prepare():\n    seen.append(here())\n"
         "def made(context):\n    return [*seen, here()]\n"
     )
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nheron = heron:MANIFEST\n")
     part = check(parse("[channels.heron]\n"), {}).channels[-1]
     asyncio.run(asyncio.to_thread(part.load))
-    assert made(part) == [False, False, True]
+    assert made(part) == [False, True]
 
 
 def test_without_its_extra_a_channel_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the checkout: `zeroclaw` on PyPI is somebody else's. And nothing of it is loaded before."""
-    code = STORK.format(prepare="", adapter="egret_nest:nowhere").replace("stork", "egret")
+    code = STORK.format(adapter="egret_nest:nowhere").replace("stork", "egret")
     needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
     (tmp_path / "egret.py").write_text(code.replace("settings=", needs))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\negret = egret:MANIFEST\n")
@@ -335,7 +332,7 @@ def test_a_package_that_keeps_the_daemon_from_starting_is_a_fault(
 STORK = (
     MANIFEST
     + "MANIFEST = ChannelManifest(\n"
-    + '    kind="stork", adapter="{adapter}", prepare="{prepare}",\n'
+    + '    kind="stork", adapter="{adapter}",\n'
     + '    settings="channels._local:LocalSettings",\n)\n'
 )
 

@@ -120,7 +120,7 @@ class Reader:
 
 
 class StoreReads:
-    """`Rows`, `Logs` and `Blobs` on top of a reader."""
+    """All reads of a `Store`, on top of a reader."""
 
     def __init__(self, reader: Reader) -> None:
         """Keep the reader; its owner opens and stops it."""
@@ -156,11 +156,11 @@ class StoreReads:
         return await self._read(partial(statements.streams, log=log, last=last, before=before))
 
     async def blob(self, digest: str) -> bytes | None:
-        """Read a blob, see `Blobs.blob`."""
+        """Read a blob, see `Store.blob`."""
         return await self._read(partial(statements.blob, digest=digest))
 
     async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
-        """Read the digests of older blobs, see `Blobs.blobs`."""
+        """Read the digests of older blobs, see `Store.blobs`."""
         return await self._read(partial(statements.blobs, put_before=put_before, limit=limit))
 
     async def used_bytes(self) -> int:
