@@ -70,7 +70,7 @@ async def whole_chains(store: Store) -> list[str]:
 
 
 async def test_a_request_to_forget_that_nobody_repeated_goes(world: World) -> None:
-    """With what else is due, and without the rewriting of the file that ends an erasure at once."""
+    """With what else is due, once a day; the file is rewritten then, as at the end of an erasure."""
     async with world.running() as house:
         await house.say("/forget")
         await house.say("/forget", "ben")

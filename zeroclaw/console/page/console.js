@@ -201,7 +201,7 @@ async function send(form, fields) {
     const signal = AbortSignal.timeout(ANSWERS_MS);
     const answer = await fetch(form.action, { method: "POST", body: fields, signal });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(answer.status === 401 ? SAID["logged out"] : text);
+    if (!answer.ok && answer.status !== 404) throw new Error(answer.status === 401 ? SAID["logged out"] : text);
     for (const one of controls) if (one.type === "text") one.value = one.defaultValue;
     show(text, { isOwn: true });
     if (!form.isConnected) by("main").focus({ preventScroll: true });

@@ -234,7 +234,8 @@ class Writer:
                 # First, as a log that filled the disk can't be emptied into a file that has to grow.
                 empty_log(connection)
                 rewrite(connection, self._path.parent)
-            except (sqlite3.Error, MemoryError) as error:
+            except (sqlite3.Error, MemoryError, UnicodeEncodeError) as error:
+                # The last: SQLite is told the directory's name as text, and not every name is one.
                 if (log := self._log) is not None:
                     why = str(error) or "no memory is left"
                     self._tell(partial(log, "file_not_rewritten", why=why, level="warning"))

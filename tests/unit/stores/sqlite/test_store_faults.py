@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import random
 import shutil
 import sqlite3
@@ -205,6 +206,19 @@ async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
         await store.commit(chore(counter("c")))
     assert logged == [0]
     assert told[1:] == [("file_not_rewritten", why)]
+
+
+async def test_an_erasure_ends_where_the_directory_has_no_name_that_is_text(tmp_path: Path) -> None:
+    """A path is bytes, such as those of Latin-1; the daemon ended there, and again at each start."""
+    directory, told = tmp_path / os.fsdecode(b"ann\xe9"), list[str]()
+
+    def note(event: str, **_: object) -> None:
+        told.append(event)
+
+    async with aclosing(await open_store(directory, clock=ManualClock(), log=note)) as store:
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+        await store.commit(chore(counter("a")))
+    assert told == ["store_opened", "file_not_rewritten"]
 
 
 def test_the_file_is_rewritten_beside_it_and_not_in_memory(tmp_path: Path) -> None:
