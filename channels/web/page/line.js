@@ -26,16 +26,18 @@ async function post(path, body, bytes, headers = {}) {
   const signal = AbortSignal.timeout(POSTS_MS + bytes / SLOWEST);
   const answer = await fetch(path, { method: "POST", headers, body, signal });
   if (answer.status === 401) throw new LoggedOut();
+  if (answer.ok) return answer;
   const isJson = answer.headers.get("content-type")?.startsWith("application/json");
-  if (answer.ok) return isJson ? answer.json() : null;
   const why = isJson ? (await answer.json()).error : await answer.text();
   if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
   throw new Error(why || `not now (${answer.status})`);
 }
 
-function postJson(path, value) {
+/* Return the daemon's answer; a portal or a login page in between answers 200 to everything. */
+async function postJson(path, value) {
   const body = JSON.stringify(value);
-  return post(path, body, body.length, { "content-type": "application/json" });
+  const answer = await post(path, body, body.length, { "content-type": "application/json" });
+  return answer.json();
 }
 
 /* Retry for a while; then throw an error that says `why`. */
