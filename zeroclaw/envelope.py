@@ -308,7 +308,7 @@ class Envelope(Value):
         continues: More of this message probably follows. None for all others, which are not waited
             on.
         alone: Never the rest of a split text, for example a forwarded message.
-        overheard: Not addressed to the bot; used only if it is the rest of a message that was.
+        overheard: Not addressed to the bot; used only as a part of a message that is.
         verbatim: The literal text of a command, in case it is the rest of a text that was split
             before a slash; empty for all others.
     """

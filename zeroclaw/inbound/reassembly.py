@@ -110,9 +110,13 @@ class Reassembly(Struct, eq=False):
         return where in self._runs
 
     def overheard(self, envelope: Envelope) -> tuple[Envelope, ...]:
-        """Return the earlier pictures of a message's album, now that they are for the bot."""
-        found = self._overheard.pop(_where(envelope), ())
-        return tuple(replace(one, overheard=False, position=None) for one in found)
+        """Return the earlier pictures of a message's album, now that they are for the bot.
+
+        If an edit mentions it, perhaps long after, the edited message is in its place among them.
+        """
+        found, at = self._overheard.pop(_where(envelope), ()), envelope.sent_at
+        album = (envelope if one.dedup == envelope.dedup else one for one in found)
+        return tuple(replace(one, overheard=False, position=None, sent_at=at) for one in album)
 
     async def continuation(self, reads: Reads, envelope: Envelope) -> Continuation | None:
         """Return the message that an event continues, None for an event on its own."""

@@ -84,7 +84,7 @@ class Leases:
         return held
 
     def mark_lost(self, conversation: ConversationId) -> None:
-        """Forget a fence that a newer lease has invalidated."""
+        """Forget a fence; the next lease waits for what it still commits, or bars it."""
         self._held.pop(conversation, None)
 
 

@@ -105,3 +105,18 @@ async def test_an_ordinary_message_is_not_joined(tmp_path: Path) -> None:
         here.ann.says("one")
         here.ann.says("two")
         await here.answered(here.ann.chat, "to one", "to two")
+
+
+async def test_a_mention_that_an_edit_adds_to_an_album_is_read(tmp_path: Path) -> None:
+    """With the words of the edit, and all pictures. S2-01."""
+    async with bot(tmp_path) as here:
+        group = here.telegram.supergroup("Team", here.ann)
+        here.model.say("The second.")
+        pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
+        first, last = here.ann.sends_album(pictures.items(), caption="my cats", chat=group)
+        await here.telegram.confirmed(last)
+        here.ann.edits(first.wrote, "@zero_bot which of my cats is older?")
+        await here.answered(group, "The second.")
+        (album,) = asked(here)
+        assert album.startswith("Ann: which of my cats is older?\n\n[Files that came")
+        assert "\n2. " in album

@@ -1,6 +1,7 @@
 """Ingress: who comes in, once, and what an event does."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -599,3 +600,21 @@ async def test_one_message_walks_down_through_the_rooms(world: World) -> None:
             assert await house.services.ingress.admit(envelope) == Accepted()
         _, most = trace.most
         assert (len(trace.entered) <= 17, most, trace.returns) == (True, 2, 4), trace.entered
+
+
+async def test_a_mention_that_an_edit_adds_to_an_album_is_read(world: World) -> None:
+    """The album is admitted as it reads now, however long ago it was sent; S2-01."""
+    async with world.running() as house:
+        at = world.clock.now()
+        first = replace(piece(house, "look", ALBUM, "ben", room="room"), sent_at=at, overheard=True)
+        second = replace(
+            piece(house, "the other", ALBUM, "ben", room="room"), sent_at=at, overheard=True
+        )
+        for one in (first, second):
+            assert await world.platforms["chat"].say(one) == Ignored()
+        await house.advance(60)
+        anew = replace(first, body=Said(text="look, which is best?"), overheard=False)
+        anew = replace(anew, sent_at=at + timedelta(seconds=60))
+        await world.platforms["chat"].say(anew)
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: Ben: look, which is best?\n\nthe other"]
