@@ -81,7 +81,8 @@ class Ingress(Struct, eq=False):
             raise ShuttingDown(message)
         people, version = self.context.people, self.context.people.version
         principal = people.admit(envelope.address.channel, envelope.sender)
-        if envelope.overheard and not self.planner.reassembly.expects(envelope, principal):
+        if envelope.overheard and not self.planner.reassembly.expects(envelope):
+            self.planner.reassembly.overhear(envelope, principal)
             return Ignored()
         if envelope.continues is not None:
             for earlier in self.planner.reassembly.overheard(envelope):

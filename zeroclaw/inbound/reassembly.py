@@ -99,15 +99,15 @@ class Reassembly(Struct, eq=False):
         elif plan is not None and isinstance(envelope.body, Said | Command | Pressed):
             self._ends_text(envelope.address.key(), envelope.sender.id)
 
-    def expects(self, envelope: Envelope, principal: Principal | None) -> bool:
-        """Whether the event's sender has an incomplete message there that it could continue.
+    def expects(self, envelope: Envelope) -> bool:
+        """Whether the event's sender has an incomplete message there that it could continue."""
+        return _where(envelope) in self._runs
 
-        A known person's picture is remembered: a later one of its album may mention the bot.
-        """
+    def overhear(self, envelope: Envelope, principal: Principal | None) -> None:
+        """Remember a known person's picture: a later one of its album may mention the bot."""
         more, where = envelope.continues, _where(envelope)
-        if where not in self._runs and principal is not None and more is not None and more.group:
+        if principal is not None and more is not None and more.group:
             self._overheard[where] = (*self._overheard.get(where, ()), envelope)[-MOST_PIECES:]
-        return where in self._runs
 
     def overheard(self, envelope: Envelope) -> tuple[Envelope, ...]:
         """Return the earlier pictures of a message's album, now that they are for the bot.
