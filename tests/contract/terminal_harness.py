@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -11,7 +11,7 @@ from channels._local import CAPABILITIES, LocalSettings
 from channels.terminal.adapter import STREAM, TerminalChannel
 from tests.contract.channel_suite import Adapter, Standing
 from tests.contract.web_harness import local_card
-from tests.fakes.bare_context import no_log
+from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -20,7 +20,6 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
-    Hook,
     MessageRef,
     TranscriptItem,
 )
@@ -33,20 +32,14 @@ OPERATOR = Address(channel="terminal", account="local", chat="operator", direct=
 Line = Mapping[str, object]
 
 
-class OnSocket:
+class OnSocket(NoMount):
     """The mount of a daemon that has a control socket and no local listener."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
 
-    def web(self, prefix: str, application: object) -> str:
-        raise NotImplementedError
-
     def stream(self, name: str, serve: Serve) -> None:
         self._control.stream(name, serve)
-
-    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
-        raise NotImplementedError
 
 
 async def empty_transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -12,7 +12,7 @@ import httpx
 from channels.web import CAPABILITIES, WebSettings
 from channels.web.adapter import WebChannel
 from tests.contract.channel_suite import Adapter, Standing
-from tests.fakes.bare_context import no_log
+from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import Shown, Stream, following, visiting
@@ -23,7 +23,6 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
-    Hook,
     MessageRef,
     TranscriptItem,
 )
@@ -63,7 +62,7 @@ class Transcript:
         return items
 
 
-class OnListener:
+class OnListener(NoMount):
     """The mount of a daemon that has a local listener and no control socket."""
 
     def __init__(self, listener: Listener) -> None:
@@ -71,12 +70,6 @@ class OnListener:
 
     def web(self, prefix: str, application: object) -> str:
         return self._listener.web(prefix, application)
-
-    def stream(self, name: str, serve: object) -> None:
-        raise NotImplementedError
-
-    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
-        raise NotImplementedError
 
 
 def web_context(

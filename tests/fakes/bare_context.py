@@ -15,7 +15,7 @@ async def no_transcript(address: Address, after: str) -> tuple[TranscriptItem, .
 
 
 class NoMount:
-    """Of a channel that goes out to its platform, and is visited by nobody."""
+    """Fails the test of a channel that mounts something; a harness overrides what its channel mounts."""
 
     def web(self, prefix: str, application: object) -> str:
         raise NotImplementedError

@@ -11,16 +11,16 @@ from typing import cast
 
 import pytest
 
+from tests.fakes.bare_context import no_transcript
 from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.channel import ChannelContext, TranscriptItem
+from zeroclaw.channel import ChannelContext
 from zeroclaw.cli.configuration import ask_platform
 from zeroclaw.cli.policy.show import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import ANSWERS, ARGUMENTS, SHIPPED, SUMMARISES, ChannelPart, check
-from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
 from zeroclaw.mount import Hook
@@ -347,7 +347,7 @@ def made(part: ChannelPart) -> object:
         mount=NoDoors(),
         log=Facts(),
         positions={},
-        transcript=nothing,
+        transcript=no_transcript,
     )
     return part.make(context)
 
@@ -400,10 +400,6 @@ class NoDoors:
 
     def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         return nullcontext()
-
-
-async def nothing(_address: Address, _after: str) -> tuple[TranscriptItem, ...]:
-    return ()
 
 
 # --- secrets of channels -------------------------------------------------------------------------
