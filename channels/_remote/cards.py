@@ -69,7 +69,7 @@ def carried(approval: ApprovalId, choice: Choice) -> str:
     return f"{CODES[choice]}:{approval}"
 
 
-def read_carried(found: str) -> tuple[ApprovalId, Choice] | None:
+def parse_button_data(found: str) -> tuple[ApprovalId, Choice] | None:
     """Parse the data of a pressed button; None if the button is not ours."""
     code, colon, approval = found.partition(":")
     choice = _CHOICES.get(code)

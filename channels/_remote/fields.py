@@ -12,7 +12,7 @@ _MOST = 2**63  # platforms' ids fit 64 bits
 _LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 
 
-def parsed(body: bytes) -> object:
+def parse_json(body: bytes) -> object:
     """Parse JSON; None if it is invalid."""
     try:
         return cast("object", json.loads(body))
@@ -56,7 +56,7 @@ def text(value: Json, key: str) -> str:
     return storable(found) if isinstance(found, str) else ""
 
 
-def whole(value: Json, key: str) -> int | None:
+def integer(value: Json, key: str) -> int | None:
     """Return an integer of at most 64 bits, None for anything else."""
     found = value.get(key)
     return found if type(found) is int and -_MOST <= found < _MOST else None
@@ -65,7 +65,7 @@ def whole(value: Json, key: str) -> int | None:
 def number(value: Json, key: str) -> float | None:
     """Return a number, None for anything else."""
     found = value.get(key)
-    return found if isinstance(found, float) else whole(value, key)
+    return found if isinstance(found, float) else integer(value, key)
 
 
 def flag(value: Json, key: str) -> bool:
@@ -80,14 +80,14 @@ def storable(found: str) -> str:
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def moment(seconds: int | None) -> datetime | None:
+def from_unix(seconds: int | None) -> datetime | None:
     """Convert Unix time, None for none or one that `datetime` does not support."""
     if seconds is None or not 0 < seconds <= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, tz=UTC)
 
 
-def instant(written: str, read: Callable[[str], datetime]) -> datetime | None:
+def utc_time(written: str, read: Callable[[str], datetime]) -> datetime | None:
     """Return a written time in UTC, which is assumed without a zone.
 
     Args:

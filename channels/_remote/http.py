@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import aiohttp
 
-from channels._remote.fields import Json, as_object, parsed
+from channels._remote.fields import Json, as_object, parse_json
 from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
 from channels._remote.settings import is_safe
 from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Network, NoWayOut, Value
@@ -233,7 +233,7 @@ class Socket:
         while True:
             frame = await self._socket.receive()
             if frame.type is aiohttp.WSMsgType.TEXT:
-                return as_object(parsed(str(frame.data).encode("utf-8", "replace")))
+                return as_object(parse_json(str(frame.data).encode("utf-8", "replace")))
             if frame.type in _ENDS:
                 return None
 

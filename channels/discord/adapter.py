@@ -15,7 +15,7 @@ from channels._remote.limits import MARK_SLACK_S, check_size, unknown
 from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
-from channels.discord.decode import DIRECT, Interaction, Me, author_of, place_of
+from channels.discord.decode import DIRECT, Bot, Interaction, author_of, place_of
 from channels.discord.errors import NoReply, NotThere, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NOBODY, Responder
@@ -86,7 +86,7 @@ class DiscordChannel:
         self._context = context
         self._settings = settings
         self._rest = Rest(context.name, settings, context.secrets, context.clock)
-        self._me = Me(
+        self._me = Bot(
             channel=context.name,
             id=self._rest.account,
             servers=settings.servers,
@@ -247,7 +247,7 @@ class DiscordChannel:
                 self._read.setdefault(chat, number)
                 await self._begin(said)
         else:
-            self._context.log("event_passed_over", why=taken.why, level="debug")
+            self._context.log("event_passed_over", why=taken.reason, level="debug")
         if event.name == "MESSAGE_CREATE" and chat in self._read:
             self._read[chat] = max(number, self._read[chat])
         return True

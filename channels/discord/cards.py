@@ -191,7 +191,7 @@ def data(approval: ApprovalId, choice: Choice) -> str:
 def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:
     """Parse the data of a pressed button; None if it is not an approval button."""
     is_press = custom_id.startswith(_PRESS)
-    return shared.read_carried(custom_id.removeprefix(_PRESS)) if is_press else None
+    return shared.parse_button_data(custom_id.removeprefix(_PRESS)) if is_press else None
 
 
 def read_form(carried: str) -> ApprovalId | None:

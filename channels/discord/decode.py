@@ -11,8 +11,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from channels._remote.fields import Json, array, inner, instant, objects, text, whole
-from channels._remote.said import Passed, attached, is_timely, listed, plain_name, quoted
+from channels._remote.fields import Json, array, inner, integer, objects, text, utc_time
+from channels._remote.incoming import Skipped, attached, is_timely, listed, plain_name, quoted
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -67,7 +67,7 @@ _VIEWS, _SENDS, _SENDS_IN_THREADS = 1 << 10 | 1 << 3, 1 << 11 | 1 << 3, 1 << 38 
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
 
-class Me(Value):
+class Bot(Value):
     """The receiving account and its settings.
 
     Attributes:
@@ -141,8 +141,8 @@ def read_cursor(written: str) -> tuple[str, int] | None:
 
 
 def message(
-    event: Json, me: Me, parents: Mapping[str, str], heard: Container[str] = _NONE
-) -> Envelope | Passed:
+    event: Json, me: Bot, parents: Mapping[str, str], heard: Container[str] = _NONE
+) -> Envelope | Skipped:
     """Decode a new message.
 
     Args:
@@ -154,16 +154,16 @@ def message(
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     channel = snowflake(event, "channel_id")
     if not channel or not number or sender is None:
-        return Passed(why="of a bot or of nobody")
-    if snowflake(event, "webhook_id") or whole(event, "type") not in WRITTEN:
-        return Passed(why="not written by a person")
+        return Skipped(reason="of a bot or of nobody")
+    if snowflake(event, "webhook_id") or integer(event, "type") not in WRITTEN:
+        return Skipped(reason="not written by a person")
     address = _address(event, me, sender.id, parents, opens=number)
     is_begun = me.threads and channel in parents and channel in heard
     if why := "" if address.direct or is_begun else _unasked(event, me, channel, parents):
-        return Passed(why=why)
+        return Skipped(reason=why)
     said, files, forwarded = _words(event, me), _attachments(event), _forwarded(event)
     if not said.strip() and not files and not forwarded:
-        return Passed(why="without words or files")
+        return Skipped(reason="without words or files")
     command = None if files or forwarded else command_of(said)
     return Envelope(
         address=address,
@@ -178,15 +178,15 @@ def message(
     )
 
 
-def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed:
+def edited(event: Json, me: Bot, parents: Mapping[str, str]) -> Envelope | Skipped:
     """Decode an edit of any message's text; ingress knows which messages it took."""
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
     if sender is None or not number or not channel or not version:
-        return Passed(why="an edit of a bot or of nobody")
+        return Skipped(reason="an edit of a bot or of nobody")
     said = _words(event, me)
     if not said.strip() or (me.servers == "off" and snowflake(event, "guild_id")):
-        return Passed(why="an edit without words")
+        return Skipped(reason="an edit without words")
     return Envelope(
         address=_address(event, me, sender.id, parents, opens=number),
         sender=sender,
@@ -196,7 +196,9 @@ def edited(event: Json, me: Me, parents: Mapping[str, str]) -> Envelope | Passed
     )
 
 
-def anew(event: Json, me: Me, parents: Mapping[str, str], heard: Container[str]) -> Envelope | None:
+def anew(
+    event: Json, me: Bot, parents: Mapping[str, str], heard: Container[str]
+) -> Envelope | None:
     """Return an edited message of a server as a new one if it mentions the bot; see `admitted`."""
     written, edited = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
     is_called = bool(snowflake(event, "guild_id")) and _is_called(event, me)
@@ -208,7 +210,7 @@ def anew(event: Json, me: Me, parents: Mapping[str, str], heard: Container[str])
     return replace(found, position=None if is_read else found.position, sent_at=edited)
 
 
-def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Envelope | Passed:
+def deleted(event: Json, me: Bot, writer: str, parents: Mapping[str, str]) -> Envelope | Skipped:
     """Decode the deletion of a message; Discord does not say who the author was.
 
     Args:
@@ -219,7 +221,7 @@ def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Env
     """
     number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
     if not number or not channel or not writer:
-        return Passed(why="a deletion of a message that is not known")
+        return Skipped(reason="a deletion of a message that is not known")
     return Envelope(
         address=_address(event, me, writer, parents, opens=number),
         sender=Sender(id=writer, verified=True),
@@ -228,7 +230,7 @@ def deleted(event: Json, me: Me, writer: str, parents: Mapping[str, str]) -> Env
     )
 
 
-def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
+def _said(event: Json, said: str, forwarded: str, me: Bot) -> Said:
     """Return a text with its quote or forwarded part; only the rest is the sender's own words."""
     if forwarded:
         return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
@@ -237,7 +239,7 @@ def _said(event: Json, said: str, forwarded: str, me: Me) -> Said:
     return Said(text=whole, own=said if before else None, quoted=files)
 
 
-def _words(event: Json, me: Me) -> str:
+def _words(event: Json, me: Bot) -> str:
     """Return a message's text with names in place of ids, without a leading mention of the bot."""
     said = text(event, "content")
     if "<@" in said:
@@ -269,7 +271,7 @@ def _of_others(event: Json) -> str:
     return "\n".join(filter(None, (words, *_things(event))))
 
 
-def own_role(server: Json, me: Me) -> frozenset[str]:
+def own_role(server: Json, me: Bot) -> frozenset[str]:
     """Return the role that Discord made for the bot in a server; other roles are shared with others."""
     return frozenset(
         snowflake(one, "id")
@@ -278,7 +280,7 @@ def own_role(server: Json, me: Me) -> frozenset[str]:
     )
 
 
-def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> str:
+def _unasked(event: Json, me: Bot, channel: str, parents: Mapping[str, str]) -> str:
     """Return why a message in a server is not for the bot, empty if it is."""
     if me.servers == "off":
         return "in a server"
@@ -288,20 +290,20 @@ def _unasked(event: Json, me: Me, channel: str, parents: Mapping[str, str]) -> s
     return "" if is_meant else "in a server, to somebody else"
 
 
-def _is_called(event: Json, me: Me) -> bool:
+def _is_called(event: Json, me: Bot) -> bool:
     people = {snowflake(one, "id") for one in objects(event, "mentions")}
     return me.id in people or not me.roles.isdisjoint(map(str, array(event, "mention_roles")))
 
 
 def _forwarded(event: Json) -> str:
     """Return the forwarded text of a message, empty if it forwards none."""
-    if whole(inner(event, "message_reference"), "type") != _FORWARD:
+    if integer(inner(event, "message_reference"), "type") != _FORWARD:
         return ""
     parts = [_of_others(inner(one, "message")) for one in objects(event, "message_snapshots")]
     return "\n".join(["[forwarded message]", *filter(None, parts)])
 
 
-def _quoted(event: Json, me: Me) -> str:
+def _quoted(event: Json, me: Bot) -> str:
     answered = inner(event, "referenced_message")
     author = inner(answered, "author")
     name = "" if snowflake(author, "id") == me.id else name_of(author)
@@ -328,9 +330,9 @@ def files_of(message: Json) -> Sequence[Json]:
 # --- interactions --------------------------------------------------------------------------------
 
 
-def interaction(event: Json, me: Me, parents: Mapping[str, str]) -> Interaction | None:
+def interaction(event: Json, me: Bot, parents: Mapping[str, str]) -> Interaction | None:
     """Decode a press, form or slash command; None if it is not ours."""
-    id_, token, kind = snowflake(event, "id"), text(event, "token"), whole(event, "type")
+    id_, token, kind = snowflake(event, "id"), text(event, "token"), integer(event, "type")
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
         return None
@@ -373,10 +375,10 @@ def _is_outside(event: Json) -> bool:
     """
     owners, server = inner(event, "authorizing_integration_owners"), snowflake(event, "guild_id")
     is_guest = bool(server and owners) and "0" not in owners  # GUILD_INSTALL
-    return is_guest or whole(event, "context") == _BETWEEN_OTHERS
+    return is_guest or integer(event, "context") == _BETWEEN_OTHERS
 
 
-def _may_write(event: Json, me: Me, parents: Mapping[str, str]) -> bool:
+def _may_write(event: Json, me: Bot, parents: Mapping[str, str]) -> bool:
     """Whether the bot may post an answer where an interaction comes from.
 
     People can use its commands in channels that are closed to the bot itself.
@@ -398,7 +400,7 @@ def _answer(
 def _used(data: Json) -> Body | None:
     """Decode a slash command: a question to the bot, or one of the bot's commands."""
     name = text(data, "name")
-    if not name or whole(data, "type") not in {None, _TYPED_IN}:
+    if not name or integer(data, "type") not in {None, _TYPED_IN}:
         return None
     options = {text(one, "name"): text(one, "value") for one in objects(data, "options")}
     if name != ASK:
@@ -420,7 +422,7 @@ def _typed(data: Json) -> str:
 
 
 def _address(
-    event: Json, me: Me, user: str, parents: Mapping[str, str], *, opens: str = ""
+    event: Json, me: Bot, user: str, parents: Mapping[str, str], *, opens: str = ""
 ) -> Address:
     """Return the address of an event; `opens` is a message that may have a thread of its own."""
     chat = place_of(event, user)
@@ -448,4 +450,4 @@ def name_of(user: Json) -> str:
 
 
 def _instant(event: Json, key: str) -> datetime | None:
-    return instant(text(event, key), datetime.fromisoformat)
+    return utc_time(text(event, key), datetime.fromisoformat)

@@ -6,7 +6,7 @@ Discord's message, but never the URL, which may contain an interaction's token.
 
 from collections.abc import Mapping
 
-from channels._remote.fields import as_object, number, parsed, text, whole
+from channels._remote.fields import as_object, integer, number, parse_json, text
 from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, in_its_place, wait_s
 from zeroclaw import (
     ChannelRejected,
@@ -51,7 +51,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         body: The answer's body; untrusted.
         headers: The answer's headers; names are case-insensitive.
     """
-    said = as_object(parsed(body))
+    said = as_object(parse_json(body))
     if status == TOO_MANY:
         # The body is exact, the header in whole seconds.
         stated = number(said, "retry_after")
@@ -65,7 +65,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         return in_its_place(name, "Discord", status)
     if status == UNAUTHORIZED:
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
-    code = whole(said, "code") or 0
+    code = integer(said, "code") or 0
     message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
     kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
     kind = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists}.get(code, kind)

@@ -8,7 +8,7 @@ earlier draft of the text; then the message is edited.
 
 from datetime import datetime
 
-from channels._remote.fields import Json, inner, objects, text, whole
+from channels._remote.fields import Json, inner, integer, objects, text
 from channels.discord import cards
 from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotThere
@@ -104,11 +104,15 @@ def buttons_of(message: Json) -> frozenset[str]:
 def _may_be(message: Json, sent: Sent, me: str) -> bool:
     """Whether a message is ours and matches what was sent; replies to slash commands never do."""
     is_ours = snowflake(inner(message, "author"), "id") == me
-    if not is_ours or whole(message, "type") not in WRITTEN or message.get("interaction_metadata"):
+    if (
+        not is_ours
+        or integer(message, "type") not in WRITTEN
+        or message.get("interaction_metadata")
+    ):
         return False
     files, buttons = objects(message, "attachments"), buttons_of(message)
     if sent.buttons or buttons:
         return buttons == sent.buttons
     if sent.is_whole and text(message, "content").strip() != sent.content.strip():
         return False
-    return (whole(files[0], "size") if files else None) == sent.file
+    return (integer(files[0], "size") if files else None) == sent.file

@@ -10,7 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
-from channels._remote.fields import Json, as_object, flag, number, objects, parsed, text, whole
+from channels._remote.fields import (
+    Json,
+    as_object,
+    flag,
+    integer,
+    number,
+    objects,
+    parse_json,
+    text,
+)
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels.discord import DiscordSettings, account_of
@@ -113,11 +122,11 @@ class Rest:
         if answer.status >= FIRST_FAILURE:
             error = refused(self.name, answer.status, answer.content, told)
             # A proxy that has banned our address answers with a page of its own.
-            said = as_object(parsed(answer.content)) or {"global": True}
+            said = as_object(parse_json(answer.content)) or {"global": True}
             if isinstance(error, RateLimited) and flag(said, "global") and of_bot and self._clock:
                 self._spent[_GLOBAL] = self._clock.monotonic() + error.retry_after_s
             raise error
-        found = parsed(answer.content)
+        found = parse_json(answer.content)
         if found is None and answer.content:
             raise DeliveryUnknown(self.http.unreadable)
         return found
@@ -155,7 +164,7 @@ class Rest:
         """
         found = await self._about_the_token("/gateway/bot")
         limit = as_object(found.get("session_start_limit"))
-        if whole(limit, "remaining") == 0:
+        if integer(limit, "remaining") == 0:
             message = f"`{self.name}`: the bot has connected too often today"
             until_s = (number(limit, "reset_after") or 0) / 1000
             raise RateLimited(message, retry_after_s=wait_s(until_s))
@@ -191,7 +200,7 @@ async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
     hears = "every message" if settings.servers == "all" else "what is meant for it"
     heard = "nothing" if settings.servers == "off" else hears
     facts = [f"{text(user, 'username')} answers; in servers it hears {heard}"]
-    if settings.reads_everything and not (whole(application, "flags") or 0) & _MAY_READ:
+    if settings.reads_everything and not (integer(application, "flags") or 0) & _MAY_READ:
         facts.append(
             "turn on Message Content Intent at https://discord.com/developers under Bot, "
             "or Discord refuses the connection"

@@ -11,11 +11,11 @@ from secrets import token_hex
 from typing import NoReturn
 
 from channels._remote.cards import carried
+from channels._remote.incoming import Skipped
 from channels._remote.intake import ShortAnswers, until
 from channels._remote.limits import check_size, unknown
-from channels._remote.said import Passed
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
-from channels.email.decode import Fetched, Me, Parent, Taken
+from channels.email.decode import Bot, Decoded, Fetched, Parent
 from channels.email.imap import Account, CommandRefused, Mailbox
 from channels.email.kept import KeptText, Read, read_cursor
 from channels.email.logins import Logins
@@ -82,7 +82,7 @@ class EmailChannel:
         self._account, self._sender = Account(logins), Sender(logins)
         self._noted, self._holds = KeptText(directory, "read-up-to"), KeptText(directory, "held")
         self._held: dict[int, tuple[int, float]] = {}
-        self._me = Me(channel=context.name, settings=settings)
+        self._me = Bot(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
         self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
@@ -192,8 +192,8 @@ class EmailChannel:
         """
         try:
             event = await self._decoded(fetched)
-            if isinstance(event, Passed):
-                self._context.log("mail_passed_over", why=event.why, uid=fetched.uid)
+            if isinstance(event, Skipped):
+                self._context.log("mail_passed_over", why=event.reason, uid=fetched.uid)
                 for to in decode.returned_to(fetched.raw, await self._me_with_key()):
                     await self._tell_once("returned", to)
                 return True
@@ -217,14 +217,14 @@ class EmailChannel:
         await self._follow(mailbox, fetched.uid, event, admission)
         return True
 
-    async def _decoded(self, fetched: Fetched, said: Sequence[str] = ()) -> Taken | Passed:
+    async def _decoded(self, fetched: Fetched, said: Sequence[str] = ()) -> Decoded | Skipped:
         """Decode a mail, comparing it with what the bot said in its thread if necessary.
 
         A mail that can't be read is passed over.
         """
         me = await self._me_with_key()
 
-        def read() -> Taken | Passed:
+        def read() -> Decoded | Skipped:
             # A mail program may quote either part of a mail.
             known = {*said, *(render.markdown(one).plain for one in said)}
             return decode.decoded(fetched, me, known)
@@ -234,14 +234,16 @@ class EmailChannel:
         except UNREADABLE as error:
             kind = type(error).__name__
             self._context.log("mail_not_read", kind=kind, uid=fetched.uid, level="warning")
-            return Passed(why="it can't be read")
-        if isinstance(event, Taken) and event.may_quote and not said:
+            return Skipped(reason="it can't be read")
+        if isinstance(event, Decoded) and event.may_quote and not said:
             known = await self._context.transcript(event.envelope.address, "")
             if said := [one.text for one in known if one.kind != "person"][-MOST_KNOWN:]:
                 return await self._decoded(fetched, said)
         return event
 
-    async def _follow(self, mailbox: Mailbox, uid: int, event: Taken, admission: Admission) -> None:
+    async def _follow(
+        self, mailbox: Mailbox, uid: int, event: Decoded, admission: Admission
+    ) -> None:
         """Mark a mail as seen on the server, and send its sender a short answer if there is one."""
         if isinstance(admission, Ignored):
             return
@@ -259,7 +261,7 @@ class EmailChannel:
             key = f"toast {event.envelope.message}"
             self._toasts.begin(self._group, partial(self._post, to, key, words, event.parent))
 
-    def _counts(self, event: Taken) -> bool:
+    def _counts(self, event: Decoded) -> bool:
         """Return whether a mail counts towards the caps; the first answer to a card does not.
 
         People have only the codes that the bot gave them, and no cap may delay an approval. A robot
@@ -282,7 +284,7 @@ class EmailChannel:
         with suppress(ChannelUnavailable):
             await self._answered.keep(self._caps.kept(self._now()))
 
-    async def _me_with_key(self) -> Me:
+    async def _me_with_key(self) -> Bot:
         """Return the decoding context with the key of the codes; creates the key once and keeps it."""
         async with self._keying:
             if not self._me.key:

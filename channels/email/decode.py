@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
-from channels._remote.cards import carried, read_carried
-from channels._remote.said import Passed
+from channels._remote.cards import carried, parse_button_data
+from channels._remote.incoming import Skipped
 from channels.email import EmailSettings, identity, quotes, robots
 from channels.email.identity import digest
 from zeroclaw import (
@@ -84,7 +84,7 @@ _QUOTED = frozenset(
 _QUOTED_FROM = re.compile(r"<[^<>]{0,500}\bid\s*=\s*[\"']?(?:divRplyFwdMsg|appendonsend)\b")
 
 
-class Me(Value):
+class Bot(Value):
     """The context of decoding.
 
     Attributes:
@@ -133,7 +133,7 @@ class Parent(Value):
     references: tuple[str, ...] = ()
 
 
-class Taken(Value):
+class Decoded(Value):
     """A mail for the runtime, and what an answer to it needs.
 
     Attributes:
@@ -148,19 +148,19 @@ class Taken(Value):
     may_quote: bool = False
 
 
-def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Passed:
+def decoded(fetched: Fetched, me: Bot, known: Collection[str] = ()) -> Decoded | Skipped:
     """Return the meaning of a mail; `known` are texts of the bot's that it may repeat."""
     mail = parse_mail(fetched.raw)
     settings = me.settings
     author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
     if author is None:
-        return Passed(why="no one sender")
+        return Skipped(reason="no one sender")
     own = identity.normalised(settings.address, settings.plus_tags)
     if why := robots.why_none(mail, sender=author.id, own=own):
-        return Passed(why=why)
+        return Skipped(reason=why)
     parent = parent_of(mail)
     if own_thread(parent.id, me.domain) is not None:
-        return Passed(why="it is our own")
+        return Skipped(reason="it is our own")
     verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
     address = _chat(me, author.id, _thread(parent, me))
     place = f"{fetched.validity}:{fetched.uid}"
@@ -187,10 +187,10 @@ def decoded(fetched: Fetched, me: Me, known: Collection[str] = ()) -> Taken | Pa
         sent_at=fetched.at,
         alone=True,
     )
-    return Taken(envelope=envelope, parent=parent, may_quote=may_quote)
+    return Decoded(envelope=envelope, parent=parent, may_quote=may_quote)
 
 
-def returned_to(raw: bytes, me: Me) -> set[str]:
+def returned_to(raw: bytes, me: Bot) -> set[str]:
     """Return the people to whom, a report says, mail of ours was not delivered; RFC 3464, 2.3.3.
 
     That mail's headers stand before its text, so the beginning is enough. Its id proves that it is ours
@@ -202,7 +202,7 @@ def returned_to(raw: bytes, me: Me) -> set[str]:
     return {to for to in people for n, proof in ids if proof == _proof(n, me.key, to)[:12]}
 
 
-def _chat(me: Me, sender: str, thread: str | None) -> Address:
+def _chat(me: Bot, sender: str, thread: str | None) -> Address:
     account, thread = me.settings.address, thread or None
     return Address(channel=me.channel, account=account, chat=sender, thread=thread, direct=True)
 
@@ -224,7 +224,7 @@ def _ids(mail: Mail, header: str) -> tuple[str, ...]:
 # --- threads and our own ids ---------------------------------------------------------------------
 
 
-def _thread(parent: Parent, me: Me) -> str | None:
+def _thread(parent: Parent, me: Bot) -> str | None:
     """Return the thread of a mail, None if it belongs to the chat itself."""
     root = next(iter(parent.references), parent.id)
     for one in (root, *parent.references[-1:]):
@@ -250,7 +250,7 @@ def root_of(thread: str | None) -> Parent:
     return Parent(id=thread if thread and is_plain_id(thread) else "")
 
 
-def own_id(to: Address, key: str, me: Me) -> str:
+def own_id(to: Address, key: str, me: Bot) -> str:
     """Return the Message-ID of a mail of ours; the same for every attempt to send it.
 
     Args:
@@ -329,14 +329,14 @@ def _proof(said: str, key: bytes, to: str) -> str:
     return hmac.new(key, f"{to}\n{said}".encode(), "sha256").hexdigest()[:32]
 
 
-def _pressed(press: re.Match[str], own: str, me: Me, sender: str) -> Body:
+def _pressed(press: re.Match[str], own: str, me: Bot, sender: str) -> Body:
     """Return the answer that a code means; if its sender was not given this code, a bare command.
 
     That approves nothing and asks which call is meant, because an approver may have answered from
     another address of theirs.
     """
     said, found, number, thread, proof = press.groups()
-    answer = read_carried(found)
+    answer = parse_button_data(found)
     if not (answer and me.key and hmac.compare_digest(proof, _proof(said, me.key, sender))):
         return Command(name="deny" if found.startswith("d") else "approve")
     approval, choice = answer

@@ -25,7 +25,7 @@ from typing import TypeVar
 from aioimaplib import AioImapException
 from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response, quoted
 
-from channels._remote.fields import instant
+from channels._remote.fields import utc_time
 from channels.email import decode
 from channels.email.decode import Fetched
 from channels.email.identity import author, is_vouched_for
@@ -233,7 +233,7 @@ class Mailbox:
         if raw is None:
             return None
         date = _DATE.search(b" ".join(one for one in lines[:-1] if isinstance(one, bytes)))
-        at = instant(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None
+        at = utc_time(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None
         return Fetched(validity=self.validity, uid=uid, raw=raw, at=at)
 
     async def flag(self, uid: int) -> None:

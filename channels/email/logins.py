@@ -15,7 +15,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from ssl import SSLContext, create_default_context
 
-from channels._remote.fields import as_object, number, parsed, text
+from channels._remote.fields import as_object, number, parse_json, text
 from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
@@ -133,7 +133,7 @@ class Logins:
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
                 answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
-        found, status = as_object(parsed(answer.content)), answer.status
+        found, status = as_object(parse_json(answer.content)), answer.status
         token, newest = text(found, "access_token"), text(found, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
             code = text(found, "error")

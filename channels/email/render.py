@@ -28,7 +28,7 @@ from markdown_it import MarkdownIt
 
 from channels._remote import cards, tables
 from channels.email import EmailSettings
-from channels.email.decode import MOST_REASON_CHARS, REPLY, Me, Parent, press_code
+from channels.email.decode import MOST_REASON_CHARS, REPLY, Bot, Parent, press_code
 from zeroclaw import (
     Card,
     CardWords,
@@ -134,7 +134,7 @@ def letter_by_letter(text: str, file: OutgoingFile | None = None) -> Words:
 # --- cards ---------------------------------------------------------------------------------------
 
 
-def card(shown: Card, *, id: str, to: str, me: Me) -> Words:  # noqa: A002  as it is called
+def card(shown: Card, *, id: str, to: str, me: Bot) -> Words:  # noqa: A002  as it is called
     """Return a card, with the links that answer it.
 
     Args:

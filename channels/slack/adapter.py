@@ -6,7 +6,7 @@ from functools import partial
 from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
-from channels._remote.fields import Json, inner, objects, text, whole
+from channels._remote.fields import Json, inner, integer, objects, text
 from channels._remote.intake import ShortAnswers, admitted, until
 from channels._remote.lanes import Lanes, patiently
 from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
@@ -17,10 +17,10 @@ from channels.slack.decode import (
     DIRECT,
     MOST_THREADS,
     Above,
-    Me,
-    Passed,
+    Bot,
+    Decoded,
     Reading,
-    Taken,
+    Skipped,
     is_id,
     is_meant,
     is_ts,
@@ -99,7 +99,7 @@ class Event(Value):
     told: Told | None = None
     data: Json = field(default_factory=dict[str, object])
     event_id: str = ""
-    taken: Taken | None = None
+    taken: Decoded | None = None
 
 
 class SlackChannel:
@@ -115,7 +115,7 @@ class SlackChannel:
         self.name, self.capabilities = context.name, settings.capabilities()
         self._context, self._settings = context, settings
         self._calls = Calls(context.name, settings, context.secrets)
-        self._me = Me(channel=context.name, account=context.account, channels=settings.channels)
+        self._me = Bot(channel=context.name, account=context.account, channels=settings.channels)
         self._answers = ShortAnswers(context.log, "press_not_answered")
         self._reading: Recent[str, Reading] = Recent(MOST_KNOWN)
         self._direct: Recent[str, str] = Recent(MOST_KNOWN)
@@ -174,7 +174,7 @@ class SlackChannel:
         payload = told.payload
         if decode.is_elsewhere(payload, self._me):
             return "", Event(told=told)
-        found: Taken | Passed = Passed(why="of another kind")
+        found: Decoded | Skipped = Skipped(reason="of another kind")
         if told.kind == "events_api":
             data = inner(payload, "event")
             event_id = text(payload, "event_id")[:100]
@@ -187,7 +187,7 @@ class SlackChannel:
             found = decode.pressed(payload, self._me, self._reading)
         elif told.kind == "slash_commands":
             found = decode.slash(payload, self._me)
-        if isinstance(found, Passed):
+        if isinstance(found, Skipped):
             return "", Event(told=told)
         # Presses do not wait for the messages of their chat.
         person = found.envelope.sender.id
@@ -197,9 +197,9 @@ class SlackChannel:
         self, event: Event, admit: Admit, hearing: SocketMode | EventsApi, group: asyncio.TaskGroup
     ) -> bool:
         """Hand an event to ingress; return False if it was not stored and must be offered again."""
-        taken: Taken | Passed | None = event.taken
+        taken: Decoded | Skipped | None = event.taken
         if taken is None:
-            taken, chat = Passed(why="an event of another kind"), decode.chat_of(event.data)
+            taken, chat = Skipped(reason="an event of another kind"), decode.chat_of(event.data)
             kind, me, number = text(event.data, "type"), self._me, event.event_id
             reading = self._reading.get(chat, Reading())
             if kind == "message":
@@ -210,8 +210,8 @@ class SlackChannel:
                 )
             elif kind == "channel_id_changed":
                 taken = decode.moved(event.data, me, reading, number)
-        if isinstance(taken, Passed):
-            self._context.log("event_passed_over", why=taken.why, level="debug")
+        if isinstance(taken, Skipped):
+            self._context.log("event_passed_over", why=taken.reason, level="debug")
         else:
             admission = await admitted(admit, taken.envelope, self._context.log)
             if admission is None:
@@ -257,7 +257,7 @@ class SlackChannel:
             self._context.log("thread_not_read", why=str(error) or "slow", level="warning")
             return None
 
-    def _took(self, taken: Taken, admission: Admission, channel: str) -> None:
+    def _took(self, taken: Decoded, admission: Admission, channel: str) -> None:
         """Remember the chat's reading position and ids; the position only if ingress took the event."""
         address, read = taken.envelope.address, taken.envelope.position
         if read is not None and not isinstance(admission, Ignored):
@@ -274,7 +274,7 @@ class SlackChannel:
         if reading.was:
             self._moved[reading.was] = scope
 
-    async def _answer(self, taken: Taken, admission: Accepted | Answered) -> None:
+    async def _answer(self, taken: Decoded, admission: Accepted | Answered) -> None:
         """Show a person the result of their press or command, or ask for their reason."""
         if isinstance(admission, Accepted):
             await self._assist(taken.envelope)
@@ -338,7 +338,7 @@ class SlackChannel:
     def _roots(self, chat: str, missed: Sequence[Json]) -> Sequence[str]:
         """Return the missed messages that began a thread for the bot; the youngest ones alone."""
         ours = (one for one in missed if chat.startswith(DIRECT) or is_meant(one, self._me))
-        roots = (text(one, "ts") for one in ours if whole(one, "reply_count"))
+        roots = (text(one, "ts") for one in ours if integer(one, "reply_count"))
         return sorted(roots, key=order)[-MOST_THREADS:]
 
     async def _since(self, after: str, channel: str, thread: str) -> list[Json]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from urllib.parse import urlencode, urlsplit
 
-from channels._remote.fields import Json, as_object, inner, parsed, text
+from channels._remote.fields import Json, as_object, inner, parse_json, text
 from channels._remote.http import NOTHING, SLOWEST_BYTES_PER_S, Http, Response, Socket, repeatable
 from channels._remote.limits import (
     FAILED,
@@ -138,7 +138,7 @@ class Calls:
         key = "app_token" if method == _CONNECT else "bot_token"
         headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": kind}
         answer = await self.http.call("POST", self._base + method, headers=headers, data=data)
-        said = as_object(parsed(answer.content))
+        said = as_object(parse_json(answer.content))
         if answer.status != _DONE or said.get("ok") is not True:
             raise self._refused(method, key, answer, said)
         return said

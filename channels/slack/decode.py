@@ -13,8 +13,8 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
-from channels._remote.fields import Json, as_object, inner, moment, objects, parsed, text
-from channels._remote.said import Passed, attached, plain_name, quoted, version
+from channels._remote.fields import Json, as_object, from_unix, inner, objects, parse_json, text
+from channels._remote.incoming import Skipped, attached, plain_name, quoted, version
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -66,7 +66,7 @@ ACTIONS: Mapping[Choice, str] = {choice: action for action, choice in _CHOICES.i
 FORM, FIELD = "zc-reason", "reason"
 
 
-class Me(Value):
+class Bot(Value):
     """The account that receives the events.
 
     Attributes:
@@ -143,7 +143,7 @@ def order(ts: str) -> tuple[int, str]:
     return (int(seconds), rest.ljust(9, "0")) if is_ts(ts) else (0, "")
 
 
-class Taken(Value):
+class Decoded(Value):
     """An event for the runtime.
 
     Attributes:
@@ -155,7 +155,7 @@ class Taken(Value):
     trigger: str = ""
 
 
-def is_elsewhere(payload: Json, me: Me) -> bool:
+def is_elsewhere(payload: Json, me: Bot) -> bool:
     """Whether an event is from another workspace, where the same ids mean other people.
 
     An event of a channel that two workspaces share names the workspace through which the app receives
@@ -187,8 +187,8 @@ def chat_of(event: Json) -> str:
 
 
 def message(
-    event: Json, me: Me, reading: Reading, *, event_id: str, is_begun: bool, above: Above
-) -> Taken | Passed:
+    event: Json, me: Bot, reading: Reading, *, event_id: str, is_begun: bool, above: Above
+) -> Decoded | Skipped:
     """Decode a message event.
 
     Args:
@@ -201,7 +201,7 @@ def message(
     """
     chat = chat_of(event)
     if not chat:
-        return Passed(why="no chat")
+        return Skipped(reason="no chat")
     subtype = text(event, "subtype")
     if subtype == "message_changed":
         return _changed(event, me)
@@ -209,14 +209,14 @@ def message(
         return _deleted(event, me)
     ts, thread = text(event, "ts"), _thread_of(event, chat)
     if subtype not in _TAKEN or not is_ts(ts) or not _is_person(event, me):
-        return Passed(why="not by a person")
+        return Skipped(reason="not by a person")
     is_asked = is_meant(event, me) or (is_begun and me.channels == "mentioned")
     if not chat.startswith(DIRECT) and not is_asked:
-        return Passed(why="not meant for the bot")
+        return Skipped(reason="not meant for the bot")
     said, files = _said(event, me, above), _files(event)
     command = command_of(said.wrote)
     if not said.text and not files:
-        return Passed(why="empty")
+        return Skipped(reason="empty")
     user, client = text(event, "user"), text(event, "client_msg_id")
     keys = (
         f"message/{text(event, 'channel')}/{ts}",
@@ -234,16 +234,16 @@ def message(
         attachments=files,
         sent_at=_instant(ts),
     )
-    return Taken(envelope=envelope)
+    return Decoded(envelope=envelope)
 
 
-def is_meant(event: Json, me: Me) -> bool:
+def is_meant(event: Json, me: Bot) -> bool:
     """Whether a message in a channel is for the bot wherever it stands there."""
     is_called = me.channels == "mentioned" and f"<@{me.user}" in text(event, "text")
     return is_called or me.channels == "all"
 
 
-def _said(event: Json, me: Me, above: Above = ()) -> Said:
+def _said(event: Json, me: Bot, above: Above = ()) -> Said:
     """Return a message's text, after what stands above it in a thread, and before what it shares."""
     words, shared = unmarked(text(event, "text"), me), _shared(event)
     first, *others = [one for one in above or () if text(one, "ts") != text(event, "ts")] or [{}]
@@ -253,7 +253,7 @@ def _said(event: Json, me: Me, above: Above = ()) -> Said:
     return Said(text=whole, own=words if told or shared else None, quoted=_files(first))
 
 
-def _told(event: Json, me: Me) -> str:
+def _told(event: Json, me: Bot) -> str:
     """Return a message of a thread as a quote; those of other apps may be attachments alone."""
     said, by = unmarked(text(event, "text"), me), text(event, "user")
     shown = said or "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
@@ -261,12 +261,12 @@ def _told(event: Json, me: Me) -> str:
     return quoted(shown, "" if by == me.user else who)
 
 
-def _is_person(event: Json, me: Me) -> bool:
+def _is_person(event: Json, me: Bot) -> bool:
     user = text(event, "user")
     return is_id(user) and not text(event, "bot_id") and user not in {me.user, "USLACKBOT"}
 
 
-def _changed(event: Json, me: Me) -> Taken | Passed:
+def _changed(event: Json, me: Bot) -> Decoded | Skipped:
     """Decode an edit; Slack sends the same event when a link is unfurled or a thread grows."""
     now, before = inner(event, "message"), inner(event, "previous_message")
     if text(now, "subtype") == "tombstone":  # it began a thread, which stays
@@ -274,23 +274,23 @@ def _changed(event: Json, me: Me) -> Taken | Passed:
     ts, edited = text(now, "ts"), text(inner(now, "edited"), "ts")
     is_edit = is_ts(ts) and is_ts(edited) and text(now, "text") != text(before, "text")
     if not is_edit or not _is_person(now, me):
-        return Passed(why="no edit of a person's")
+        return Skipped(reason="no edit of a person's")
     said = _said(now, me)
     key = f"edit/{ts}/{edited}/{version(said.text)}"
     return _revised(event, me, now, Edited(message=ts, said=said), key=key)
 
 
-def _deleted(event: Json, me: Me) -> Taken | Passed:
+def _deleted(event: Json, me: Bot) -> Decoded | Skipped:
     before = inner(event, "previous_message")
     ts = text(before, "ts")
     if not _is_person(before, me) or not is_ts(ts):
-        return Passed(why="no message of a person's")
+        return Skipped(reason="no message of a person's")
     return _revised(event, me, before, Deleted(message=ts), key=f"deletion/{ts}")
 
 
-def _revised(event: Json, me: Me, whose: Json, body: Body, *, key: str) -> Taken:
+def _revised(event: Json, me: Bot, whose: Json, body: Body, *, key: str) -> Decoded:
     chat = chat_of(event)
-    return Taken(
+    return Decoded(
         envelope=Envelope(
             address=address_of(me, chat, _thread_of(whose, chat)),
             sender=Sender(id=text(whose, "user"), verified=True),
@@ -309,7 +309,7 @@ def _thread_of(said: Json, chat: str) -> str:
     return "" if chat.startswith(DIRECT) else ts
 
 
-def address_of(me: Me, chat: str, thread: str) -> Address:
+def address_of(me: Bot, chat: str, thread: str) -> Address:
     """Return the address of a chat, or of a thread in it; `thread` is empty for none."""
     direct = chat.startswith(DIRECT)
     return Address(
@@ -319,7 +319,7 @@ def address_of(me: Me, chat: str, thread: str) -> Address:
 
 def _instant(ts: str) -> datetime | None:
     """Return when a message was written or edited, as its id says."""
-    return moment(int(ts.partition(".")[0])) if is_ts(ts) else None
+    return from_unix(int(ts.partition(".")[0])) if is_ts(ts) else None
 
 
 def _shared(event: Json) -> str:
@@ -335,7 +335,7 @@ def _files(event: Json) -> tuple[Attachment, ...]:
     return tuple(one for one in files if is_id(one.reference))
 
 
-def unmarked(said: str, me: Me) -> str:
+def unmarked(said: str, me: Bot) -> str:
     """Return a message's text as it was typed, without the mention of the bot, unless that is all.
 
     Slack escapes three characters and writes mentions and links in angle brackets ("Formatting text",
@@ -363,11 +363,11 @@ def unmarked(said: str, me: Me) -> str:
 # --- presses, forms, slash commands ----------------------------------------------------------------
 
 
-def pressed(payload: Json, me: Me, known: Container[str] = ()) -> Taken | Passed:
+def pressed(payload: Json, me: Bot, known: Container[str] = ()) -> Decoded | Skipped:
     """Decode a press of a button or a submitted form; `known` are the chats that have a position."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
-        return Passed(why="nobody")
+        return Skipped(reason="nobody")
     if text(payload, "type") == "view_submission":
         return _sent(payload, me, user)
     actions = objects(payload, "actions")
@@ -375,7 +375,7 @@ def pressed(payload: Json, me: Me, known: Container[str] = ()) -> Taken | Passed
     choice = _CHOICES.get(text(action, "action_id").partition(":")[0])
     approval, at = text(action, "value"), text(action, "action_ts")
     if text(payload, "type") != "block_actions" or choice is None or not approval:
-        return Passed(why="no button of ours")
+        return Skipped(reason="no button of ours")
     box = inner(payload, "container")
     card = _card(me, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user)
     body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
@@ -389,12 +389,12 @@ def pressed(payload: Json, me: Me, known: Container[str] = ()) -> Taken | Passed
     return replace(taken, envelope=replace(taken.envelope, position=position))
 
 
-def _sent(payload: Json, me: Me, user: str) -> Taken | Passed:
+def _sent(payload: Json, me: Bot, user: str) -> Decoded | Skipped:
     view = inner(payload, "view")
-    carried = as_object(parsed(text(view, "private_metadata").encode()))
+    carried = as_object(parse_json(text(view, "private_metadata").encode()))
     approval = text(carried, "approval")
     if text(view, "callback_id") != FORM or not approval:
-        return Passed(why="no form of ours")
+        return Skipped(reason="no form of ours")
     typed = text(inner(view, "state", "values", FIELD, FIELD), "value")
     card = _card(me, text(carried, "channel"), text(carried, "ts"), text(carried, "thread"), user)
     body = Pressed(
@@ -403,7 +403,7 @@ def _sent(payload: Json, me: Me, user: str) -> Taken | Passed:
     return _by(user, _place(me, user, card), body, f"form/{text(view, 'id')}/{approval[:200]}")
 
 
-def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
+def _card(me: Bot, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
     if not is_id(channel) or not is_ts(ts):
         return None
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
@@ -411,14 +411,14 @@ def _card(me: Me, channel: str, ts: str, thread: str, user: str) -> MessageRef |
     return MessageRef(address=address_of(me, chat, place), message=ts)
 
 
-def _place(me: Me, user: str, card: MessageRef | None) -> Address:
+def _place(me: Bot, user: str, card: MessageRef | None) -> Address:
     return address_of(me, f"{DIRECT}{user}", "") if card is None else card.address
 
 
-def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Taken:
+def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Decoded:
     who = Sender(id=user, verified=True)
     envelope = Envelope(address=address, sender=who, dedup=(key,), body=body)
-    return Taken(envelope=envelope, trigger=trigger)
+    return Decoded(envelope=envelope, trigger=trigger)
 
 
 def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
@@ -427,24 +427,24 @@ def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
     return json.dumps({**said, "thread": card.address.thread or ""})
 
 
-def opened(event: Json, me: Me, event_id: str) -> Taken | Passed:
+def opened(event: Json, me: Bot, event_id: str) -> Decoded | Skipped:
     """Decode that a person opened their direct chat, or an older app's assistant, which begins a thread."""
     about = inner(event, "assistant_thread")
     user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
     if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
-        return Passed(why="nobody's assistant")
+        return Skipped(reason="nobody's assistant")
     address = address_of(me, f"{DIRECT}{user}", thread)
     return _by(user, address, Membership(present=True), f"event/{event_id}")
 
 
-def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passed:
+def moved(event: Json, me: Bot, reading: Reading, event_id: str) -> Decoded | Skipped:
     """Decode that a channel has another id, as a private one has once another workspace shares it.
 
     See "channel_id_changed", docs.slack.dev, read 2026-11. It names nobody, and no person may move one.
     """
     old, new = text(event, "old_channel_id"), text(event, "new_channel_id")
     if not is_id(old) or not is_id(new):
-        return Passed(why="no channel that has moved")
+        return Skipped(reason="no channel that has moved")
     envelope = Envelope(
         address=address_of(me, old, ""),
         sender=Sender(id=old, verified=True),
@@ -453,14 +453,14 @@ def moved(event: Json, me: Me, reading: Reading, event_id: str) -> Taken | Passe
         body=Moved(to=address_of(me, new, "")),
         position=Position(scope=new, cursor=replace(reading, was=old).text()),
     )
-    return Taken(envelope=envelope)
+    return Decoded(envelope=envelope)
 
 
-def slash(payload: Json, me: Me) -> Taken | Passed:
+def slash(payload: Json, me: Bot) -> Decoded | Skipped:
     """Decode a slash command: `/zeroclaw stop` is the bot's `/stop`; without a word it is `/help`."""
     user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
     if not is_id(user) or not is_id(channel) or not trigger:
-        return Passed(why="no slash command of a person's")
+        return Skipped(reason="no slash command of a person's")
     words = text(payload, "text").strip()
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
     name, _, rest = words.partition(" ")

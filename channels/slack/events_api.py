@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from urllib.parse import parse_qs
 
-from channels._remote.fields import Json, as_object, parsed, text
+from channels._remote.fields import Json, as_object, parse_json, text
 from channels.slack import SlackSettings
 from channels.slack.calls import Calls
 from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
@@ -130,10 +130,10 @@ def posted(content_type: str, body: bytes) -> tuple[str, Json]:
     """
     match content_type.partition(";")[0].strip().lower():
         case "application/json":
-            return "events_api", as_object(parsed(body))
+            return "events_api", as_object(parse_json(body))
         case "application/x-www-form-urlencoded":
             if "payload" in (fields := _form(body)):
-                return "interactive", as_object(parsed(fields["payload"].encode()))
+                return "interactive", as_object(parse_json(fields["payload"].encode()))
             return "slash_commands", fields
         case _:
             return "", {}

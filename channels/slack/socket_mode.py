@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from channels._remote.fields import Json, inner, text, whole
+from channels._remote.fields import Json, inner, integer, text
 from channels._remote.http import CONNECT_S, Socket
 from channels._remote.reconnection import ConnectionEnd, keep_connected
 from channels.slack.calls import Calls
@@ -110,7 +110,7 @@ class SocketMode:
         if said is None or text(said, "type") != "hello":
             message = f"`{self._calls.name}`: the gateway does not greet"
             raise ChannelUnavailable(message)
-        return whole(said, "num_connections") or 1
+        return integer(said, "num_connections") or 1
 
     async def _hear(self, line: Socket) -> bool:
         """Receive events until the connection ends; return whether Slack had announced the end."""

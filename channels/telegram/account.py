@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import cast
 from urllib.parse import quote
 
-from channels._remote.fields import Json, as_object, parsed, text, whole
+from channels._remote.fields import Json, as_object, integer, parse_json, text
 from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
@@ -105,7 +105,7 @@ class Account:
             data=data,
             more_s=more_s,
         )
-        said = as_object(parsed(answer.content))
+        said = as_object(parse_json(answer.content))
         if answer.status >= FIRST_FAILURE or said.get("ok") is not True or "result" not in said:
             raise refused(self.name, answer.status, said)
         return said["result"]
@@ -131,7 +131,7 @@ class Account:
             reply = {**reply, "allow_sending_without_reply": False}
             asked |= {"message_thread_id": None, "reply_parameters": reply}
             found = await self.call(method, asked, file=file)
-        number = whole(as_object(found), "message_id")
+        number = integer(as_object(found), "message_id")
         if number is None:
             raise DeliveryUnknown(self.http.unreadable)
         return MessageRef(address=to, message=str(number))
@@ -169,7 +169,7 @@ class Account:
             ChannelUnauthorized: The token is not accepted.
         """
         found = self._object(await self._read_by_token("getMe"))
-        if str(whole(found, "id")) != self.id:
+        if str(integer(found, "id")) != self.id:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
         return found

@@ -13,7 +13,7 @@ from channels._remote.limits import check_size, unknown
 from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
-from channels.telegram.decode import Me, Passed, Taken
+from channels.telegram.decode import Bot, Decoded, Skipped
 from channels.telegram.errors import MethodUnknown, OtherKind
 from channels.telegram.lookup import Lookup, Numbers, shown_of
 from channels.telegram.messages import Messages
@@ -63,7 +63,7 @@ class TelegramChannel:
         self._messages = Messages(self._account, settings, context.log)
         self._numbers = Numbers(context.positions)
         self._lookup = Lookup(self._messages, self._numbers, context.log)
-        self._me = Me(
+        self._me = Bot(
             channel=context.name, id=int(self._account.id), username="", groups=settings.groups
         )
         self._answers = ShortAnswers(context.log, "press_not_answered")
@@ -79,7 +79,7 @@ class TelegramChannel:
                 # In the background: everything else works without the menu.
                 group.create_task(menus.offer(account, context.menu, context.log))
 
-                def then(event: Taken | Passed, admission: Admission | None) -> None:
+                def then(event: Decoded | Skipped, admission: Admission | None) -> None:
                     if event.query or isinstance(admission, Answered):
                         self._answers.begin(group, partial(self._answer, event, admission))
 
@@ -105,12 +105,12 @@ class TelegramChannel:
             await self._account.forget_webhook()
             self._context.log("webhook_removed", level="warning")
 
-    async def _answer(self, event: Taken | Passed, admission: Admission | None) -> None:
+    async def _answer(self, event: Decoded | Skipped, admission: Admission | None) -> None:
         """Show a person the result of their press or of the reason that they gave."""
         said = unmarked(admission.text) if isinstance(admission, Answered) else ""
         if event.query:
             await self._messages.toast(event.query, said)
-        body = event.envelope.body if isinstance(event, Taken) else None
+        body = event.envelope.body if isinstance(event, Decoded) else None
         if not isinstance(admission, Answered) or not isinstance(body, Pressed):
             return
         if (card := body.card) is not None and admission.reply_wanted:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from channels._remote.fields import Json, array, as_object, inner, number, storable, text, whole
-from channels._remote.said import listed, plain_name, quoted
+from channels._remote.fields import Json, array, as_object, inner, integer, number, storable, text
+from channels._remote.incoming import listed, plain_name, quoted
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -84,7 +84,7 @@ def marked(message: Json, mark: Json) -> str:
 
 def _span(mark: Json) -> tuple[int, int]:
     """Return where an entity begins and ends, in bytes of UTF-16; nowhere for an odd one."""
-    offset, length = whole(mark, "offset"), whole(mark, "length")
+    offset, length = integer(mark, "offset"), integer(mark, "length")
     if offset is None or length is None or offset < 0 or length < 0:
         return 0, 0
     return 2 * offset, 2 * (offset + length)
@@ -100,7 +100,7 @@ def name_of(user: Json) -> str:
     """
     full = f"{text(user, 'first_name')} {text(user, 'last_name')}".strip()
     name = full or text(user, "title") or text(user, "username")
-    return plain_name(name) or str(whole(user, "id") or "somebody")
+    return plain_name(name) or str(integer(user, "id") or "somebody")
 
 
 # --- quotes and forwards -------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _quoted(message: Json, bot: int) -> str:
     answered = inner(message, "reply_to_message")
     said = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
     author = inner(answered, "from")
-    return quoted(said, "" if whole(author, "id") == bot else name_of(author))
+    return quoted(said, "" if integer(author, "id") == bot else name_of(author))
 
 
 # --- files and other content ---------------------------------------------------------------------
@@ -143,9 +143,9 @@ def attachments(message: Json) -> tuple[Attachment, ...]:
     pictures = [as_object(one) for one in array(message, "photo")]
     if pictures:
         largest = max(
-            pictures, key=lambda one: (whole(one, "width") or 0) * (whole(one, "height") or 0)
+            pictures, key=lambda one: (integer(one, "width") or 0) * (integer(one, "height") or 0)
         )
-        return _file(largest, f"photo-{whole(message, 'message_id') or 0}.jpg", "image/jpeg")
+        return _file(largest, f"photo-{integer(message, 'message_id') or 0}.jpg", "image/jpeg")
     kind = next(filter(message.__contains__, _FILES), "")
     return _file(inner(message, kind), *_FILES[kind]) if kind else ()
 
@@ -164,7 +164,7 @@ def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
         reference=reference,
         name=text(found, "file_name") or name,
         media_type=text(found, "mime_type") or media_type,
-        size_bytes=whole(found, "file_size"),
+        size_bytes=integer(found, "file_size"),
     )
     return (attachment,)
 
@@ -205,7 +205,7 @@ _THINGS: Mapping[str, Callable[[Json], str]] = {
     "poll": lambda found: f"poll: {_list(found, 'question', 'Options', 'options')}",
     "checklist": lambda found: f"checklist: {_list(found, 'title', 'Tasks', 'tasks')}",
     "story": lambda _: "story",
-    "dice": lambda found: f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}",
+    "dice": lambda found: f"{text(found, 'emoji') or 'dice'} shows {integer(found, 'value')}",
 }
 
 

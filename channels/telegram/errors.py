@@ -5,7 +5,7 @@ Errors include the server's description, but never the URL, which contains the t
 
 from collections.abc import Mapping
 
-from channels._remote.fields import Json, inner, text, whole
+from channels._remote.fields import Json, inner, integer, text
 from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, in_its_place, wait_s
 from zeroclaw import (
     ChannelRejected,
@@ -77,7 +77,7 @@ def refused(name: str, status: int, said: Json) -> ZeroclawError:
     """
     # Without `"ok": false` the answer is not from a Bot API server; then ignore the body.
     told: Json = said if said.get("ok") is False else {}
-    code = status if status >= FIRST_FAILURE else whole(told, "error_code") or 0
+    code = status if status >= FIRST_FAILURE else integer(told, "error_code") or 0
     line = " ".join(text(told, "description")[:MOST_CHARS].lower().split())
     words = line.removeprefix("bad request: ") or str(code)
     parameters = inner(told, "parameters")
@@ -91,7 +91,7 @@ def refused(name: str, status: int, said: Json) -> ZeroclawError:
         return DeliveryUnknown(f"`{name}`: Telegram failed ({words})", late=code == NO_TIME)
     if not told:
         return in_its_place(name, "Telegram", code)
-    if (chat := whole(parameters, "migrate_to_chat_id")) is not None:
+    if (chat := integer(parameters, "migrate_to_chat_id")) is not None:
         return Moved(f"`{name}`: the group became another one", chat=chat)
     return _by_code(name, code, words)
 

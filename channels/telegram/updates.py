@@ -18,7 +18,15 @@ from typing import Never
 from channels._remote.intake import admitted
 from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
-from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
+from channels.telegram.decode import (
+    Bot,
+    Decoded,
+    Skipped,
+    chat_of,
+    decoded,
+    newest_message,
+    update_id,
+)
 from channels.telegram.lookup import Numbers
 from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct, field
 
@@ -27,7 +35,7 @@ AGAIN_S = 1.0
 
 Fetch = Callable[[int | None], Awaitable[list[object]]]
 Take = Callable[[object], Coroutine[None, None, bool]]
-Then = Callable[[Taken | Passed, Admission | None], None]
+Then = Callable[[Decoded | Skipped, Admission | None], None]
 
 
 class _Lane(Struct, kw_only=True):
@@ -52,7 +60,7 @@ class Intake(Struct, frozen=True, kw_only=True):
 
     admit: Admit
     then: Then
-    me: Me
+    me: Bot
     numbers: Numbers
     log: Log
     _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
@@ -89,12 +97,12 @@ class Intake(Struct, frozen=True, kw_only=True):
             self.numbers.saw(*newest)
         event = decoded(update, self.me)
         admission: Admission | None = None
-        if isinstance(event, Taken):
+        if isinstance(event, Decoded):
             admission = await admitted(self.admit, event.envelope, self.log, event.anew)
             if admission is None:
                 return False
         else:
-            self.log("update_passed_over", why=event.why, level="debug")
+            self.log("update_passed_over", why=event.reason, level="debug")
         self.then(event, admission)
         return True
 

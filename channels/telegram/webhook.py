@@ -17,7 +17,7 @@ from datetime import datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from channels._remote.fields import Json, flag, moment, parsed, text, whole
+from channels._remote.fields import Json, flag, from_unix, integer, parse_json, text
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.updates import Take
@@ -80,7 +80,7 @@ class Webhook:
             self.refused.note("a wrong secret" if shown else "no secret")
             return HookAnswer(status=401)
         # Invalid JSON is ignored like any unknown update.
-        if not await self._take(parsed(await request.body())):
+        if not await self._take(parse_json(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
 
@@ -88,12 +88,12 @@ class Webhook:
 
     async def _watch(self) -> None:
         missed = moved = 0
-        told = whole(await self._account.webhook(), "last_error_date")
+        told = integer(await self._account.webhook(), "last_error_date")
         await self._clock.sleep(FIRST_LOOK_S)
         while True:
             try:
                 found = await self._account.webhook()
-                failed_at, missed = whole(found, "last_error_date"), 0
+                failed_at, missed = integer(found, "last_error_date"), 0
                 moved = 0 if text(found, "url") == self._url else moved + 1
                 if moved:
                     await self._put_right(text(found, "url"), moved)
@@ -120,7 +120,7 @@ class Webhook:
 
     async def _tell(self, found: Json) -> None:
         """Log why a delivery failed; if updates wait, set the webhook again with our secret."""
-        waiting = whole(found, "pending_update_count") or 0
+        waiting = integer(found, "pending_update_count") or 0
         self._log(
             "webhook_not_delivered",
             why=text(found, "last_error_message")[:MOST_CHARS],
@@ -148,12 +148,12 @@ def deliveries(own: TelegramSettings, found: Json) -> list[str]:
     if own.receive == "webhook":
         when = "" if url == own.webhook_url else ", once the daemon starts"
         facts.append(f"Telegram calls {own.webhook_url}{when}")
-        failed_at = moment(whole(found, "last_error_date"))
+        failed_at = from_unix(integer(found, "last_error_date"))
         if failed_at and why:
             facts.append(f"its last call that failed, at {failed_at:%Y-%m-%d %H:%M} UTC: {why}")
     elif url:
         facts.append("a webhook is set, and is removed when the daemon starts")
-    if waiting := whole(found, "pending_update_count"):
+    if waiting := integer(found, "pending_update_count"):
         facts.append(f"updates waiting: {waiting}")
     return facts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels._remote.cards import read_carried
+from channels._remote.cards import parse_button_data
 from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Actor, Chat, Deed, Emulator, Limits, Lose, Message
@@ -174,7 +174,7 @@ def standing(message: Message) -> Standing:
         if one.type in KINDS  # Telegram adds others of its own, such as addresses
     )
     document = cast("dict[str, object]", message.media.get("document", {}))
-    pressable = (read_carried(one.data) for one in message.buttons)
+    pressable = (parse_button_data(one.data) for one in message.buttons)
     return Standing(
         text=to_body(Styled(text=formatted.text, marks=marks)),
         file=None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from channels.email import decode
-from channels.email.decode import Fetched, Taken
+from channels.email.decode import Decoded, Fetched
 from tests.contract.email_harness import CODE, CODES, body, email_settings, links, mail_from
 from tests.faults.forked import COMMAND
 from tests.faults.ledger import Ledger
@@ -108,7 +108,7 @@ class OnEmail(WithDirectChats[_Chat]):
         self._changed = changed
         self._people = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
         self._ledger = Ledger(directory / "data")
-        self._me = decode.Me(channel="email", settings=email_settings(here.mail, here.bot))
+        self._me = decode.Bot(channel="email", settings=email_settings(here.mail, here.bot))
         chats = {name: _Chat(name, address) for name, address in self._people.items()}
         super().__init__(here, directory, chats)
 
@@ -143,7 +143,7 @@ class OnEmail(WithDirectChats[_Chat]):
         bare = copy(mail)
         del bare["Subject"]  # only the bot can tell what a card's code proves
         taken = decode.decoded(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._me)
-        assert isinstance(taken, Taken)
+        assert isinstance(taken, Decoded)
         await self._here.write(self._people[who], mail)
         return _Written(
             text=text,

@@ -29,7 +29,7 @@ from playwright.async_api import (
     expect,
 )
 
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from tests.emulators.model_server import ModelServer
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import DaemonProcess
@@ -240,7 +240,7 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
         "provider": {"kind": "openai", "base_url": model.url, "model": "scripted", "stall_s": 20.0},
         "runtime": {"grace_s": 1.0},
         # The same after a restart, for the page comes back to it.
-        "listener": {"port": kept_port()},
+        "listener": {"port": reserve_port()},
         "channels": {"terminal": {"enabled": False}},
     }
 

@@ -12,7 +12,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 _REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
 
 
-def kept_port() -> int:
+def reserve_port() -> int:
     """Return a loopback port that the system gives to nobody else while this process runs.
 
     It stays bound, and a server with `SO_REUSEADDR` can still listen there. A port that was only

@@ -24,7 +24,7 @@ from itertools import count
 from pathlib import Path
 from threading import Event
 
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from zeroclaw import ConfigError
 
 DOMAIN = "zero.test"
@@ -422,12 +422,12 @@ def started(password: str) -> Servers:
         raise ConfigError((fault,))
     found = Servers(
         home=Path(tempfile.mkdtemp(prefix="zc-mail-", dir=place)),
-        imaps=kept_port(),
-        submission=kept_port(),
-        sasl=kept_port(),
-        mx=kept_port(),
-        milter=kept_port(),
-        tokens=kept_port(),
+        imaps=reserve_port(),
+        submission=reserve_port(),
+        sasl=reserve_port(),
+        mx=reserve_port(),
+        milter=reserve_port(),
+        tokens=reserve_port(),
         password=password,
     )
     with ExitStack() as undo:

@@ -29,7 +29,7 @@ import aiohttp
 from aiohttp import web
 
 from channels._remote.emulator.buckets import Buckets, Rate
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from zeroclaw import ConfigError
 
 HERE = Path(__file__).parent
@@ -164,7 +164,7 @@ def emulate_url() -> str:
     }
     path = directory / "seed.json"
     path.write_text(json.dumps(seed))
-    port = kept_port()
+    port = reserve_port()
     options = ("start", "-s", "slack", "-p", str(port), "--seed", path)
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(

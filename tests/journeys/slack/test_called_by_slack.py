@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from tests.contract.slack_harness import standing
 from tests.journeys.slack.bot import bot
 
@@ -16,7 +16,7 @@ async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path:
 
     The real daemon, for the public listener, the settings and the kill are its. S2-02, S2-10, P1, P5.
     """
-    async with bot(tmp_path, port=kept_port()) as here:
+    async with bot(tmp_path, port=reserve_port()) as here:
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So be it.", round=1)
         await here.ann.says("please knock")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def by_webhook(port: int) -> Mapping[str, object]:
 @asynccontextmanager
 async def called(directory: Path, port: int = 0) -> AsyncGenerator[tuple[Bot, int]]:
     """A bot whose daemon runs, and has told Telegram where to call."""
-    port = port or kept_port()
+    port = port or reserve_port()
     async with bot(directory, start=False, channel=by_webhook(port), public={"port": port}) as here:
         await here.daemon.start()
         await here.until(lambda: here.telegram.account.webhook)
@@ -148,7 +148,7 @@ async def test_strangers_get_nowhere_and_hold_up_nobody(tmp_path: Path) -> None:
 
 async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: Path) -> None:
     """What waits when the daemon starts anew comes the other way, once, in order. S2-02."""
-    port = kept_port()
+    port = reserve_port()
     fetch, call = 'receive = "polling"', 'receive = "webhook"'
     async with bot(
         tmp_path, channel={**by_webhook(port), "receive": "polling"}, public={"port": port}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._remote.fields import Json, number, objects, parsed, text
+from channels._remote.fields import Json, number, objects, parse_json, text
 from channels.discord import cards, decode
-from channels.discord.decode import Interaction, Me, Passed
+from channels.discord.decode import Bot, Interaction, Skipped
 from channels.discord.snowflakes import is_snowflake
 from zeroclaw import (
     Address,
@@ -27,10 +27,10 @@ from zeroclaw import (
     replace,
 )
 
-ME = Me(channel="discord", id="99")
-ALL = Me(channel="discord", id="99", servers="all")
-OFF = Me(channel="discord", id="99", servers="off")
-ONE = Me(channel="discord", id="99", channels=frozenset({"20"}))
+ME = Bot(channel="discord", id="99")
+ALL = Bot(channel="discord", id="99", servers="all")
+OFF = Bot(channel="discord", id="99", servers="off")
+ONE = Bot(channel="discord", id="99", channels=frozenset({"20"}))
 ANN = {"id": "7", "username": "ann", "global_name": "Ann [the] first"}
 BOT = {"id": "99", "username": "zero", "bot": True}
 DIRECT = Address(channel="discord", account="99", chat="@7", direct=True)
@@ -46,13 +46,13 @@ def in_server(**fields: object) -> Json:
     return message(**{"channel_id": "20", "guild_id": "3", **fields})
 
 
-def envelope(event: Json, me: Me = ME) -> Envelope:
+def envelope(event: Json, me: Bot = ME) -> Envelope:
     taken = decode.message(event, me, {"21": "20"})
     assert isinstance(taken, Envelope)
     return taken
 
 
-def said(event: Json, me: Me = ME) -> Said:
+def said(event: Json, me: Bot = ME) -> Said:
     body = envelope(event, me).body
     assert isinstance(body, Said)
     return body
@@ -85,7 +85,7 @@ def test_a_direct_message_is_whole() -> None:
 )
 def test_what_no_person_said_to_the_bot_is_passed_over(event: Json, why: str) -> None:
     """A forged author can't be: Discord writes it, and webhooks and bots are told apart (P4)."""
-    assert decode.message(event, ME, {}) == Passed(why=why)
+    assert decode.message(event, ME, {}) == Skipped(reason=why)
 
 
 def test_in_servers_a_mention_a_reply_and_an_open_channel_are_taken() -> None:
@@ -99,7 +99,7 @@ def test_in_servers_a_mention_a_reply_and_an_open_channel_are_taken() -> None:
     assert said(in_server(), ALL).text == "hello"
     assert said(in_server(), ONE).text == "hello"
     assert said(in_server(channel_id="21"), ONE).text == "hello"
-    assert decode.message(called, OFF, {}) == Passed(why="in a server")
+    assert decode.message(called, OFF, {}) == Skipped(reason="in a server")
 
 
 def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
@@ -110,8 +110,8 @@ def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
     assert begun.address == replace(SERVER, thread="1")
     assert begun.position == Position(scope="20", cursor="20/1")
     within = in_server(id="2", channel_id="21")
-    assert decode.message(within, threads, {"21": "20"}) == Passed(
-        why="in a server, to somebody else"
+    assert decode.message(within, threads, {"21": "20"}) == Skipped(
+        reason="in a server, to somebody else"
     )
     taken = decode.message(within, threads, {"21": "20"}, heard={"21"})
     assert isinstance(taken, Envelope)
@@ -235,8 +235,8 @@ def test_an_edit_carries_its_version() -> None:
         (in_server(edited_timestamp="1"), OFF, "an edit without words"),
     ],
 )
-def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Me, why: str) -> None:
-    assert decode.edited(event, me, {}) == Passed(why=why)
+def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Bot, why: str) -> None:
+    assert decode.edited(event, me, {}) == Skipped(reason=why)
 
 
 WRITTEN = "2026-01-01T12:00:00+00:00"
@@ -277,7 +277,7 @@ def test_a_deletion_is_its_writers() -> None:
     assert taken.body == Deleted(message="1")
     assert (taken.address, taken.sender.id) == (SERVER, "7")
     passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
-    assert passed == Passed(why="a deletion of a message that is not known")
+    assert passed == Skipped(reason="a deletion of a message that is not known")
 
 
 def test_a_mention_of_the_bots_own_role_calls_it() -> None:
@@ -295,7 +295,7 @@ def test_a_mention_of_the_bots_own_role_calls_it() -> None:
     assert said(called, me) == Said(text="hello <@&6>")
     for others in (["6"], "5", None):
         passed = decode.message(in_server(mention_roles=others), me, {})
-        assert passed == Passed(why="in a server, to somebody else")
+        assert passed == Skipped(reason="in a server, to somebody else")
 
 
 # --- interactions --------------------------------------------------------------------------------
@@ -518,9 +518,9 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
 
 
 def test_fields_of_odd_shapes_read_as_nothing() -> None:
-    assert parsed(b"{") is None
-    assert parsed(b"[" * 100_000) is None
-    assert parsed(b'{"a": 1}') == {"a": 1}
+    assert parse_json(b"{") is None
+    assert parse_json(b"[" * 100_000) is None
+    assert parse_json(b'{"a": 1}') == {"a": 1}
     assert objects({"a": 1}, "a") == []
     assert text({"a": "\ud800x"}, "a") == "\ufffdx"
     assert text({"a": 1}, "a") == ""

@@ -2,15 +2,15 @@
 
 from datetime import UTC, datetime
 
-from channels._remote.said import Passed
+from channels._remote.incoming import Skipped
 from channels.email import EmailSettings
-from channels.email.decode import Fetched, Me, Taken, decoded, own_id
+from channels.email.decode import Bot, Decoded, Fetched, decoded, own_id
 from zeroclaw import Address, Envelope, Said, replace
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def me_with(**settings: object) -> Me:
+def me_with(**settings: object) -> Bot:
     given: dict[str, object] = {
         "address": "bot@zero.test",
         "authserv_id": "mx.zero.test",
@@ -18,7 +18,7 @@ def me_with(**settings: object) -> Me:
         "imap_host": "imap.zero.test",
         "smtp_host": "smtp.zero.test",
     }
-    return Me(channel="email", settings=EmailSettings.model_validate(given | settings), key=b"key")
+    return Bot(channel="email", settings=EmailSettings.model_validate(given | settings), key=b"key")
 
 
 ME = me_with()
@@ -27,7 +27,7 @@ VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.exampl
 HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 
 
-def ours(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Me = ME) -> str:
+def ours(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Bot = ME) -> str:
     """The id of a mail of the bot's."""
     return own_id(replace(ANNS, chat=to, thread=thread), key, me)
 
@@ -46,16 +46,16 @@ def reply(body: str, *, more: str = "", subject: str = "Re: the sums") -> str:
     return letter(body, head=head, more=f"References: <root@a.example>\n{more}".strip())
 
 
-def taken(text: str | bytes, me: Me = ME) -> Envelope:
+def taken(text: str | bytes, me: Bot = ME) -> Envelope:
     event = decoded(fetched(text), me)
-    assert isinstance(event, Taken), event
+    assert isinstance(event, Decoded), event
     return event.envelope
 
 
-def passed(text: str | bytes, me: Me = ME) -> str:
+def passed(text: str | bytes, me: Bot = ME) -> str:
     event = decoded(fetched(text), me)
-    assert isinstance(event, Passed), event
-    return event.why
+    assert isinstance(event, Skipped), event
+    return event.reason
 
 
 def said(text: str | bytes) -> Said:

@@ -5,7 +5,7 @@ They are written by us, after what programs do; none was anybody's.
 
 import base64
 
-from channels._remote.said import Passed
+from channels._remote.incoming import Skipped
 from channels.email.decode import decoded
 from tests.unit.channels.email.letters import ME, VOUCHED, fetched
 from zeroclaw import Command, Said, Value
@@ -31,8 +31,8 @@ class Odd(Value):
 def told(raw: bytes) -> str:
     """Say in one line what a mail comes to: passed over and why, or whose words, and its files."""
     event = decoded(fetched(raw), ME)
-    if isinstance(event, Passed):
-        return f"passed: {event.why}"
+    if isinstance(event, Skipped):
+        return f"passed: {event.reason}"
     envelope = event.envelope
     body = envelope.body
     match body:

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._remote.said import Passed
+from channels._remote.incoming import Skipped
 from channels.email.decode import (
     MOST_CHARS,
     MOST_FILES,
-    Me,
-    Taken,
+    Bot,
+    Decoded,
     decoded,
     own_thread,
     press_code,
@@ -72,7 +72,7 @@ def test_a_mail_is_an_envelope() -> None:
 def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
     """A mailbox that is restored numbers anew; a Message-ID counts with its verified sender alone."""
     again = decoded(replace(fetched(letter()), validity=8, uid=1), ME)
-    assert isinstance(again, Taken)
+    assert isinstance(again, Decoded)
     assert len(set(again.envelope.dedup) & set(taken(letter()).dedup)) == 1
     forged = taken(letter(head=HEAD.replace("ann@", "bob@")))
     assert not set(forged.dedup) & set(again.envelope.dedup)
@@ -219,18 +219,18 @@ def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> 
     said = "It costs three euros, and the shop opens at nine."
     mail = fetched(reply(f"/approve 3\n\n{said}"))
     first = decoded(mail, ME)
-    assert isinstance(first, Taken)
+    assert isinstance(first, Decoded)
     assert first.may_quote
     again = decoded(mail, ME, [said])
-    assert isinstance(again, Taken)
+    assert isinstance(again, Decoded)
     assert again.envelope.body == Command(name="approve", rest="3")
     assert not again.may_quote
     asked = decoded(fetched(reply(f"Which bus?\n\n{said}")), ME, [said])
-    assert isinstance(asked, Taken)
+    assert isinstance(asked, Decoded)
     assert asked.envelope.body == Said(text=f"Which bus?\n\n{said}", own="Which bus?")
     for other in (letter(said), reply("Which bus?"), reply(said).replace("pass", "fail")):
         event = decoded(fetched(other), ME)
-        assert isinstance(event, Taken)
+        assert isinstance(event, Decoded)
         assert not event.may_quote
 
 
@@ -435,7 +435,7 @@ def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:
 # --- answers to a card ---------------------------------------------------------------------------
 
 
-def pressed(subject: str, body: str = "", me: Me = ME) -> object:
+def pressed(subject: str, body: str = "", me: Bot = ME) -> object:
     return taken(reply(body, subject=subject), me).body
 
 
@@ -445,7 +445,7 @@ def code_of(
     *,
     card: str = CARD,
     to: str = "ann@a.example",
-    me: Me = ME,
+    me: Bot = ME,
 ) -> str:
     return press_code(call, choice, card=card, to=to, key=me.key)
 
@@ -541,4 +541,4 @@ LINES = st.sampled_from(
 @given(st.lists(LINES | st.text(max_size=20), max_size=30).map("\n".join))
 def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
     event = decoded(fetched(text.encode("utf-8", "replace")), ME)
-    assert isinstance(event, Taken | Passed)
+    assert isinstance(event, Decoded | Skipped)

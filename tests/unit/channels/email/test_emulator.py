@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from channels._remote.emulator.http import kept_port
+from channels._remote.emulator.http import reserve_port
 from channels.email.emulator import servers
 from zeroclaw import ConfigError
 
@@ -27,8 +27,8 @@ def test_a_server_that_ends_at_its_start_is_told_in_one_line(
         monkeypatch.setattr(tempfile, "tempdir", directory)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ports = chain([int(taken.getsockname()[1])], iter(kept_port, None))
-        monkeypatch.setattr(servers, "kept_port", lambda: next(ports))
+        ports = chain([int(taken.getsockname()[1])], iter(reserve_port, None))
+        monkeypatch.setattr(servers, "reserve_port", lambda: next(ports))
         with pytest.raises(ConfigError) as told:
             servers.started("secret")
         assert list(place.iterdir()) == []
@@ -58,7 +58,7 @@ def test_a_kill_leaves_no_server_and_no_file() -> None:
 
 def test_a_kept_port_is_given_to_nobody_else() -> None:
     """But a server that was told of it can listen there."""
-    port = kept_port()
+    port = reserve_port()
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(("127.0.0.1", port))
     with (

@@ -13,7 +13,7 @@ import pytest
 from aioimaplib.aioimaplib import Command as ImapCommand
 from aioimaplib.aioimaplib import Response
 
-from channels._remote.said import Passed
+from channels._remote.incoming import Skipped
 from channels.email import MANIFEST, adapter, decode, imap, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
@@ -343,8 +343,8 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     known = decode.decoded
 
     def decoded(
-        fetched: decode.Fetched, me: decode.Me, said: Sequence[str]
-    ) -> decode.Taken | Passed:
+        fetched: decode.Fetched, me: decode.Bot, said: Sequence[str]
+    ) -> decode.Decoded | Skipped:
         if b"poison" in fetched.raw:
             raise RecursionError
         return known(fetched, me, said)

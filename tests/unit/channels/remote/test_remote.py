@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from channels._remote import lanes
-from channels._remote.fields import instant, moment
+from channels._remote.fields import from_unix, utc_time
 from channels._remote.http import Http
 from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
 from channels._remote.lanes import AGAIN_S, Lanes, patiently
@@ -378,7 +378,7 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
     ],
 )
 def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> None:
-    found = instant(told, datetime.fromisoformat)
+    found = utc_time(told, datetime.fromisoformat)
     assert (found, found and found.tzinfo) == (at, at and UTC)
 
 
@@ -392,4 +392,4 @@ def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> Non
     ],
 )
 def test_seconds_are_a_time_if_any_year_has_it(seconds: int | None, at: datetime | None) -> None:
-    assert moment(seconds) == at
+    assert from_unix(seconds) == at

@@ -6,18 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._remote.fields import Json, as_object, inner, number, objects, parsed, text, whole
-from channels._remote.said import version
+from channels._remote.fields import (
+    Json,
+    as_object,
+    inner,
+    integer,
+    number,
+    objects,
+    parse_json,
+    text,
+)
+from channels._remote.incoming import version
 from channels.slack import decode
 from channels.slack.decode import (
     MOST_ABOVE,
     MOST_THREADS,
     NOT_READ,
     Above,
-    Me,
-    Passed,
+    Bot,
+    Decoded,
     Reading,
-    Taken,
+    Skipped,
     read_cursor,
 )
 from zeroclaw import (
@@ -38,9 +47,9 @@ from zeroclaw import (
     replace,
 )
 
-ME = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
-ALL = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="all")
-OFF = Me(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="off")
+ME = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
+ALL = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="all")
+OFF = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="off")
 ROOT, TS, LATER = "1699999999.000100", "1700000000.000100", "1700000009.000100"
 NEW = Reading()
 DIRECT = Address(channel="slack", account="T1-UBOT", chat="@UANN", direct=True)
@@ -64,26 +73,26 @@ def in_channel(**fields: object) -> Json:
 
 def heard(
     event: Json,
-    me: Me,
+    me: Bot,
     reading: Reading,
     *,
     event_id: str = "",
     is_begun: bool = False,
     above: Above = (),
-) -> Taken | Passed:
+) -> Decoded | Skipped:
     return decode.message(event, me, reading, event_id=event_id, is_begun=is_begun, above=above)
 
 
-def envelope(event: Json, me: Me = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
+def envelope(event: Json, me: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
     taken = heard(event, me, reading, above=above)
-    assert isinstance(taken, Taken), taken
+    assert isinstance(taken, Decoded), taken
     return taken.envelope
 
 
-def passed(event: Json, me: Me = ME) -> str:
+def passed(event: Json, me: Bot = ME) -> str:
     taken = heard(event, me, NEW)
-    assert isinstance(taken, Passed), taken
-    return taken.why
+    assert isinstance(taken, Skipped), taken
+    return taken.reason
 
 
 def thread(of: str) -> Address:
@@ -95,7 +104,7 @@ def thread(of: str) -> Address:
 
 def test_a_direct_message_is_whole() -> None:
     taken = heard(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
-    assert taken == Taken(
+    assert taken == Decoded(
         envelope=Envelope(
             address=DIRECT,
             sender=Sender(id="UANN", verified=True),
@@ -128,11 +137,11 @@ def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
     reading = NEW.after(TS, TS)
     event = in_channel(ts=LATER, thread_ts=TS)
     found = heard(event, ME, reading, is_begun=True)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Decoded)
     assert found.envelope.address == thread(TS)
     assert found.envelope.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
     assert passed(event) == "not meant for the bot"
-    assert isinstance(heard(event, OFF, reading, is_begun=True), Passed)
+    assert isinstance(heard(event, OFF, reading, is_begun=True), Skipped)
 
 
 def test_which_channels_are_heard_is_configured() -> None:
@@ -313,7 +322,7 @@ def test_what_leaves_a_stone_in_its_thread_is_a_deletion() -> None:
     found = envelope(event)
     assert (found.body, found.address) == (Deleted(message=TS), thread(TS))
     assert found.sender.id == "UANN"
-    assert isinstance(heard({**event, "previous_message": None}, ME, NEW), Passed)
+    assert isinstance(heard({**event, "previous_message": None}, ME, NEW), Skipped)
 
 
 # --- presses, forms, commands ------------------------------------------------------------------------
@@ -332,7 +341,7 @@ def press(action: str = "zc-once:1", **fields: object) -> Json:
 
 def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
     card = MessageRef(address=DIRECT, message=TS)
-    assert decode.pressed(press(), ME, {DIRECT.chat}) == Taken(
+    assert decode.pressed(press(), ME, {DIRECT.chat}) == Decoded(
         trigger="t1",
         envelope=Envelope(
             address=DIRECT,
@@ -347,7 +356,7 @@ def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
 def test_reading_begins_at_a_card_where_nothing_was_taken(thread: str, cursor: str) -> None:
     box = {"channel_id": "D1", "message_ts": TS, "thread_ts": thread}
     taken = decode.pressed(press(container=box), ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert taken.envelope.position == Position(scope=DIRECT.chat, cursor=cursor)
 
 
@@ -357,7 +366,7 @@ def test_reading_begins_at_a_card_where_nothing_was_taken(thread: str, cursor: s
 )
 def test_each_button_is_a_choice(action: str, choice: str) -> None:
     taken = decode.pressed(press(action), ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert isinstance(taken.envelope.body, Pressed)
     assert taken.envelope.body.choice == choice
 
@@ -365,7 +374,7 @@ def test_each_button_is_a_choice(action: str, choice: str) -> None:
 def test_a_card_in_a_thread_is_known_by_it() -> None:
     box = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
     taken = decode.pressed(press(container=box), ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert taken.envelope.address == thread(TS)
 
 
@@ -383,7 +392,7 @@ def test_a_card_in_a_thread_is_known_by_it() -> None:
     ],
 )
 def test_what_is_no_button_or_form_of_ours_is_passed_over(payload: Json) -> None:
-    assert isinstance(decode.pressed(payload, ME), Passed)
+    assert isinstance(decode.pressed(payload, ME), Skipped)
 
 
 def test_a_form_carries_the_reason_to_the_card_it_began_at() -> None:
@@ -396,7 +405,7 @@ def test_a_form_carries_the_reason_to_the_card_it_began_at() -> None:
     }
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
     taken = decode.pressed(payload, ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert taken.envelope.body == Pressed(
         approval=ApprovalId("a1"), choice="deny", reason="too early", card=card
     )
@@ -408,7 +417,7 @@ def test_a_form_whose_card_is_odd_still_answers() -> None:
     view = {"id": "V1", "callback_id": decode.FORM, "private_metadata": '{"approval": "a1"}'}
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
     taken = decode.pressed(payload, ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert taken.envelope.address == DIRECT
 
 
@@ -424,7 +433,7 @@ def test_a_form_whose_card_is_odd_still_answers() -> None:
 def test_a_slash_command_is_a_command_of_the_bots(words: str, body: Command) -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "D1", "text": words, "trigger_id": "t1"}
     taken = decode.slash(payload, ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert (taken.envelope.body, taken.envelope.address) == (body, DIRECT)
     assert taken.envelope.dedup == ("slash/t1",)
 
@@ -432,9 +441,9 @@ def test_a_slash_command_is_a_command_of_the_bots(words: str, body: Command) -> 
 def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "C1", "text": "stop", "trigger_id": "t1"}
     taken = decode.slash(payload, ME)
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     assert taken.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
-    assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Passed)
+    assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Skipped)
 
 
 MOVED: Json = {"type": "channel_id_changed", "old_channel_id": "G01", "new_channel_id": "C99"}
@@ -445,19 +454,19 @@ def test_a_channel_with_another_id_moves_with_its_reading_position() -> None:
     reading = NEW.after(TS, TS)
     assert decode.chat_of(MOVED) == "G01"
     taken = decode.moved(MOVED, ME, reading, "Ev1")
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     found, to = taken.envelope, Address(channel="slack", account=ME.account, chat="C99")
     assert (found.address, found.body) == (replace(to, chat="G01"), Moved(to=to))
     assert (found.sender.id, found.dedup) == ("G01", ("event/Ev1", "moved/G01/C99/"))
     told_again = decode.moved(MOVED, ME, reading, "Ev2")
-    assert isinstance(told_again, Taken)
+    assert isinstance(told_again, Decoded)
     assert set(found.dedup) & set(told_again.envelope.dedup)
     assert found.position is not None
     assert found.position.scope == "C99"
     kept = read_cursor(found.position.cursor)
     assert kept == replace(reading, was="G01")
     assert read_cursor(kept.after(LATER, TS).text()).was == "G01"
-    assert isinstance(decode.moved({**MOVED, "new_channel_id": 7}, ME, reading, ""), Passed)
+    assert isinstance(decode.moved({**MOVED, "new_channel_id": 7}, ME, reading, ""), Skipped)
 
 
 # --- how far a chat was read --------------------------------------------------------------------------
@@ -517,15 +526,15 @@ def test_whatever_comes_nothing_raises(event: object, cursor: str) -> None:
 
 
 def test_odd_fields_read_as_nothing() -> None:
-    assert parsed(b"{") is None
-    assert parsed(b"[" * 100_000) is None
+    assert parse_json(b"{") is None
+    assert parse_json(b"[" * 100_000) is None
     assert inner({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
     assert inner({"a": 1}, "a", "b") == {}
     assert objects({"a": [{"b": 1}, 2]}, "a") == [{"b": 1}, {}]
     assert objects({"a": 1}, "a") == []
     assert text({"a": "\ud800x"}, "a") == "\ufffdx"
     assert text({"a": 1}, "a") == ""
-    assert (whole({"a": True}, "a"), whole({"a": 2}, "a")) == (None, 2)
+    assert (integer({"a": True}, "a"), integer({"a": 2}, "a")) == (None, 2)
     assert (number({"a": 1.5}, "a"), number({"a": 2}, "a"), number({}, "a")) == (1.5, 2, None)
 
 
@@ -554,10 +563,10 @@ def test_what_happened_in_another_workspace_is_told_apart(
 def test_who_opens_the_assistant_begins_a_thread_of_their_direct_chat() -> None:
     about: Json = {"user_id": "U01", "channel_id": "D01", "thread_ts": "1700000000.000001"}
     taken = decode.opened({"assistant_thread": about}, ME, "Ev1")
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, Decoded)
     envelope = taken.envelope
     assert (envelope.address.chat, envelope.address.thread) == ("@U01", "1700000000.000001")
     assert (envelope.body, envelope.dedup) == (Membership(present=True), ("event/Ev1",))
-    assert decode.opened({"assistant_thread": {**about, "user_id": 7}}, ME, "Ev1") == Passed(
-        why="nobody's assistant"
+    assert decode.opened({"assistant_thread": {**about, "user_id": 7}}, ME, "Ev1") == Skipped(
+        reason="nobody's assistant"
     )

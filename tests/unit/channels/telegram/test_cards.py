@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels._remote.cards import read_carried
+from channels._remote.cards import parse_button_data
 from channels._remote.limits import units
 from channels.telegram import cards
 from channels.telegram.styled import Styled
@@ -23,7 +23,7 @@ def shown(card: Card, *endings: Ending) -> Styled:
 
 
 def pressable(view: Styled) -> list[tuple[ApprovalId, str] | None]:
-    return [read_carried(str(button["callback_data"])) for row in view.rows for button in row]
+    return [parse_button_data(str(button["callback_data"])) for row in view.rows for button in row]
 
 
 def test_a_card_shows_each_call_whole() -> None:

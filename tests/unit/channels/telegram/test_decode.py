@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from channels.telegram import cards
 from channels.telegram.contents import rich_words
-from channels.telegram.decode import Me, Passed, Taken, chat_of, decoded, newest_message, update_id
+from channels.telegram.decode import (
+    Bot,
+    Decoded,
+    Skipped,
+    chat_of,
+    decoded,
+    newest_message,
+    update_id,
+)
 from tests.unit.channels.telegram.updates import (
     ANN,
     ANNS_CHAT,
@@ -65,7 +73,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_json_of_any_shape_raises(update: object) -> None:
     """Whatever a server sends is taken or passed over."""
-    assert isinstance(decoded(update, ME), Taken | Passed)
+    assert isinstance(decoded(update, ME), Decoded | Skipped)
     assert isinstance(chat_of(update), str)
     assert not isinstance(update_id(update), str)
     assert not isinstance(newest_message(update), str)
@@ -76,7 +84,7 @@ def test_no_json_of_any_shape_raises(update: object) -> None:
 def test_no_message_of_any_shape_raises(fields: dict[str, object]) -> None:
     """Nor does a message in a real chat whose other fields are odd; what is taken can be stored."""
     found = decoded(new(**fields), replace(ME, groups="all"))
-    if isinstance(found, Taken) and isinstance(found.envelope.body, Said):
+    if isinstance(found, Decoded) and isinstance(found.envelope.body, Said):
         found.envelope.body.text.encode()
 
 
@@ -274,7 +282,7 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     """For ingress, if it knows none such; what was written since may be read already."""
     said = grouped("@zero_bot hello", edit_date=AT + DAY_S)["message"]
     found = decoded({"update_id": 2, "edited_message": said}, ME)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Decoded)
     assert found.anew is not None
     assert (found.anew.body, found.anew.message) == (Said(text="hello"), "3")
     assert found.anew.dedup == taken(grouped("@zero_bot hello")).dedup
@@ -297,7 +305,7 @@ def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
     """In private all is known; of what is older nobody may know whether it was answered."""
     said = grouped("@zero_bot hello", **fields)["message"]
     found = decoded({"update_id": 2, "edited_message": said}, ME)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Decoded)
     assert found.anew is None
 
 
@@ -310,7 +318,7 @@ def test_a_press_names_the_call_the_choice_and_the_card() -> None:
     """Its own id is the key, never the card's: every call of a card can be answered (P5)."""
     carried = cards.data(ApprovalId("a-1"), "for_a_time")
     found = decoded(press(carried), ME)
-    assert found == Taken(
+    assert found == Decoded(
         envelope=Envelope(
             address=ANNS_CHAT,
             sender=Sender(id="8", verified=True, display="Bob"),
@@ -326,7 +334,7 @@ def test_a_press_names_the_call_the_choice_and_the_card() -> None:
 
 
 def test_a_button_of_somebody_else_is_answered_all_the_same() -> None:
-    assert decoded(press("buy"), ME) == Passed(why="a button that is not ours", query="q1")
+    assert decoded(press("buy"), ME) == Skipped(reason="a button that is not ours", query="q1")
 
 
 def question(url: str, text: str = "too early", author: object = BOT) -> dict[str, object]:
@@ -411,7 +419,7 @@ def test_an_odd_date_is_none(date: object) -> None:
 
 
 def test_the_bots_name_is_compared_as_telegram_does() -> None:
-    shouting = Me(channel="telegram", id=42, username="ZERO_BOT")
+    shouting = Bot(channel="telegram", id=42, username="ZERO_BOT")
     assert isinstance(taken(grouped("@zero_bot hello"), shouting).body, Said)
 
 

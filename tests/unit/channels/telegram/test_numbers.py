@@ -2,7 +2,7 @@
 
 from channels.telegram import lookup
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.decode import Taken, decoded, position
+from channels.telegram.decode import Decoded, decoded, position
 from channels.telegram.lookup import MOST_COUNTERS, Numbers
 from tests.contract.telegram_harness import telegram_context
 from tests.unit.channels.telegram.stage import stage
@@ -27,7 +27,7 @@ def test_what_was_stored_is_known_to_the_next_process() -> None:
 
 
 def test_a_basic_group_is_told_from_a_supergroup_by_the_size_of_its_id() -> None:
-    """Taken for one it would be looked in where its counter stood long ago, and be told twice (P1)."""
+    """Decoded for one it would be looked in where its counter stood long ago, and be told twice (P1)."""
     numbers = Numbers(stored(("-1001234567", 900), ("-999999999999", 901), ("-1010000000001", 5)))
     assert [numbers.newest(chat) for chat in ("7", "1099511627775")] == [901, 901]
     assert numbers.newest("-1010000000001") == 5
@@ -55,7 +55,7 @@ def test_groups_that_are_silent_make_room_for_others() -> None:
 def test_a_message_brings_its_number() -> None:
     """It is committed with what it says, and costs no commit of its own."""
     found = decoded(new(text="hello"), ME)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Decoded)
     assert found.envelope.position == position("7", 3)
 
 

@@ -6,7 +6,7 @@ from collections import deque
 import pytest
 
 from channels.telegram.account import LONGEST_POLL_S
-from channels.telegram.decode import Passed, Taken
+from channels.telegram.decode import Decoded, Skipped
 from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Fetch, Intake, poll
 from tests.contract.channel_suite import Desk
@@ -36,7 +36,7 @@ class Rig:
         self.desk = Desk()
         self.clock = ManualClock()
         self.log = Facts()
-        self.followed: list[tuple[Taken | Passed, Admission | None]] = []
+        self.followed: list[tuple[Decoded | Skipped, Admission | None]] = []
         self.intake = Intake(
             admit=self.desk.admit,
             then=lambda event, admission: self.followed.append((event, admission)),

@@ -1,10 +1,10 @@
 """Updates as the Bot API sends them."""
 
 from channels._remote.limits import units
-from channels.telegram.decode import Me, Passed, Taken, decoded
+from channels.telegram.decode import Bot, Decoded, Skipped, decoded
 from zeroclaw import Address, Envelope
 
-ME = Me(channel="telegram", id=42, username="zero_bot")
+ME = Bot(channel="telegram", id=42, username="zero_bot")
 ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee"}
 BOB = {"id": 8, "is_bot": False, "first_name": "Bob"}
 BOT = {"id": 42, "is_bot": True, "first_name": "Zero", "username": "zero_bot"}
@@ -35,13 +35,13 @@ def grouped(said: str, **fields: object) -> dict[str, object]:
     return new(**{"chat": GROUP, "text": said, "entities": entities, **fields})
 
 
-def taken(update: object, me: Me = ME) -> Envelope:
+def taken(update: object, me: Bot = ME) -> Envelope:
     found = decoded(update, me)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Decoded)
     return found.envelope
 
 
-def passed(update: object, me: Me = ME) -> str:
+def passed(update: object, me: Bot = ME) -> str:
     found = decoded(update, me)
-    assert isinstance(found, Passed)
-    return found.why
+    assert isinstance(found, Skipped)
+    return found.reason

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from channels._remote.fields import Json, text, whole
+from channels._remote.fields import Json, integer, text
 from zeroclaw import Attachment, Value, shortened
 
 MOST_QUOTED_CHARS = 1_000
@@ -14,10 +14,10 @@ LATEST_MENTION = timedelta(days=1)
 ingress knows a message again, so an edit has none answered a second time."""
 
 
-class Passed(Value):
+class Skipped(Value):
     """An event that is of no use to the bot, with the reason in a few words."""
 
-    why: str
+    reason: str
 
 
 def plain_name(name: str, most: int = MOST_NAME_CHARS) -> str:
@@ -63,5 +63,5 @@ def attached(file: Json, reference: str, *, name: str, kind: str) -> Attachment:
         reference=reference,
         name=text(file, name) or "file",
         media_type=text(file, kind) or "application/octet-stream",
-        size_bytes=whole(file, "size"),
+        size_bytes=integer(file, "size"),
     )
