@@ -18,7 +18,7 @@ from channels.discord import cards, decode
 from channels.discord.emulator.server import Deed as Told
 from channels.discord.emulator.server import DiscordServer, Fault, Json, Person, plain
 from tests.contract.discord_harness import standing
-from tests.faults.forked import COMMAND
+from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import (
     Card,

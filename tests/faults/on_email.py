@@ -17,7 +17,7 @@ from typing import TypeVar
 from channels.email import decode
 from channels.email.decode import Decoded, Fetched
 from tests.contract.email_harness import CODE, CODES, body, email_settings, links, mail_from
-from tests.faults.forked import COMMAND
+from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import (
     HOWS,

@@ -10,10 +10,10 @@ from zeroclaw_test_platform.chats import Chat as PlatformChat
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Refuse
 
-from tests.faults.forked import COMMAND, forked
+from tests.faults.fork_client import COMMAND, fork
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
 from tests.journeys.daemon_process import Launch
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 from zeroclaw import Choice
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class _Chat:
 
     @property
     def shown(self) -> Sequence[Shown]:
-        return [Shown(text=one.text, draft=one.draft) for one in self.chat.said]
+        return [Shown(text=one.text, draft=one.draft) for one in self.chat.replies]
 
     @property
     def cards(self) -> Sequence[Card]:
@@ -123,7 +123,7 @@ def on_loopback(
     platform: Mapping[str, object] | None = None,
     channel: Mapping[str, object] | None = None,
     provider: Mapping[str, object] | None = None,
-    launch: Launch = forked,
+    launch: Launch = fork,
 ) -> Open:
     """Return what opens it.
 
@@ -136,7 +136,7 @@ def on_loopback(
 
     @asynccontextmanager
     async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
-        async with world(
+        async with open_world(
             directory,
             platform=platform,
             environment=environment,

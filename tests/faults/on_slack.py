@@ -11,7 +11,7 @@ from channels.slack.decode import ACTIONS
 from channels.slack.emulator.server import Deed as Told
 from channels.slack.emulator.server import Json, Person, SlackServer
 from tests.contract.slack_harness import standing
-from tests.faults.forked import COMMAND
+from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
 from tests.faults.stage import Card, Deed, Open, Shown, Stage, WithDirectChats, read_card
 from tests.journeys.daemon_process import PATIENCE_S

@@ -12,7 +12,7 @@ from channels.telegram.emulator import Actor, Message, Refuse
 from channels.telegram.emulator import Chat as TelegramChat
 from channels.telegram.emulator import Deed as Update
 from channels.telegram.emulator.chats import buttons_of
-from tests.faults.forked import COMMAND, forked
+from tests.faults.fork_client import COMMAND, fork
 from tests.faults.ledger import Ledger
 from tests.faults.stage import Card, Deed, Open, Shown, Stage, read_card
 from tests.journeys.daemon_process import PATIENCE_S
@@ -196,7 +196,7 @@ def on_telegram(*, channel: Mapping[str, object] | None = None, crowded: bool = 
             environment=environment,
             start=False,
             command=COMMAND,
-            launch=forked,
+            launch=fork,
             channel=channel,
         ) as here:
             yield OnTelegram(here, directory, crowded=crowded)

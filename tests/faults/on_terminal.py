@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import COMMAND
+from tests.faults.fork_client import COMMAND
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage, WithDirectChats
-from tests.journeys.backstage import backstage
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
+from tests.journeys.harness import open_harness
 from zeroclaw import Choice
 from zeroclaw.cli.chat.connection import Line, Link
 from zeroclaw.errors import NeedsOperator
@@ -223,12 +223,12 @@ def on_local(name: str, client: Callable[[Path], Client], channel: Mapping[str, 
     @asynccontextmanager
     async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
         changed = asyncio.Event()
-        async with backstage(directory, ModelServer(), changed.set) as behind:
+        async with open_harness(directory, ModelServer(), changed.set) as harness:
             own = {"channels": {name: {"enabled": True, **channel}}}
-            daemon = behind.daemon(own, environment=environment, command=COMMAND)
-            here = _Opened(model=behind.model, bench=behind.bench, daemon=daemon)
+            daemon = harness.daemon(own, environment=environment, command=COMMAND)
+            here = _Opened(model=harness.model, bench=harness.bench, daemon=daemon)
             stage = OnLocal(here, directory, changed, client(directory / "data"))
-            following = behind.group.create_task(stage.follow())
+            following = harness.group.create_task(stage.follow())
             try:
                 yield stage
             finally:

@@ -1,7 +1,7 @@
-"""Daemons of an earlier release, so that what they leave behind is opened by this one.
+"""Daemons of an earlier release, so that the current one opens the stores that they leave behind.
 
-`tests/faults/releases/` holds the sources of each, as its commit had them, with the few files of its
-own tests that stop it at an instant. They run on the packages of today.
+`tests/faults/releases/` holds the sources of each release, as its commit had them, with the few test
+files that stop it at a kill point. They run on the current dependencies.
 """
 
 import atexit
@@ -12,14 +12,14 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.faults.forked import Mother, forked
-from tests.journeys.daemon_process import Running
+from tests.faults.fork_client import ForkServer, fork
+from tests.journeys.daemon_process import Process
 
 RELEASES = Path(__file__).with_name("releases")
 
 
 class FirstLife:
-    """Starts a release the first time and the daemon of today from then on; a `Launch`."""
+    """Starts a release the first time and the current daemon from then on; a `Launch`."""
 
     def __init__(self, release: str) -> None:
         self._release = release
@@ -27,16 +27,16 @@ class FirstLife:
 
     async def __call__(
         self, command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
-    ) -> Running:
+    ) -> Process:
         """Start a daemon."""
-        launch = forked if self._is_begun else _mother(self._release)
+        launch = fork if self._is_begun else _fork_server(self._release)
         self._is_begun = True
         return await launch(command, environment=environment, directory=directory, log=log)
 
 
 @cache
-def _mother(release: str) -> Mother:
-    """Start the mother of a release; both she and her files end with this process."""
+def _fork_server(release: str) -> ForkServer:
+    """Start the fork server of a release; it and its files end with this process."""
     unpacked = TemporaryDirectory(prefix=f"zeroclaw-{release}-")
     root = Path(unpacked.name)
     with tarfile.open(RELEASES / f"{release}.tar.xz") as archive:
@@ -44,27 +44,26 @@ def _mother(release: str) -> Mother:
         archive.extractall(root)
     _install(root)
     path = f"PYTHONPATH={root}:{root / 'tests/emulators/platform'}"
-    mother = Mother("env", "--chdir", str(root), path)
+    server = ForkServer("env", "--chdir", str(root), path, module="tests.faults.mother")
 
     def end() -> None:
-        mother.end()
+        server.end()
         unpacked.cleanup()
 
     atexit.register(end)
-    return mother
+    return server
 
 
 def _install(root: Path) -> None:
-    """Let a release find the entry points that it had: those of packages that it does not know are left out."""
+    """Give a release its own entry points, without those of modules that it does not have."""
     groups: dict[str, list[str]] = {}
-    for one in metadata.distribution("zeroclaw").entry_points:
-        if (root / one.module.replace(".", "/")).exists() or (
-            root / f"{one.module.replace('.', '/')}.py"
-        ).exists():
-            groups.setdefault(one.group, []).append(f"{one.name} = {one.value}")
-    # Of two that are called alike the one that stands first on the path is found.
-    about = root / "zeroclaw-0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: zeroclaw\nVersion: 0\n")
+    for entry in metadata.distribution("zeroclaw").entry_points:
+        path = root / entry.module.replace(".", "/")
+        if path.exists() or path.with_name(f"{path.name}.py").exists():
+            groups.setdefault(entry.group, []).append(f"{entry.name} = {entry.value}")
+    # Of two distributions with the same name the first one on the path is found.
+    dist_info = root / "zeroclaw-0.dist-info"
+    dist_info.mkdir()
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: zeroclaw\nVersion: 0\n")
     lines = [line for group, found in groups.items() for line in (f"[{group}]", *found)]
-    (about / "entry_points.txt").write_text("\n".join(lines))
+    (dist_info / "entry_points.txt").write_text("\n".join(lines))

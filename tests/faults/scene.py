@@ -82,7 +82,7 @@ class Scene:
     async def start(self) -> None:
         """Start the daemon, for the first time or after it was killed."""
         if self.instants.last is not None:
-            await self.stage.daemon.ended()
+            await self.stage.daemon.wait()
         ledger, a_turn = self.ledger, '"turn":"'
         self.instants.begin(
             asked=ledger.keys(RowKind.APPROVAL, "pending"),
@@ -113,7 +113,7 @@ class Scene:
         try:
             await self.stage.until(looked)
         except AssertionError as error:
-            error.add_note(f"left to do: {self._left_to_do()}\n{self.stage.daemon.account()}")
+            error.add_note(f"left to do: {self._left_to_do()}\n{self.stage.daemon.report()}")
             raise
 
     def _left_to_do(self) -> str:

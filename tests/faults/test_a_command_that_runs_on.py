@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
 
@@ -33,7 +33,7 @@ async def run_until_killed(here: World) -> None:
     here.model.call("shell", {"command": command}, round=0, key="wait", times=None)
     here.model.say("I do not know.", round=1, key="wait", times=None)
     await here.say("ann", "wait for it")
-    card = await here.carded()
+    card = await here.card()
     (workspace,) = (here.directory / "workspaces").iterdir()
     pipe = workspace / "started"
     os.mkfifo(pipe)
@@ -47,10 +47,10 @@ async def test_a_command_that_runs_on_after_a_kill_is_ended_and_told_as_unknown(
     tmp_path: Path,
 ) -> None:
     """Nothing of it is left, it ran once, and model and operator read that it may have run. K24."""
-    async with world(tmp_path) as here:
+    async with open_world(tmp_path) as here:
         await run_until_killed(here)
         await here.daemon.start()
-        await here.answered("ann", "I do not know.")
+        await here.expect("ann", "I do not know.")
         await here.until(lambda: any("may have run" in text for text in here.chat("olga").texts))
         (result,) = here.tool_results()
         assert "may have run" in result

@@ -16,7 +16,7 @@ from tests.faults.on_loopback import on_loopback
 from tests.faults.on_web import on_web
 from tests.faults.scene import Scene, scene
 from tests.faults.stage import answers
-from tests.journeys.traces import PHRASE, traces
+from tests.journeys.leaks import PHRASE, leaks
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("platform")]
 
@@ -74,7 +74,7 @@ async def test_a_kill_off_the_record_leaves_no_word(
         here.instants.ends_at = nth("commit", point, when)
         await said(here, f"look: {PHRASE}", files=True)
         assert await here.ended(), "the daemon never came to that instant"
-        assert traces(tmp_path) == []
+        assert leaks(tmp_path) == []
         rest.open()
         here.instants.ends_at = None
         await here.start()
@@ -83,4 +83,4 @@ async def test_a_kill_off_the_record_leaves_no_word(
         await said(here, f"again: {PHRASE}")
         await stage.until(lambda: stands(f"Once more: {PHRASE}."))
         await stage.daemon.kill()
-        assert traces(tmp_path) == []
+        assert leaks(tmp_path) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forked import forked
+from tests.faults.fork_client import fork
 from tests.faults.shifted_daemon import COMMAND, set_clock
 from tests.journeys.telegram.bot import Bot, bot
 
@@ -27,10 +27,7 @@ async def test_a_clock_that_is_set_changes_no_answer(tmp_path: Path, jump: timed
     """While an answer is written, and while others wait: the pace goes on, and so does the order."""
     set_clock(tmp_path, timedelta())
     async with bot(
-        tmp_path,
-        command=COMMAND,
-        launch=forked,
-        channel={"limits": "published", "drafts": "edited"},
+        tmp_path, command=COMMAND, launch=fork, channel={"limits": "published", "drafts": "edited"}
     ) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.", key="first")
@@ -59,7 +56,7 @@ async def test_what_waited_stays_in_order_when_the_clock_is_set_back_between_two
 ) -> None:
     """Messages that a process left are answered before those that a later one takes (P2)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
+    async with bot(tmp_path, command=COMMAND, launch=fork) as here:
         gate = here.model.gate()
         here.model.say(gate, "never", key="first")
         here.ann.says("first")
@@ -70,15 +67,15 @@ async def test_what_waited_stays_in_order_when_the_clock_is_set_back_between_two
         here.model.say("first", key="first")
         here.ann.says("came later")
         await here.daemon.start()
-        await here.answered(here.ann.chat, "first", "waits 0", "waits 1", "waits 2", "came later")
+        await here.expect(here.ann.chat, "first", "waits 0", "waits 1", "waits 2", "came later")
 
 
 async def test_a_deadline_that_the_clock_jumps_over_is_past(tmp_path: Path) -> None:
     """A late press runs nothing and says so, the card shows it, and the chat goes on (P5)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
+    async with bot(tmp_path, command=COMMAND, launch=fork) as here:
         await asks_for_a_knock(here, "late")
-        card = await here.carded()
+        card = await here.card()
         set_clock(tmp_path, AN_HOUR)
         pressed = here.olga.presses(card, "Approve once")
         await here.until(lambda: here.olga.toast(pressed))
@@ -91,9 +88,9 @@ async def test_a_deadline_that_the_clock_jumps_over_is_past(tmp_path: Path) -> N
 async def test_a_clock_that_is_set_back_takes_no_approval_away(tmp_path: Path) -> None:
     """The question stays open, is answered, and its answer counts (P5)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
+    async with bot(tmp_path, command=COMMAND, launch=fork) as here:
         await asks_for_a_knock(here, "early")
-        card = await here.carded()
+        card = await here.card()
         set_clock(tmp_path, -AN_HOUR)
         here.olga.presses(card, "Approve once")
         await here.until(lambda: "early: done" in here.ann.chat.texts)
@@ -103,9 +100,9 @@ async def test_a_clock_that_is_set_back_takes_no_approval_away(tmp_path: Path) -
 async def test_a_repeat_is_known_after_the_clock_was_set_forward_and_back(tmp_path: Path) -> None:
     """A month passes on the clock alone, and what was answered stays answered (P1)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
+    async with bot(tmp_path, command=COMMAND, launch=fork) as here:
         said = here.ann.says("hello")
-        await here.answered(here.ann.chat, "hello")
+        await here.expect(here.ann.chat, "hello")
         await here.telegram.confirmed(said)
         set_clock(tmp_path, A_MONTH - timedelta(days=2))
         again = here.telegram.redeliver(said, as_new=True)
@@ -116,4 +113,4 @@ async def test_a_repeat_is_known_after_the_clock_was_set_forward_and_back(tmp_pa
         here.telegram.redeliver(said)
         await here.telegram.confirmed(said)
         here.ann.says("good day")
-        await here.answered(here.ann.chat, "hello", "good day")
+        await here.expect(here.ann.chat, "hello", "good day")

@@ -46,12 +46,12 @@ async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
         ]
         comes_twice(here, *deeds)
         here.telegram.release()
-        card = await here.carded()
+        card = await here.card()
         here.telegram.hold()
         deeds.append(here.olga.presses(card, "Approve once"))
         comes_twice(here, deeds[-1])
         here.telegram.release()
-        await here.answered(here.ann.chat, "Answered.", "Read.")
+        await here.expect(here.ann.chat, "Answered.", "Read.")
         await here.until(lambda: "Knocked." in here.bob.chat.texts)
         deeds.append(here.ann.edits(here.ann.chat.messages[0], "good day again"))
         await here.telegram.confirmed(*deeds)
@@ -62,7 +62,7 @@ async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
         await comes_again(here, *deeds)
         here.model.say("And once more.", key="that was all")
         here.ann.says("that was all")
-        await here.answered(here.ann.chat, "Answered.", "Read.", "And once more.")
+        await here.expect(here.ann.chat, "Answered.", "Read.", "And once more.")
         assert here.bench.ran("knock") == ["on wood"]
         assert len(here.olga.chat.texts) == told
         assert len(here.model.requests) == asked + 1
@@ -81,12 +81,12 @@ async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path
         deeds = [here.ann.says("@zero_bot hello", chat=team) for team in teams]
         assert teams[0].messages[0].id == teams[1].messages[0].id
         for team in teams:
-            await here.answered(team, "hello")
+            await here.expect(team, "hello")
         await here.telegram.confirmed(*deeds)
         here.telegram.account.updates.last_id = deeds[0].update.id - 1
         late = here.ann.says("a week later")
         assert late.update.id == deeds[0].update.id
-        await here.answered(here.ann.chat, "a week later")
+        await here.expect(here.ann.chat, "a week later")
         await here.telegram.confirmed(late)
 
 
@@ -95,7 +95,7 @@ async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: 
     async with bot(tmp_path, channel={"stream": False}) as here:
         here.model.say("Up.", key="first")
         here.ann.says("first")
-        await here.answered(here.ann.chat, "Up.")
+        await here.expect(here.ann.chat, "Up.")
         await here.daemon.kill()
         people = (here.ann, here.bob, here.olga)
         for number in range(50):

@@ -40,11 +40,11 @@ async def test_a_flood_is_bounded_told_once_and_answered_in_order(tmp_path: Path
         gate, told = await flooded(here)
         assert f"{WAIT} messages wait here already" in told
         here.bob.says("good day")
-        await here.answered(here.bob.chat, "good day")
+        await here.expect(here.bob.chat, "good day")
         gate.open()
-        await here.answered(here.ann.chat, told, *FLOOD[: WAIT + 1])
+        await here.expect(here.ann.chat, told, *FLOOD[: WAIT + 1])
         here.ann.says("and now?")
-        await here.answered(here.ann.chat, told, *FLOOD[: WAIT + 1], "and now?")
+        await here.expect(here.ann.chat, told, *FLOOD[: WAIT + 1], "and now?")
 
 
 async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_pat
         here.bob.says("good day")
         here.olga.says("good evening")
         here.telegram.release()
-        await here.answered(here.bob.chat, "good day")
-        await here.answered(here.olga.chat, "good evening")
-        await here.answered(here.ann.chat, *FLOOD)
+        await here.expect(here.bob.chat, "good day")
+        await here.expect(here.olga.chat, "good evening")
+        await here.expect(here.ann.chat, *FLOOD)
         assert max(answered_at(here.bob), answered_at(here.olga)) < answered_at(here.ann)
 
 
@@ -72,8 +72,8 @@ async def test_within_the_published_limits_a_flood_waits_for_its_own_chat_only(
         await here.until(lambda: len(here.ann.chat.texts) > 2)
         here.bob.says("good day")
         here.olga.says("good evening")
-        await here.answered(here.bob.chat, "good day")
-        await here.answered(here.olga.chat, "good evening")
-        await here.answered(here.ann.chat, told, *FLOOD[:11])
+        await here.expect(here.bob.chat, "good day")
+        await here.expect(here.olga.chat, "good evening")
+        await here.expect(here.ann.chat, told, *FLOOD[:11])
         assert max(answered_at(here.bob), answered_at(here.olga)) < answered_at(here.ann)
         assert here.telegram.exceeded == 0

@@ -16,7 +16,7 @@ import pytest
 
 from channels.telegram.emulator import Refuse
 from channels.telegram.emulator.people import Deed
-from tests.faults.forked import Mother
+from tests.faults.fork_client import ForkServer
 from tests.faults.instants import Instant, Instants
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.promises import REPEAT
@@ -60,15 +60,15 @@ def _write_on(write: Callable[[bytes], int], piece: bytes) -> None:
 
 
 @contextmanager
-def small_disk(data: Path) -> Generator[tuple[Mother, Disk]]:
-    """Mount a small file system on a data directory, for all daemons of one mother."""
+def small_disk(data: Path) -> Generator[tuple[ForkServer, Disk]]:
+    """Mount a small file system on a data directory, for all daemons of one server."""
     data.mkdir()
     script = f'mount -t tmpfs -o size={SIZE} tmpfs "$0" && exec "$@"'
-    mother = Mother("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data))
+    server = ForkServer("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data))
     try:
-        yield mother, Disk(place=Path(f"/proc/{mother.pid}/root{data}"))
+        yield server, Disk(place=Path(f"/proc/{server.pid}/root{data}"))
     finally:
-        mother.end()
+        server.end()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -174,14 +174,14 @@ async def test_a_disk_that_is_full_at_any_durable_point_loses_nothing(tmp_path: 
 
     P1, P3, P10.
     """
-    with small_disk(tmp_path / "data") as (mother, disk):
+    with small_disk(tmp_path / "data") as (server, disk):
         async with (
             Instants(lambda: None) as instants,
             bot(
                 tmp_path,
                 start=False,
                 command=("tests.faults.killed_daemon",),
-                launch=mother,
+                launch=server,
                 environment={PORT_VARIABLE: str(instants.port)},
                 channel={"allowed_users": ["*"]},
             ) as here,
@@ -211,7 +211,7 @@ async def go_through(work: Work, instants: Instants, at: FullAt) -> None:
     )
     ends = {0, 1, -signal.SIGTERM}  # what was refused may be ending it, its handlers gone already
     if not daemon.is_running:
-        assert await daemon.ended() == 1
+        assert await daemon.wait() == 1
         assert "is full" in daemon.stderr.rpartition("StoreUnusable: ")[2]
         instants.begin()
         await daemon.start()

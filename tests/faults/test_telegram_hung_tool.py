@@ -42,12 +42,12 @@ async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Pa
         here.model.call("nap", {"what": "it"}, text="Let me look.", round=0, key="look")
         here.model.say("It took too long.", round=1, key="look")
         here.ann.says("look")
-        await here.answered(here.ann.chat, "Let me look.\n\nIt took too long.")
+        await here.expect(here.ann.chat, "Let me look.\n\nIt took too long.")
         (result,) = tool_results(here)
         assert "took longer than 0.5 s" in result
         await here.until(lambda: here.bench.runs[0].ended)
         here.ann.says("hello")
-        await here.answered(here.ann.chat, "Let me look.\n\nIt took too long.", "hello")
+        await here.expect(here.ann.chat, "Let me look.\n\nIt took too long.", "hello")
 
 
 async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path
         here.model.calls(("nap", {"what": "long"}), ("peek", {"what": "short"}), round=0)
         here.model.say("Half of it.", round=1)
         here.ann.says("look twice")
-        await here.answered(here.ann.chat, "Half of it.")
+        await here.expect(here.ann.chat, "Half of it.")
         late, whole = tool_results(here)
         assert "took longer than 0.5 s" in late
         assert "peek: short" in whole
@@ -76,7 +76,7 @@ async def test_many_that_hang_delay_nobody_else_and_stop_ends_each_at_once(tmp_p
         here.model.call("peek", {"what": "the sky"}, round=0, key="sky")
         here.model.say("Blue.", round=1, key="sky")
         here.bob.says("what about the sky?")
-        await here.answered(here.bob.chat, "Blue.")
+        await here.expect(here.bob.chat, "Blue.")
         assert not any(run.ended for run in here.bench.runs[:HUNG])
         for one in people:
             one.says("/stop")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forked import COMMAND
+from tests.faults.fork_client import COMMAND
 from tests.faults.instants import Instants, nth
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.promises import REPEAT
@@ -80,7 +80,7 @@ async def test_a_kill_around_a_call_to_telegram_loses_and_doubles_nothing(
         while instants.last is None:
             await told.wait()
             told.clear()
-        await here.daemon.ended()
+        await here.daemon.wait()
         instants.ends_at = None
         instants.begin()
         await here.daemon.start()

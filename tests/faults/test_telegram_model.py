@@ -60,14 +60,14 @@ async def test_a_model_that_fails_for_ever_is_told_once_and_retried(
         here.ann.says("first")
         first = await told(here)
         here.bob.says("good day")
-        await here.answered(here.bob.chat, "Hello Bob.")
+        await here.expect(here.bob.chat, "Hello Bob.")
         here.ann.says("/retry")
         await here.until(lambda: len(here.ann.chat.texts) == 2)
         again = await told(here)
         here.model.reset()
         here.model.say("All is well.", key="first")
         here.ann.says("/retry")
-        await here.answered(here.ann.chat, first, again, "All is well.")
+        await here.expect(here.ann.chat, first, again, "All is well.")
         (note,) = here.olga.chat.texts
         assert "An answer to Ann in telegram failed" in note
 
@@ -82,7 +82,7 @@ async def test_a_model_that_fails_once_is_asked_again_and_nobody_notices(tmp_pat
             await here.model.until(lambda model: len(model.requests) > 0)
             here.model.reset()
             await here.until(lambda number=number: len(here.ann.chat.texts) == number + 1)
-        await here.answered(here.ann.chat, *(f"message {number}" for number in range(4)))
+        await here.expect(here.ann.chat, *(f"message {number}" for number in range(4)))
 
 
 async def test_a_model_that_is_gone_is_told_and_everything_waits_for_it(tmp_path: Path) -> None:
@@ -96,4 +96,4 @@ async def test_a_model_that_is_gone_is_told_and_everything_waits_for_it(tmp_path
         await here.model.up()
         here.model.say("All is well.", key="first")
         here.ann.says("/retry")
-        await here.answered(here.ann.chat, first, "All is well.")
+        await here.expect(here.ann.chat, first, "All is well.")

@@ -41,9 +41,9 @@ async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
             lambda: any(one.refusal for one in here.telegram.called(method, chat=here.ann.chat))
         )
         here.bob.says("bob")
-        await here.answered(here.bob.chat, "bob")
+        await here.expect(here.bob.chat, "bob")
         answered_at = here.bob.chat.from_bot[0].versions[0].at
-        await here.answered(here.ann.chat, "Let me look.\n\nOne, two.")
+        await here.expect(here.ann.chat, "Let me look.\n\nOne, two.")
         assert calls_within(here, here.ann.chat, method) == []
         assert answered_at < here.ann.chat.from_bot[-1].versions[-1].at
 
@@ -70,7 +70,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
         here.model.call("knock", {"what": "on wood"}, text="Let me knock.", key="please", round=0)
         here.model.say("So ", "be it.", key="please", round=1)
         hello = here.ann.says("hello")
-        await here.answered(here.ann.chat, "hello")
+        await here.expect(here.ann.chat, "hello")
         here.telegram.will("sendMessage", fault, chat=here.ann.chat)
         here.telegram.will("sendMessage", fault, chat=here.olga.chat)
         here.telegram.will("answerCallbackQuery", fault)
@@ -79,7 +79,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
         # Not the edits by which a message is looked for whose answer was lost.
         here.telegram.will("editMessageText", fault, when=lambda call: "approved by" in call.text)
         here.telegram.will("editMessageText", fault, when=lambda call: "So" in call.text)
-        card = await here.carded()
+        card = await here.card()
         pressed = here.olga.presses(card, "Approve once")
         await here.until(lambda: "Let me knock.\n\nSo be it." in here.ann.chat.texts)
         await here.until(lambda: not any(one.buttons for one in here.olga.chat.from_bot))
@@ -98,7 +98,7 @@ async def test_a_lost_answer_is_found_although_ids_ran_ahead(tmp_path: Path) -> 
     """Who writes elsewhere meanwhile hides it; the repeat tells where it is, and goes. P1."""
     async with bot(tmp_path, channel={"stream": False}) as here:
         here.ann.says("hello")
-        await here.answered(here.ann.chat, "hello")
+        await here.expect(here.ann.chat, "hello")
         here.telegram.will("sendMessage", Lose(carried_out=True), when=lambda _: _runs_ahead(here))
         here.ann.says("good day")
         await here.until(lambda: len([one for one in here.ann.chat.messages if one.deleted]) == 1)
@@ -122,7 +122,7 @@ async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Pat
         await here.telegram.confirmed(here.ann.blocks())
         gate.open()
         here.bob.says("hello")
-        await here.answered(here.bob.chat, "hello")
+        await here.expect(here.bob.chat, "hello")
         # The whole of the second answer, which a draft of it may come before.
         sent = partial(here.telegram.called, "sendMessage", chat=here.ann.chat)
         await here.until(
@@ -144,5 +144,5 @@ async def test_a_poll_that_fails_takes_nothing_away(tmp_path: Path) -> None:
         here.telegram.will("getUpdates", Lose(carried_out=True), TooMany(retry_after_s=1), conflict)
         here.telegram.cut()
         said = [here.ann.says(f"message {number}") for number in range(3)]
-        await here.answered(here.ann.chat, "message 0", "message 1", "message 2")
+        await here.expect(here.ann.chat, "message 0", "message 1", "message 2")
         await here.telegram.confirmed(*said)

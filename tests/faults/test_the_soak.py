@@ -9,7 +9,7 @@ from channels.telegram.emulator.chats import Version
 from channels.telegram.emulator.entities import Formatted
 from channels.telegram.emulator.faults import Call, Fault
 from channels.telegram.emulator.wire import Parameters
-from tests.faults.forked import PRODUCT, forked
+from tests.faults.fork_client import PRODUCT, fork
 from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
@@ -30,7 +30,7 @@ async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
     """People write, Telegram fails, and everything is answered once, in order, in its time. P1, P6."""
     told: list[str] = []
     soak = Soak(seconds=SECONDS, people=5, seed=SEED)
-    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=forked)
+    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=fork)
     assert came_to.sums.are_good, told
     assert any("troubles: " in line for line in told), told
 
@@ -40,7 +40,7 @@ async def test_a_few_seconds_on_all_channels_find_nothing(tmp_path: Path) -> Non
     """One daemon, the same people on each platform, and the operator on Slack. P1, P2, P5."""
     told: list[str] = []
     soak = Soak(seconds=SECONDS, people=2, seed=SEED, channels=tuple(PLACES))
-    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=forked)
+    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=fork)
     assert came_to.sums.are_good, told
     (counts,) = [line for line in told if line.startswith("messages: ")]
     assert " 0 on" not in counts, "people wrote everywhere"

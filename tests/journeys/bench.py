@@ -1,7 +1,7 @@
-"""The workbench: a server in the test that says what the tools of a journey return.
+"""The tool bench: a server in the test that decides the results of a journey's tools.
 
-The tools run inside the daemon (`tests/journeys/bench_tools.py`) and ask here; so the test counts
-every run, holds one in the middle, and a run that began is known even when the daemon is killed.
+The tools run inside the daemon (`tests/journeys/bench_tools.py`) and ask this server; so the test
+counts every run, can hold one in the middle, and knows of each run even when the daemon is killed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Returns(Value):
 
 
 class Raises(Value):
-    """The run raises: `failed` is the contract's error, anything else a fault in the tool."""
+    """The run raises: kind `failed` is the contract's error, any other a fault in the tool."""
 
     kind: str
     text: str
@@ -32,24 +32,24 @@ class Raises(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Holds:
-    """The run stands until it is released, then returns `text`."""
+    """The run waits until it is released, then returns `text`."""
 
     text: str = "held, then done"
-    _open: asyncio.Event = field(default_factory=asyncio.Event)
-    _at: asyncio.Event = field(default_factory=asyncio.Event)
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
+    _reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     def release(self) -> None:
-        """Let the runs go on."""
-        self._open.set()
+        """Let the runs continue."""
+        self._released.set()
 
     async def reached(self) -> None:
-        """Wait until a run stands here."""
-        await self._at.wait()
+        """Wait until a run is held."""
+        await self._reached.wait()
 
     async def stand(self) -> None:
-        """Hold a run; for the bench."""
-        self._at.set()
-        await self._open.wait()
+        """Hold a run; called by the bench."""
+        self._reached.set()
+        await self._released.wait()
 
 
 Reply = Returns | Raises | Holds
@@ -60,7 +60,7 @@ class Run:
     """One run of a tool.
 
     Attributes:
-        ended: It was answered, or its connection went away.
+        ended: The bench answered it, or its connection was closed.
     """
 
     tool: str
@@ -70,7 +70,7 @@ class Run:
 
 
 class Bench(CuttingServer):
-    """The server; without a plan a tool returns what it was asked for.
+    """The server; without a planned reply a tool returns its name and argument.
 
     Attributes:
         runs: Every run that began, in order.
@@ -85,11 +85,11 @@ class Bench(CuttingServer):
         self.runs: list[Run] = []
 
     def will(self, tool: str, *replies: Reply) -> None:
-        """Say what the next runs of a tool come to, in order."""
+        """Plan the replies to the next runs of a tool, in order."""
         self._plans.setdefault(tool, deque()).extend(replies)
 
     def ran(self, tool: str = "") -> list[str]:
-        """Return what was asked of a tool, run by run."""
+        """Return the argument `what` of each run, of one tool or all."""
         return [run.what for run in self.runs if tool in ("", run.tool)]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,7 +118,7 @@ class Bench(CuttingServer):
                 case Raises():
                     answer = {"raise": reply.kind, "text": reply.text}
                 case Holds():
-                    await _held(reply, reader)
+                    await _hold(reply, reader)
                     answer = {"text": reply.text}
             writer.write(line(answer))
             await writer.drain()
@@ -126,15 +126,15 @@ class Bench(CuttingServer):
             run.ended = True
 
 
-async def _held(reply: Holds, reader: asyncio.StreamReader) -> None:
-    """Stand until released or until the tool has gone away."""
+async def _hold(reply: Holds, reader: asyncio.StreamReader) -> None:
+    """Hold a run until it is released, or until the tool disconnects."""
 
-    async def gone() -> None:
+    async def disconnected() -> None:
         with suppress(OSError):
             await reader.read(1)
 
     async with asyncio.TaskGroup() as group:
-        standing = group.create_task(reply.stand())
-        going = group.create_task(gone())
-        standing.add_done_callback(lambda _: going.cancel())
-        going.add_done_callback(lambda _: standing.cancel())
+        release_wait = group.create_task(reply.stand())
+        disconnect_wait = group.create_task(disconnected())
+        release_wait.add_done_callback(lambda _: disconnect_wait.cancel())
+        disconnect_wait.add_done_callback(lambda _: release_wait.cancel())

@@ -1,7 +1,7 @@
-"""The tools of journeys, run inside the daemon; the bench in the test says what they return.
+"""The tools of journeys, run inside the daemon; the bench in the test decides their results.
 
-`peek` only reads, so it is allowed; `knock` writes, so it is asked about; `nap` reads and has half
-a second; `dig` reads and can't be cancelled without harm. None but `peek` is idempotent.
+`peek` only reads, so it is allowed; `knock` writes, so it needs approval; `nap` reads and times out
+after half a second; `dig` reads and can't be cancelled safely. Only `peek` is idempotent.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from zeroclaw.value import Value, replace
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
 SHELVES = tuple(f"look_at_shelf_{number:02}" for number in range(1, 44))
-"""With the thirteen of the daemon and the four above these are sixty tools."""
+"""Together with the daemon's thirteen tools and the bench's four these are sixty."""
 
 
 class BenchArguments(ToolArguments):
-    """What every tool of the bench takes."""
+    """The arguments of every tool of the bench."""
 
     what: str = Field(min_length=1, description="What to do.")
     times: int = Field(default=1, ge=1, le=9)
@@ -112,7 +112,7 @@ def tools(*_: object) -> tuple[BenchTool, ...]:
 
 
 def shelves(*_: object) -> tuple[BenchTool, ...]:
-    """Return the tools of another package, which a journey installs that wants them."""
+    """Return the tools of a second package, which some journeys install."""
     return tuple(
         BenchTool(
             spec=ToolSpec(
@@ -132,7 +132,7 @@ class Chatter:
     """A provider whose model can't call tools."""
 
     def __init__(self, endpoint: Provider) -> None:
-        """Hand everything on to an endpoint."""
+        """Forward every request to an endpoint."""
         self.stream, self.aclose = endpoint.stream, endpoint.aclose
         self.facts = replace(endpoint.facts, calls_tools=False)
 

@@ -1,13 +1,13 @@
 """A person at the web page: a real browser, the real daemon, a scripted model.
 
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say("Hello.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say("Hello.")
         await page.say("hi")
         await expect(page.answers).to_have_text(["Hello."])
 
-The page's own policy forbids evaluated code, and with it playwright's `wait_for_function`: tests wait
-with locators and `expect`.
+The page's content security policy forbids evaluated code, and with it playwright's `wait_for_function`:
+tests wait with locators and `expect`.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 SHOTS = Path(__file__).parents[2] / "build" / "pages"
-"""Where pictures of the pages go, to be looked at; not kept in git."""
+"""Where screenshots go, for people to look at; not kept in git."""
 PATIENCE_MS = 60_000
 LINK = re.compile(r"http://\S+\?login=\S+")
 T = TypeVar("T")
@@ -63,12 +63,12 @@ class ChatPage:
 
     @property
     def log(self) -> Locator:
-        """All that stands in the chat."""
+        """All entries of the chat."""
         return self.page.locator("#log > li")
 
     @property
     def own(self) -> Locator:
-        """What the person wrote."""
+        """The person's messages."""
         return self.page.locator("#log > .person .body")
 
     @property
@@ -78,7 +78,7 @@ class ChatPage:
 
     @property
     def answers(self) -> Locator:
-        """What the bot wrote to its end."""
+        """The bot's finished answers."""
         return self.page.locator("#log > .bot:not(.draft) .body")
 
     @property
@@ -92,7 +92,7 @@ class ChatPage:
         return self.page.locator(".receipt")
 
     def button(self, name: str) -> Locator:
-        """Find a button by what it says."""
+        """Find a button by its label."""
         return self.page.get_by_role("button", name=name, exact=True)
 
     async def say(self, text: str) -> None:
@@ -101,36 +101,36 @@ class ChatPage:
         await self.page.keyboard.press(self.sends)
 
     async def connected(self, state: str = "connected") -> None:
-        """Wait until the page says that its line stands, or another state of it."""
+        """Wait until the page shows this state of its connection."""
         await expect(self.page.locator("#connection")).to_have_attribute("data-state", state)
 
     async def shot(self, name: str) -> None:
-        """Take a picture, to be looked at."""
+        """Take a screenshot, for people to look at."""
         await self.page.screenshot(path=SHOTS / f"{name}.png", animations="disabled")
 
 
 @dataclass(eq=False, kw_only=True)
-class Desk:
+class WebWorld:
     """One journey's person, browser, model and daemon.
 
     Attributes:
-        troubles: What pages complained about: errors of scripts, and what their policy refused.
+        page_errors: Script errors on the pages, and refusals by their content security policy.
     """
 
     browser: Browser
     model: ModelServer
     daemon: DaemonProcess
     directory: Path
-    troubles: list[str] = field(default_factory=list[str])
+    page_errors: list[str] = field(default_factory=list[str])
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self) -> None:
-        """Look again at what is waited for."""
+        """Check again what `until` waits for."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds that the daemon said; fail when it dies."""
+        """Wait until `holds` returns a true value, checked at each line of the daemon; fail when it dies."""
         while not (found := holds()):
             self.daemon.check()
             await self._changed.wait()
@@ -140,12 +140,12 @@ class Desk:
         """Return the login link that the n-th process of the daemon printed."""
 
         def found() -> str:
-            links = [match[0] for line in self.daemon.said if (match := LINK.search(line))]
+            links = [match[0] for line in self.daemon.stdout if (match := LINK.search(line))]
             return links[process] if len(links) > process else ""
 
         return await self.until(found)
 
-    async def somebody(
+    async def new_browser(
         self,
         *,
         size: tuple[int, int] = (1100, 800),
@@ -161,10 +161,10 @@ class Desk:
             has_touch=touch,
             reduced_motion="reduce",
         )
-        # A click waits for its button, and so for the daemon, as `expect` does; by itself only 30 s.
+        # A click waits for its button, and so for the daemon, as `expect` does; the default is 30 s.
         context.set_default_timeout(PATIENCE_MS)
-        context.on("weberror", lambda error: self.troubles.append(str(error.error)))
-        context.on("console", self._noted)
+        context.on("weberror", lambda error: self.page_errors.append(str(error.error)))
+        context.on("console", self._record_error)
         return context
 
     async def log_in(
@@ -175,13 +175,13 @@ class Desk:
         scale: float = 1,
         touch: bool = False,
     ) -> ChatPage:
-        """Open the daemon's link in a browser of its own, and wait for the conversation."""
-        context = await self.somebody(size=size, dark=dark, scale=scale, touch=touch)
+        """Open the daemon's link in a new browser, and wait for the conversation."""
+        context = await self.new_browser(size=size, dark=dark, scale=scale, touch=touch)
         page = await context.new_page()
         await page.goto(await self.link())
-        return await self.opened(page)
+        return await self.follow(page)
 
-    async def opened(self, page: Page) -> ChatPage:
+    async def follow(self, page: Page) -> ChatPage:
         """Wait until a page follows the conversation."""
         chat = ChatPage(page=page)
         await chat.connected()
@@ -191,21 +191,21 @@ class Desk:
         """Open the same page a second time in the same browser."""
         page = await chat.page.context.new_page()
         await page.goto(chat.page.url)
-        return await self.opened(page)
+        return await self.follow(page)
 
-    def _noted(self, message: ConsoleMessage) -> None:
-        # A line that breaks when the daemon is killed is told by the browser, and expected.
+    def _record_error(self, message: ConsoleMessage) -> None:
+        # The browser reports a connection that breaks when the daemon is killed; that is expected.
         if message.type == "error" and "net::ERR" not in message.text:
-            self.troubles.append(message.text)
+            self.page_errors.append(message.text)
 
 
 @asynccontextmanager
-async def browsing(directory: Path, **config: object) -> AsyncGenerator[Desk]:
-    """Open everything and start the daemon; whatever happens, it is ended at the end.
+async def browsing(directory: Path, **config: object) -> AsyncGenerator[WebWorld]:
+    """Open everything and start the daemon; kill it at the end.
 
     Args:
         directory: An empty directory of this test's own.
-        config: Tables of the configuration, laid over the usual ones.
+        config: Tables of the configuration, merged over the usual ones.
     """
     SHOTS.mkdir(parents=True, exist_ok=True)
     async with ModelServer() as model, async_playwright() as player, asyncio.TaskGroup() as group:
@@ -217,16 +217,16 @@ async def browsing(directory: Path, **config: object) -> AsyncGenerator[Desk]:
             config=path,
             log=directory / "stderr.log",
             environment=_environment(directory),
-            changed=lambda: here.wake(),  # noqa: PLW0108  it is made below
+            changed=lambda: world.wake(),  # noqa: PLW0108  it is created below
         )
-        here = Desk(browser=browser, model=model, daemon=daemon, directory=directory)
+        world = WebWorld(browser=browser, model=model, daemon=daemon, directory=directory)
         try:
             await daemon.start()
-            await here.link()
-            yield here
-            assert here.troubles == []
+            await world.link()
+            yield world
+            assert world.page_errors == []
         except (AssertionError, Error) as error:
-            error.add_note("\n".join((*here.troubles, daemon.account())))
+            error.add_note("\n".join((*world.page_errors, daemon.report())))
             raise
         finally:
             await daemon.kill()
@@ -239,7 +239,7 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
         "workspace_dir": str(directory / "workspaces"),
         "provider": {"kind": "openai", "base_url": model.url, "model": "scripted", "stall_s": 20.0},
         "runtime": {"grace_s": 1.0},
-        # The same after a restart, for the page comes back to it.
+        # The same port after a restart, for the page reconnects to it.
         "listener": {"port": reserve_port()},
         "channels": {"terminal": {"enabled": False}},
     }

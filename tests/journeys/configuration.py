@@ -8,7 +8,7 @@ import tomli_w
 WITHOUT_DEFAULT_CHANNELS: Mapping[str, object] = {
     "channels": {"web": {"enabled": False}, "terminal": {"enabled": False}}
 }
-"""For whoever names the channels that run, and says `enabled` of a default one."""
+"""For tests that name the channels to run; a default channel then needs `enabled`."""
 
 
 def toml(tables: Mapping[str, object]) -> str:
@@ -17,12 +17,12 @@ def toml(tables: Mapping[str, object]) -> str:
 
 
 def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
-    """Return both, table by table; where both say something else, the second counts."""
+    """Merge two configurations table by table; the second one's values win."""
     result = dict(first)
     for key, value in second.items():
-        known = result.get(key)
-        if isinstance(known, Mapping) and isinstance(value, Mapping):
-            tables = cast("Mapping[str, object]", known), cast("Mapping[str, object]", value)
+        value_before = result.get(key)
+        if isinstance(value_before, Mapping) and isinstance(value, Mapping):
+            tables = cast("Mapping[str, object]", value_before), cast("Mapping[str, object]", value)
             result[key] = merged(*tables)
         else:
             result[key] = value

@@ -1,4 +1,4 @@
-"""The real daemon as a real process, which a test may kill and start again."""
+"""Runs the real daemon as a real process, which a test may kill and start again."""
 
 import asyncio
 import os
@@ -10,14 +10,14 @@ from typing import Protocol
 
 PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
 READY = b"zeroclaw is ready"
-# Much longer than anything takes here, for machines that are ten times as slow and have much else
-# to do; less than a test's own time limit.
+# Much longer than any step takes, for machines that are ten times slower and busy; shorter than a
+# test's own time limit.
 PATIENCE_S = 120.0
 # Of a log that is shown when a journey fails.
 SHOWN_CHARS = 6_000
 
 
-class Running(Protocol):
+class Process(Protocol):
     """A process that was started."""
 
     @property
@@ -34,7 +34,7 @@ class Running(Protocol):
         ...
 
     def lines(self) -> AsyncIterator[bytes]:
-        """Yield what it prints on standard output, to the end."""
+        """Yield the lines of standard output, to the end."""
         ...
 
     async def wait(self) -> int:
@@ -47,12 +47,12 @@ class Launch(Protocol):
 
     async def __call__(
         self, command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
-    ) -> Running:
+    ) -> Process:
         """Start it; standard error is appended to `log`."""
         ...
 
 
-class Executed:
+class SpawnedProcess:
     """A program that was executed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -63,15 +63,15 @@ class Executed:
         self.wait = process.wait
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield what it prints."""
+        """Yield the lines of standard output."""
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             yield line
 
 
-async def executed(
+async def spawn(
     command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
-) -> Running:
+) -> Process:
     """Execute a program; a `Launch`."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
@@ -82,11 +82,11 @@ async def executed(
             env=environment,
             cwd=directory,
         )
-    return Executed(process)
+    return SpawnedProcess(process)
 
 
 def say_ready(_facts: object) -> None:
-    """Say what the product says once it is up, for composition roots of the tests' own."""
+    """Print the product's own ready line, for the composition roots of tests."""
     sys.stdout.write(f"{READY.decode()}\n")
     sys.stdout.flush()
 
@@ -96,7 +96,7 @@ class DaemonProcess:
 
     Attributes:
         exit_code: Of the newest process once it has ended, negative for a signal.
-        said: The lines of standard output of all processes, in order.
+        stdout: The lines of standard output of all its processes, in order.
         environment: Of the process.
     """
 
@@ -109,16 +109,16 @@ class DaemonProcess:
         environment: Mapping[str, str],
         changed: Callable[[], None],
         command: tuple[str, ...] = (PROGRAM,),
-        launch: Launch = executed,
+        launch: Launch = spawn,
     ) -> None:
         """Describe the process.
 
         Args:
-            group: Owns what reads its output.
+            group: Owns the task that reads its output.
             config: The configuration's file.
             log: Where standard error goes, appended.
-            environment: Beside the test's own.
-            changed: Called when it says a line, and when it ends.
+            environment: Added to the test's own.
+            changed: Called when it prints a line, and when it ends.
             command: What comes before `run`.
             launch: How it is started.
         """
@@ -129,12 +129,12 @@ class DaemonProcess:
         self._changed = changed
         self._command = command
         self._launch = launch
-        self._process: Running | None = None
+        self._process: Process | None = None
         self._ended = asyncio.Event()
         self._is_ready = asyncio.Event()
-        self._is_asked_to_end = False
+        self._may_end = False
         self.exit_code: int | None = None
-        self.said: list[str] = []
+        self.stdout: list[str] = []
 
     def twin(self, log: Path, *, command: tuple[str, ...] = ()) -> "DaemonProcess":
         """Return another process of the same kind, which has not been started."""
@@ -161,13 +161,13 @@ class DaemonProcess:
 
     @property
     def stderr(self) -> str:
-        """All that went to standard error."""
+        """All of standard error."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     async def start(self) -> None:
         """Start it; does not wait until it is ready."""
         self._ended, self._is_ready = asyncio.Event(), asyncio.Event()
-        self._is_asked_to_end = False
+        self._may_end = False
         self.exit_code = None
         self._process = await self._launch(
             (*self._command, "run", "--config", str(self._config)),
@@ -179,37 +179,37 @@ class DaemonProcess:
 
     async def kill(self) -> None:
         """Kill it with -9 and wait for its end; safe when it has ended."""
-        self._is_asked_to_end = True
+        self._may_end = True
         if self._process is not None and self.exit_code is None:
             self._process.kill()
             await self._ended.wait()
 
-    def ask_to_end(self) -> None:
-        """Ask it to end, as an init system does."""
-        self._is_asked_to_end = True
+    def send_sigterm(self) -> None:
+        """Send SIGTERM, as an init system does."""
+        self._may_end = True
         assert self._process is not None
         if self.exit_code is None:
             self._process.terminate()
 
     async def terminate(self) -> int:
-        """Ask it to end once it can be asked, and return its exit code.
+        """Send SIGTERM once the daemon is ready, and return its exit code.
 
-        On a slow machine it may stand before its first line, and know no signal yet.
+        On a slow machine it may not have installed its signal handlers yet.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 await self._is_ready.wait()
-        self.ask_to_end()
-        return await self.ended()
+        self.send_sigterm()
+        return await self.wait()
 
-    async def ended(self) -> int:
+    async def wait(self) -> int:
         """Wait for its end and return its exit code."""
-        self._is_asked_to_end = True
+        self._may_end = True
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await self._ended.wait()
         except TimeoutError:
-            message = f"the daemon did not end within {PATIENCE_S:g} s\n{self.account()}"
+            message = f"the daemon did not end within {PATIENCE_S:g} s\n{self.report()}"
             raise AssertionError(message) from None
         assert self.exit_code is not None
         return self.exit_code
@@ -220,22 +220,22 @@ class DaemonProcess:
         await self.start()
 
     def check(self) -> None:
-        """Fail when it ended although nobody asked it to."""
-        if self.exit_code is not None and not self._is_asked_to_end:
+        """Fail when it ended although the test did not end it."""
+        if self.exit_code is not None and not self._may_end:
             raise AssertionError(f"the daemon ended by itself with {self.exit_code}")
 
-    def account(self) -> str:
-        """Return what it said, for the message of a failure."""
-        lines = "\n".join(self.said[-40:])
-        return f"daemon said:\n{lines}\nand on stderr:\n{self.stderr[-SHOWN_CHARS:]}"
+    def report(self) -> str:
+        """Return its output, for the message of a failure."""
+        lines = "\n".join(self.stdout[-40:])
+        return f"stdout of the daemon:\n{lines}\nstderr:\n{self.stderr[-SHOWN_CHARS:]}"
 
-    async def _watch(self, process: Running) -> None:
+    async def _watch(self, process: Process) -> None:
         async for line in process.lines():
-            self.said.append(line.decode("utf-8", "replace").rstrip("\n"))
+            self.stdout.append(line.decode("utf-8", "replace").rstrip("\n"))
             if line.startswith(READY):
                 self._is_ready.set()
             self._changed()
         self.exit_code = await process.wait()
-        self._is_ready.set()  # nobody need wait for that any more
+        self._is_ready.set()  # it will not become ready any more
         self._ended.set()
         self._changed()

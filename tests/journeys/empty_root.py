@@ -1,12 +1,12 @@
-"""An empty Debian to be a newcomer in: made by debootstrap, and entered as a machine of its own.
+"""An empty Debian, as a newcomer has it: made by debootstrap, and entered as a separate machine.
 
     async with empty_root("python3", "make") as root:
         running = await root.start("make run")
         await running.until(re.compile("ready"))
 
-What debootstrap makes is kept in the cache directory of this user, so that only the first time takes
-minutes. A second one waits until the first is gone. What is left when a test ends, or is killed, is a
-directory that the next one removes: mounts and processes end with the process that started them.
+The archive that debootstrap makes stays in the user's cache directory, so that only the first test takes
+minutes. A second test waits until the first has ended. A test that ends, or is killed, leaves a directory
+that the next one removes: mounts and processes end with the process that started them.
 """
 
 import asyncio
@@ -22,8 +22,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.journeys import this_machine
-from tests.journeys.this_machine import Machine
+from tests.journeys.package_sources import PackageSources, find_package_sources
 
 ROOT = Path(__file__).parents[2]
 HOME = "root"
@@ -49,57 +48,57 @@ class Running:
     """A command that runs in the root.
 
     Attributes:
-        said: What it printed, both outputs, line by line.
+        lines: Its standard output and standard error, line by line.
     """
 
     def __init__(self, process: Process, group: asyncio.TaskGroup) -> None:
         """Take a process that was just started; `group` owns what reads its output."""
         self._process = process
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._is_over = False
-        self.said: list[str] = []
+        self.lines: list[str] = []
         group.create_task(self._read())
 
     async def until(self, pattern: re.Pattern[str]) -> re.Match[str]:
         """Wait for a line that matches; fail when the command ends without one."""
         while True:
-            news = self._news
-            for line in self.said:
+            changed = self._changed
+            for line in self.lines:
                 if found := pattern.search(line):
                     return found
             if self._is_over:
-                raise AssertionError(f"it ended before it said `{pattern.pattern}`")
-            await news.wait()
+                raise AssertionError(f"it ended before it printed `{pattern.pattern}`")
+            await changed.wait()
 
-    async def ended(self) -> int:
+    async def wait(self) -> int:
         """Wait for its end; return the exit code."""
         while not self._is_over:
-            await self._news.wait()
+            await self._changed.wait()
         return await self._process.wait()
 
     def pid_of(self, *words: str) -> int:
-        """Return the process of this command whose arguments hold these words in a row."""
-        wanted = b"\0".join(word.encode() for word in words)
+        """Return the process of this command that has these arguments in a row."""
+        needle = b"\0".join(word.encode() for word in words)
         for pid in _descendants(self._process.pid):
-            if wanted in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if needle in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
         raise LookupError(f"no process with {words}")
 
-    def account(self) -> str:
-        """Return the end of what it said, for the message of a failure."""
-        return "\n".join(self.said)[-_SHOWN_CHARS:]
+    def report(self) -> str:
+        """Return the end of its output, for the message of a failure."""
+        return "\n".join(self.lines)[-_SHOWN_CHARS:]
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
-            self.said.append(line.decode("utf-8", "replace").rstrip("\n"))
+            self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
             self._wake()
         self._is_over = True
         self._wake()
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +113,12 @@ class EmptyRoot:
     environment: Mapping[str, str]
     group: asyncio.TaskGroup
 
-    async def start(self, command: str, *, given: str = "") -> Running:
+    async def start(self, command: str, *, stdin: str = "") -> Running:
         """Start a command line in the clone, as its user would type it there.
 
         Args:
             command: For the shell.
-            given: On standard input, which ends after it.
+            stdin: Standard input, which is closed after it.
         """
         process = await asyncio.create_subprocess_exec(
             *("nsenter", "--target", str(self.first), "--mount", "--pid"),
@@ -130,32 +129,32 @@ class EmptyRoot:
             env=self.environment,
         )
         assert process.stdin is not None
-        process.stdin.write(given.encode())
+        process.stdin.write(stdin.encode())
         process.stdin.close()
         return Running(process, self.group)
 
 
 @asynccontextmanager
 async def empty_root(*packages: str) -> AsyncGenerator[EmptyRoot]:
-    """Make the root and enter it; whatever happens, nothing of it is left.
+    """Make the root and enter it; it is removed at the end.
 
     Args:
-        packages: Names of Debian packages, which it has beside what every Debian has.
+        packages: Names of Debian packages beside those that every Debian has.
     """
-    machine = await asyncio.to_thread(this_machine.look)
-    with _place() as place:
-        root = place / "root"
-        await _lay_out(machine, await _made(machine, packages, place), root)
+    sources = await asyncio.to_thread(find_package_sources)
+    with _cache_directory() as cache:
+        root = cache / "root"
+        await _unpack(sources, await _archive(sources, packages, cache), root)
         first = await asyncio.create_subprocess_exec(
             *("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(_ENTER)),
-            *(str(root), *(str(path) for path in machine.paths)),
+            *(str(root), *(str(path) for path in sources.paths)),
             stdin=PIPE,
             stdout=PIPE,
         )
-        environment = {**_ENVIRONMENT, **machine.environment}
+        environment = {**_ENVIRONMENT, **sources.environment}
         try:
             async with asyncio.TaskGroup() as group, _ending(first):
-                pid = await _pid_said_by(first)
+                pid = await _read_pid(first)
                 yield EmptyRoot(first=pid, environment=environment, group=group)
         finally:
             await first.wait()  # for the last of its processes
@@ -163,7 +162,7 @@ async def empty_root(*packages: str) -> AsyncGenerator[EmptyRoot]:
 
 @asynccontextmanager
 async def _ending(first: Process) -> AsyncGenerator[None]:
-    """Let the machine end, and whatever runs in it."""
+    """End the machine and every process in it."""
     assert first.stdin is not None
     try:
         yield
@@ -171,83 +170,93 @@ async def _ending(first: Process) -> AsyncGenerator[None]:
         first.stdin.close()
 
 
-async def _pid_said_by(first: Process) -> int:
+async def _read_pid(first: Process) -> int:
     assert first.stdout is not None
-    said = await first.stdout.readline()
-    if not said.strip().isdigit():
+    output = await first.stdout.readline()
+    if not output.strip().isdigit():
         raise AssertionError("the root could not be entered; see standard error")
-    return int(said)
+    return int(output)
 
 
 @contextmanager
-def _place() -> Generator[Path]:
-    """Have the directory of all roots to oneself; the root in it is removed before and after."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = cache / "zeroclaw" / "empty-debian"
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
+def _cache_directory() -> Generator[Path]:
+    """Lock the directory of all roots; the root in it is removed before and after."""
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = user_cache / "zeroclaw" / "empty-debian"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        shutil.rmtree(place / "root", ignore_errors=True)
+        shutil.rmtree(cache / "root", ignore_errors=True)
         try:
-            yield place
+            yield cache
         finally:
-            shutil.rmtree(place / "root", ignore_errors=True)
+            shutil.rmtree(cache / "root", ignore_errors=True)
 
 
-async def _made(machine: Machine, packages: tuple[str, ...], place: Path) -> Path:
-    """Return the archive of such a root, which is made unless it is there."""
-    wish = (machine.suite, ",".join(machine.components), ",".join(packages), machine.mirror)
-    key = hashlib.sha256("\n".join(wish).encode()).hexdigest()[:12]
-    archive = place / f"{machine.suite}-{key}.tar"
+async def _archive(sources: PackageSources, packages: tuple[str, ...], cache: Path) -> Path:
+    """Return the archive of such a root; make it unless the cache has it."""
+    key_parts = (sources.suite, ",".join(sources.components), ",".join(packages), sources.mirror)
+    key = hashlib.sha256("\n".join(key_parts).encode()).hexdigest()[:12]
+    archive = cache / f"{sources.suite}-{key}.tar"
     if not archive.exists():
-        scratch = place / "root"
+        scratch = cache / "root"
         scratch.mkdir()
-        made = ("unshare", "--mount", "sh", "-euc", _MAKE, "-", str(scratch), str(archive), *wish)
-        await _done(*made, environment={**os.environ, **machine.environment})
+        command = (
+            "unshare",
+            "--mount",
+            "sh",
+            "-euc",
+            _MAKE,
+            "-",
+            str(scratch),
+            str(archive),
+            *key_parts,
+        )
+        await _run(*command, environment={**os.environ, **sources.environment})
         scratch.rmdir()
     return archive
 
 
-async def _lay_out(machine: Machine, archive: Path, root: Path) -> None:
-    """Unpack a root, and put in it what a newcomer has: a way to the mirror, and a clone."""
-    await _done("mkdir", str(root))
-    await _done("tar", "--directory", str(root), "--extract", "--file", str(archive))
-    reaching = root / "etc/apt/apt.conf.d/99reaching"
-    await asyncio.to_thread(reaching.write_text, machine.apt, encoding="utf-8")
+async def _unpack(sources: PackageSources, archive: Path, root: Path) -> None:
+    """Unpack a root, and add a newcomer's two needs: a way to the mirror, and a clone."""
+    await _run("mkdir", str(root))
+    await _run("tar", "--directory", str(root), "--extract", "--file", str(archive))
+    apt_config = root / "etc/apt/apt.conf.d/99reaching"
+    await asyncio.to_thread(apt_config.write_text, sources.apt, encoding="utf-8")
     await _clone(root / "tmp" / "repository", root / CHECKOUT.lstrip("/"))
 
 
 async def _clone(repository: Path, to: Path) -> None:
-    """Clone this checkout as it is, by a repository of its own.
+    """Clone this checkout as it is, through a new repository.
 
-    The checkout may have none, or one that belongs to somebody else, whom git does not trust.
+    The checkout may have none, or one of another user, which git does not trust.
     """
     git = ("git", "--git-dir", str(repository), "--work-tree", str(ROOT))
     nobody = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
-    await _done(*git, "init", "--quiet")
-    await _done(*git, "add", "--all")
-    await _done(*git, *nobody, "commit", "--quiet", "--message", "as it is")
-    await _done("git", "clone", "--quiet", repository.as_uri(), str(to))
+    await _run(*git, "init", "--quiet")
+    await _run(*git, "add", "--all")
+    await _run(*git, *nobody, "commit", "--quiet", "--message", "as it is")
+    await _run("git", "clone", "--quiet", repository.as_uri(), str(to))
 
 
-async def _done(*command: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run a command of this machine to its end."""
+async def _run(*command: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run a command on this machine to its end."""
     process = await asyncio.create_subprocess_exec(
         *command, stdin=subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT, env=environment
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        message = f"`{command[0]}` failed: {said.decode(errors='replace')[-_SHOWN_CHARS:]}"
+        message = f"`{command[0]}` failed: {output.decode(errors='replace')[-_SHOWN_CHARS:]}"
         raise AssertionError(message)
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Return the processes that a process started, and theirs."""
+    """Yield the processes that a process started, and theirs."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield int(child)

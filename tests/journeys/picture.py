@@ -1,9 +1,9 @@
-"""Takes the pictures of the README: a real conversation on the real pages, with a scripted model.
+"""Takes the screenshots of the README: a real conversation on the real pages, with a scripted model.
 
     .venv/bin/python -m tests.journeys.picture    writes the pictures under docs/
 
-The process, the pages, the sandbox, the approval and the receipt are the real ones; only the words of
-the model are written down here. Needs chromium and bubblewrap, as the tests do.
+The process, the pages, the sandbox, the approval and the receipt are the real ones; only the model's
+answers are scripted. Needs chromium and bubblewrap, as the tests do.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ PLATFORMS = ("telegram", "discord", "slack", "email")
 SCALE = 1.5
 """Device pixels per CSS pixel: crisp on most screens."""
 COLOURS = 256
-"""Enough for pages like ours, in half of the bytes."""
+"""Enough for these pages, at half the file size."""
 
 
 async def picture(page: Page, name: str) -> None:
@@ -48,20 +48,20 @@ async def take(directory: Path) -> None:
     Args:
         directory: An empty one, for the daemon's data.
     """
-    async with browsing(directory) as here:
-        page = await here.log_in(size=(920, 1010), scale=SCALE)
-        here.model.call(
+    async with browsing(directory) as world:
+        page = await world.log_in(size=(920, 1010), scale=SCALE)
+        world.model.call(
             "shell", {"command": "date --utc --date=@0 +'%A, %-d %B %Y'"}, round=0, key="weekday"
         )
-        here.model.say("It was a **Thursday**, 1 January 1970.", round=1, key="weekday")
+        world.model.say("It was a **Thursday**, 1 January 1970.", round=1, key="weekday")
         await page.say("On which weekday did Unix time begin?")
         await page.button("Approve once").click()
         await expect(page.answers).to_contain_text("1 January")
-        (receipt,) = RECEIPT.findall(str(here.model.requests[-1].messages[-1]["content"]))
-        here.model.say(f"I ran `date`: {receipt}", key="Prove it")
+        (receipt,) = RECEIPT.findall(str(world.model.requests[-1].messages[-1]["content"]))
+        world.model.say(f"I ran `date`: {receipt}", key="Prove it")
         await page.say("Prove it.")
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
-        here.model.call(
+        world.model.call(
             "write_file",
             {"path": "notes.txt", "content": f"{NOTES[0]}\n"},
             text="I'd write this into `notes.txt`.",
@@ -80,19 +80,19 @@ async def take(directory: Path) -> None:
 
 
 async def take_phones(directory: Path, platform: str) -> None:
-    """Hold a conversation on an emulated platform: its operator approves a call, and is asked again.
+    """Hold a conversation on an emulated platform: the operator approves one call and is asked for another.
 
     Args:
-        directory: An empty one, with a short path: a socket stands below it.
+        directory: An empty one, with a short path, since a socket is created below it.
         platform: Its name for `zeroclaw try`.
     """
     async with ModelServer() as model, async_playwright() as player:
-        asked = ("Keep in my notes when Unix time began.", "And how long a day is there?")
-        for text, note, path in zip(asked, NOTES, ("notes.txt", "days.txt"), strict=True):
+        questions = ("Keep in my notes when Unix time began.", "And how long a day is there?")
+        for text, note, path in zip(questions, NOTES, ("notes.txt", "days.txt"), strict=True):
             arguments = {"path": path, "content": f"{note}\n"}
-            said = f"I'd write this into `{path}`."
-            model.call("write_file", arguments, text=said, key=text, round=0)
-        model.say("It is in `notes.txt`: a **Thursday**.", key=asked[0], round=1)
+            answer = f"I'd write this into `{path}`."
+            model.call("write_file", arguments, text=answer, key=text, round=0)
+        model.say("It is in `notes.txt`: a **Thursday**.", key=questions[0], round=1)
         config = directory / "zeroclaw.toml"
         config.write_text(
             f'[provider]\nkind = "openai"\nbase_url = "{model.url}"\nmodel = "scripted"\n', "utf-8"
@@ -108,15 +108,15 @@ async def take_phones(directory: Path, platform: str) -> None:
             address = PHONES.search((await process.stdout.readline()).decode())
             assert address is not None
             browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-            # So high that the first card, its ending and the second card are all to be seen.
+            # High enough to show the first card, its outcome and the second card.
             size = ViewportSize(width=1080, height=1230)
             page = await browser.new_page(viewport=size, device_scale_factor=SCALE)
             await page.goto(address[0])
             ann, olga = (page.locator(".phone").nth(number) for number in (0, 1))
             cards = olga.locator(".messages")
-            for text, note in zip(asked, NOTES, strict=True):
-                if text == asked[1]:
-                    # Whoever presses at once overtakes it, where a platform takes few messages.
+            for text, note in zip(questions, NOTES, strict=True):
+                if text == questions[1]:
+                    # On a platform with slow pacing an immediate press would overtake that note.
                     await expect(ann.locator(".messages")).to_contain_text("Waiting for")
                     await olga.get_by_role("button", name="Approve once").click()
                     await expect(ann.locator(".messages")).to_contain_text("It is in")
@@ -134,12 +134,12 @@ async def take_phones(directory: Path, platform: str) -> None:
 
 
 def main() -> None:
-    """Take them."""
-    phones = (partial(take_phones, platform=one) for one in PLATFORMS)
-    for one in (take, *phones):
+    """Take all screenshots."""
+    phones = (partial(take_phones, platform=platform) for platform in PLATFORMS)
+    for photograph in (take, *phones):
         with tempfile.TemporaryDirectory() as directory:
             Path(directory).chmod(0o711)  # the mail servers run as users of their own
-            asyncio.run(one(Path(directory)))
+            asyncio.run(photograph(Path(directory)))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.bench import Holds
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
@@ -17,20 +17,20 @@ async def test_one_of_three_calls_is_denied(tmp_path: Path) -> None:
 
     S1-17, S1-19, S1-21, S1-23, K2, K3.
     """
-    async with world(tmp_path) as here:
-        here.model.calls(*THREE, round=0)
-        here.model.say("Two of three.", round=1)
-        await here.say("ann", "knock everywhere")
-        card = await here.carded()
+    async with open_world(tmp_path) as world:
+        world.model.calls(*THREE, round=0)
+        world.model.say("Two of three.", round=1)
+        await world.say("ann", "knock everywhere")
+        card = await world.card()
         assert [call.tool for call in card.asked.calls] == ["knock"] * 3
-        await here.press("olga", card, call=2)
-        await here.press("olga", card, "deny", call=1)
-        assert here.bench.runs == []
-        await here.press("olga", card, call=0)
-        await here.answered("ann", "Two of three.")
-        await here.until(lambda: card.hows == ["approved", "denied", "approved"])
-        assert sorted(here.bench.ran()) == ["door 1", "door 3"]
-        first, second, third = here.tool_results()
+        await world.press("olga", card, call=2)
+        await world.press("olga", card, "deny", call=1)
+        assert world.bench.runs == []
+        await world.press("olga", card, call=0)
+        await world.expect("ann", "Two of three.")
+        await world.until(lambda: card.hows == ["approved", "denied", "approved"])
+        assert sorted(world.bench.ran()) == ["door 1", "door 3"]
+        first, second, third = world.tool_results()
         assert ("door 1" in first, "did not run" in second, "door 3" in third) == (True,) * 3
 
 
@@ -39,89 +39,89 @@ async def test_calls_with_one_id_get_their_own_results(tmp_path: Path) -> None:
 
     S1-18, K9.
     """
-    async with world(tmp_path) as here:
+    async with open_world(tmp_path) as world:
         calls = [("peek", {"what": f"star {number}"}) for number in (1, 2, 3)]
-        here.model.calls(*calls, ids=("same", "same", "same"), round=0)
-        here.model.call("peek", {"what": "moon"}, id="same", round=1)
-        here.model.say("Seen.", round=2)
-        await here.say("ann", "look")
-        await here.answered("ann", "Seen.")
-        results = here.tool_results()
+        world.model.calls(*calls, ids=("same", "same", "same"), round=0)
+        world.model.call("peek", {"what": "moon"}, id="same", round=1)
+        world.model.say("Seen.", round=2)
+        await world.say("ann", "look")
+        await world.expect("ann", "Seen.")
+        results = world.tool_results()
         seen = ("star 1", "star 2", "star 3", "moon")
         assert [what in result for what, result in zip(seen, results, strict=True)] == [True] * 4
 
 
 async def test_approved_calls_run_at_the_same_time(tmp_path: Path) -> None:
     """All three have begun before one has ended. S1-20."""
-    async with world(tmp_path) as here:
+    async with open_world(tmp_path) as world:
         holds = [Holds(text=f"found {number}") for number in (1, 2, 3)]
-        here.bench.will("peek", *holds)
-        here.model.calls(*(("peek", {"what": f"{n}"}) for n in (1, 2, 3)), round=0)
-        here.model.say("All seen.", round=1)
-        await here.say("ann", "look")
-        await here.until(lambda: len(here.bench.runs) == 3)
+        world.bench.will("peek", *holds)
+        world.model.calls(*(("peek", {"what": f"{n}"}) for n in (1, 2, 3)), round=0)
+        world.model.say("All seen.", round=1)
+        await world.say("ann", "look")
+        await world.until(lambda: len(world.bench.runs) == 3)
         for hold in reversed(holds):
             hold.release()
-        await here.answered("ann", "All seen.")
-        begun = [run.what for run in here.bench.runs]
+        await world.expect("ann", "All seen.")
+        begun = [run.what for run in world.bench.runs]
         said = dict(zip(begun, ("found 1", "found 2", "found 3"), strict=True))
-        results = here.tool_results()
+        results = world.tool_results()
         assert [said[str(n)] in results[n - 1] for n in (1, 2, 3)] == [True] * 3
 
 
 async def test_a_denied_and_an_allowed_call_need_no_order_of_answers(tmp_path: Path) -> None:
     """What is allowed waits for the questions of its batch, so nothing runs before (S1-19)."""
-    async with world(tmp_path) as here:
-        here.model.calls(("peek", {"what": "first"}), ("knock", {"what": "then"}), round=0)
-        here.model.say("Looked.", round=1)
-        await here.say("ann", "look and knock")
-        card = await here.carded()
-        assert here.bench.runs == []
-        await here.press("olga", card, "deny")
-        await here.answered("ann", "Looked.")
-        assert here.bench.ran() == ["first"]
+    async with open_world(tmp_path) as world:
+        world.model.calls(("peek", {"what": "first"}), ("knock", {"what": "then"}), round=0)
+        world.model.say("Looked.", round=1)
+        await world.say("ann", "look and knock")
+        card = await world.card()
+        assert world.bench.runs == []
+        await world.press("olga", card, "deny")
+        await world.expect("ann", "Looked.")
+        assert world.bench.ran() == ["first"]
 
 
 async def test_a_call_that_must_be_alone_makes_its_batch_go_one_by_one(tmp_path: Path) -> None:
     """In the order of the request: nothing begins before what stands in front has ended. S1-22."""
-    async with world(tmp_path, autonomy="full") as here:
+    async with open_world(tmp_path, autonomy="full") as world:
         hold = Holds(text="found")
-        here.bench.will("peek", hold)
+        world.bench.will("peek", hold)
         write = ("write_file", {"path": "found.txt", "content": "a star"})
         calls = (("peek", {"what": "first"}), write, ("peek", {"what": "last"}))
-        here.model.calls(*calls, round=0, key="look")
-        here.model.say("All seen.", round=1, key="look")
-        await here.say("ann", "look")
+        world.model.calls(*calls, round=0, key="look")
+        world.model.say("All seen.", round=1, key="look")
+        await world.say("ann", "look")
         await hold.reached()
-        here.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
-        here.model.say("Bob has seen it.", round=1, key="meanwhile")
-        await here.say("bob", "meanwhile")
-        await here.answered("bob", "Bob has seen it.")
-        assert here.bench.ran() == ["first", "meanwhile"]
+        world.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
+        world.model.say("Bob has seen it.", round=1, key="meanwhile")
+        await world.say("bob", "meanwhile")
+        await world.expect("bob", "Bob has seen it.")
+        assert world.bench.ran() == ["first", "meanwhile"]
         assert list((tmp_path / "workspaces").rglob("found.txt")) == []
         hold.release()
-        await here.answered("ann", "All seen.")
-        assert here.bench.ran() == ["first", "meanwhile", "last"]
+        await world.expect("ann", "All seen.")
+        assert world.bench.ran() == ["first", "meanwhile", "last"]
         (written,) = (tmp_path / "workspaces").rglob("found.txt")
         assert written.read_text(encoding="utf-8") == "a star"
 
 
 async def test_an_operator_has_every_batch_go_one_by_one(tmp_path: Path) -> None:
     """Though no tool asks for it. S1-22."""
-    async with world(tmp_path, runtime={"tool_execution": "sequential"}) as here:
+    async with open_world(tmp_path, runtime={"tool_execution": "sequential"}) as world:
         hold = Holds(text="found")
-        here.bench.will("peek", hold)
-        here.model.calls(
+        world.bench.will("peek", hold)
+        world.model.calls(
             ("peek", {"what": "first"}), ("peek", {"what": "last"}), round=0, key="look"
         )
-        here.model.say("All seen.", round=1, key="look")
-        await here.say("ann", "look")
+        world.model.say("All seen.", round=1, key="look")
+        await world.say("ann", "look")
         await hold.reached()
-        here.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
-        here.model.say("Bob has seen it.", round=1, key="meanwhile")
-        await here.say("bob", "meanwhile")
-        await here.answered("bob", "Bob has seen it.")
-        assert here.bench.ran() == ["first", "meanwhile"]
+        world.model.call("peek", {"what": "meanwhile"}, round=0, key="meanwhile")
+        world.model.say("Bob has seen it.", round=1, key="meanwhile")
+        await world.say("bob", "meanwhile")
+        await world.expect("bob", "Bob has seen it.")
+        assert world.bench.ran() == ["first", "meanwhile"]
         hold.release()
-        await here.answered("ann", "All seen.")
-        assert here.bench.ran() == ["first", "meanwhile", "last"]
+        await world.expect("ann", "All seen.")
+        assert world.bench.ran() == ["first", "meanwhile", "last"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.daemon_process import PROGRAM, executed
-from tests.journeys.world import World, world
+from tests.journeys.daemon_process import PROGRAM, spawn
+from tests.journeys.world import World, open_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("unshare")]
 
@@ -28,9 +28,9 @@ def on_a_small_disk(data: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def small_disk(here: World) -> Generator[Path]:
+def small_disk(world: World) -> Generator[Path]:
     """The daemon's data directory as the daemon sees it, for longer than the daemon lives."""
-    held = os.open(f"/proc/{here.daemon.pid}/root{here.data}", os.O_RDONLY | os.O_DIRECTORY)
+    held = os.open(f"/proc/{world.daemon.pid}/root{world.data}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield Path(f"/proc/self/fd/{held}")
     finally:
@@ -50,25 +50,25 @@ def fill(disk: Path) -> None:
 async def test_a_full_disk(tmp_path: Path) -> None:
     """Nothing is confirmed that could not be stored, and nothing that was stored is damaged."""
     in_its_own = on_a_small_disk(tmp_path / "data")
-    async with world(tmp_path, command=in_its_own, launch=executed) as here:
-        here.model.say("Hello.", key="hi")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        with small_disk(here) as disk:
+    async with open_world(tmp_path, command=in_its_own, launch=spawn) as world:
+        world.model.say("Hello.", key="hi")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        with small_disk(world) as disk:
             fill(disk)
-            event = await here.say("ann", "and now?")
-            assert await here.daemon.ended() == 1
+            event = await world.say("ann", "and now?")
+            assert await world.daemon.wait() == 1
             assert not event.confirmed
             (line,) = [
-                one for one in here.daemon.stderr.splitlines() if one.startswith("zeroclaw: ")
+                one for one in world.daemon.stderr.splitlines() if one.startswith("zeroclaw: ")
             ]
             assert "full" in line
-            assert "Traceback" not in here.daemon.stderr
+            assert "Traceback" not in world.daemon.stderr
             (disk / "filler").unlink()
             no_sockets = shutil.ignore_patterns("*.sock")
-            shutil.copytree(disk, here.data, dirs_exist_ok=True, ignore=no_sockets)
-        second = here.daemon.twin(tmp_path / "second.log", command=(PROGRAM,))
-        here.model.say("Now there is room.", key="and now?")
+            shutil.copytree(disk, world.data, dirs_exist_ok=True, ignore=no_sockets)
+        second = world.daemon.twin(tmp_path / "second.log", command=(PROGRAM,))
+        world.model.say("Now there is room.", key="and now?")
         await second.start()
-        await here.answered("ann", "Hello.", "Now there is room.")
+        await world.expect("ann", "Hello.", "Now there is room.")
         await second.kill()

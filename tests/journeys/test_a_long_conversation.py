@@ -16,7 +16,7 @@ import pytest
 
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Holds, Returns
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 from tests.unit.host.test_tokenizer import words
 from zeroclaw.context.tokens import of_message, of_text
 from zeroclaw.host.clock import SystemClock
@@ -43,34 +43,34 @@ async def small(
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
     provider = {"context_tokens": window, "tokenizer": tokenizer}
     channels = {"loopback": {"while_busy": busy}}
-    async with world(directory, provider=provider, tools=tools, channels=channels) as here:
-        yield here
+    async with open_world(directory, provider=provider, tools=tools, channels=channels) as world:
+        yield world
 
 
-async def said(here: World, first: int, last: int) -> None:
+async def said(world: World, first: int, last: int) -> None:
     """Say so many things, each when the one before it is answered."""
     for number in range(first, last):
         if number % 3 == 1:
             # For ever, for a kill before the answer is on record has it asked for again.
             seen = {"what": f"at {number}: {FILLING}"}
-            here.model.call("peek", seen, round=0, key=f"turn {number}:", times=None)
+            world.model.call("peek", seen, round=0, key=f"turn {number}:", times=None)
         fact = FACT if number == 3 else "nothing new"
-        await here.say("ann", f"turn {number}: {fact}, {FILLING}")
-        await here.until(lambda n=number: len(answers(here)) == n)
+        await world.say("ann", f"turn {number}: {fact}, {FILLING}")
+        await world.until(lambda n=number: len(answers(world)) == n)
 
 
-def answers(here: World) -> list[str]:
-    return [text for text in here.chat("ann").answers if not text.startswith("_")]
+def answers(world: World) -> list[str]:
+    return [text for text in world.chat("ann").answers if not text.startswith("_")]
 
 
-def summed_up(here: World) -> int:
+def summed_up(world: World) -> int:
     """Return how often a summary was asked for."""
-    return sum(one.last_user.startswith(OF_A_SUMMARY) for one in here.model.requests)
+    return sum(one.last_user.startswith(OF_A_SUMMARY) for one in world.model.requests)
 
 
-async def journal(here: World) -> list[entries.Entry]:
+async def journal(world: World) -> list[entries.Entry]:
     """Read what is on disk of the one conversation; the daemon has ended."""
-    store = await open_store(here.data, clock=SystemClock())
+    store = await open_store(world.data, clock=SystemClock())
     try:
         (stream,) = await store.streams(LogKind.JOURNAL)
         return [entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, stream)]
@@ -78,15 +78,15 @@ async def journal(here: World) -> list[entries.Entry]:
         await store.aclose()
 
 
-async def is_whole(here: World, turns: int) -> None:
+async def is_whole(world: World, turns: int) -> None:
     """Look at what people, the model and the disk have after so many turns."""
-    assert await here.daemon.terminate() == 0
-    for request in here.model.requests:
+    assert await world.daemon.terminate() == 0
+    for request in world.model.requests:
         texts = [str(message.get("content") or "") for message in request.messages]
         assert sum(map(of_text, texts)) <= WINDOW * 3 // 4
-    last = here.model.requests[-1]
+    last = world.model.requests[-1]
     assert FACT in str(last.messages[0]["content"])
-    kept = await journal(here)
+    kept = await journal(world)
     opened = [one for one in kept if isinstance(one, entries.TurnOpened)]
     assert len(opened) == turns
     assert FACT in opened[2].user.content
@@ -101,15 +101,15 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
 
     S0-16, S3-09, S3-10, S3-12, S3-38, S4-06, S4-09, K10, K12.
     """
-    async with small(tmp_path) as here:
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
-        await said(here, 1, 15)
-        assert summed_up(here) >= 2
-        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+    async with small(tmp_path) as world:
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+        await said(world, 1, 15)
+        assert summed_up(world) >= 2
+        notes = [text for text in world.chat("ann").answers if text.startswith("_")]
         assert len(notes) == 1
         assert notes[0].startswith("_This conversation has grown long")
         # The share that stays as it was said is the newest, and less than what was made of it.
-        prompt, *kept = here.model.requests[-1].messages
+        prompt, *kept = world.model.requests[-1].messages
         told = [str(one["content"]) for one in kept if one["role"] == "user"]
         assert told[-1].startswith("turn 14: ")
         assert [one.partition(":")[0] for one in told] == [
@@ -119,7 +119,7 @@ async def test_a_conversation_goes_on_when_the_window_is_full(tmp_path: Path) ->
         rules, _, summary = str(prompt["content"]).partition("[Previous conversation summary: ")
         assert "You talk to `ann`" in rules
         assert summary.startswith(f"State: {FACT}.")
-        await is_whole(here, 14)
+        await is_whole(world, 14)
 
 
 @pytest.mark.needs("tokenizers")
@@ -131,42 +131,42 @@ async def test_a_tokenizer_of_the_operator_fills_the_window(
 
     Each word is a token to this one, however long.
     """
-    async with small(tmp_path, tokenizer=str(words(tmp_path)) if is_counted else "") as here:
-        here.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path, tokenizer=str(words(tmp_path)) if is_counted else "") as world:
+        world.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
         for number in range(1, 9):
-            await here.say("ann", f"{number} {'x' * 600}")
-            await here.until(lambda n=number: len(answers(here)) == n)
-        assert (summed_up(here) == 0) is is_counted
-        await here.say("ann", "/context")
-        await here.until(lambda: len(answers(here)) == 9)
-        share = int(re.findall(r"(\d+) % of 4,096 tokens", answers(here)[-1])[0])
-        texts = [str(message.get("content") or "") for message in here.model.requests[-1].messages]
+            await world.say("ann", f"{number} {'x' * 600}")
+            await world.until(lambda n=number: len(answers(world)) == n)
+        assert (summed_up(world) == 0) is is_counted
+        await world.say("ann", "/context")
+        await world.until(lambda: len(answers(world)) == 9)
+        share = int(re.findall(r"(\d+) % of 4,096 tokens", answers(world)[-1])[0])
+        texts = [str(message.get("content") or "") for message in world.model.requests[-1].messages]
         assert (share * WINDOW / 100 < sum(map(of_text, texts))) is is_counted
 
 
 async def test_old_results_become_lines_before_a_summary_is_considered(tmp_path: Path) -> None:
     """What they took would have had one made; and it is made before tools and answer. S3-08, S3-38."""
     window = 6_784
-    async with small(tmp_path, window=window) as here:
-        here.model.say("State: they look.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path, window=window) as world:
+        world.model.say("State: they look.", key=OF_A_SUMMARY, times=None)
         seen = Returns(text="old stars, " * 105)
-        here.bench.will("peek", seen, seen, seen)
+        world.bench.will("peek", seen, seen, seen)
         for number in range(1, 20):
             if number <= 3:
-                here.model.call("peek", {"what": "stars"}, round=0, key=f"turn {number}:")
-            here.model.say(f"yes {number}", key=f"turn {number}:", round=int(number <= 3))
-            await here.say("ann", f"turn {number}: nothing new")
-            await here.until(lambda n=number: len(answers(here)) == n)
-        assert summed_up(here) == 0
-        last = here.model.requests[-1]
+                world.model.call("peek", {"what": "stars"}, round=0, key=f"turn {number}:")
+            world.model.say(f"yes {number}", key=f"turn {number}:", round=int(number <= 3))
+            await world.say("ann", f"turn {number}: nothing new")
+            await world.until(lambda n=number: len(answers(world)) == n)
+        assert summed_up(world) == 0
+        last = world.model.requests[-1]
         lines = [str(one["content"]) for one in last.messages if one["role"] == "tool"]
         assert [one.startswith("[an earlier result of `peek`") for one in lines] == [True] * 3
         whole = sum(of_message(_message(one)) for one in last.messages) + 3 * of_text(seen.text)
         assert whole > 0.7 * window * 3 / 4, "with them, a summary would have been made"
         # Now it outgrows the window: the request for the summary comes before the turn's own.
-        await here.say("ann", f"turn 20: {FILLING * 16}")
-        await here.until(lambda: len(answers(here)) == 20)
-        *_, summary, asked = here.model.requests
+        await world.say("ann", f"turn 20: {FILLING * 16}")
+        await world.until(lambda: len(answers(world)) == 20)
+        *_, summary, asked = world.model.requests
         assert summary.last_user.startswith(OF_A_SUMMARY)
         assert "tools" not in summary.body
         assert "State: they look." in str(asked.messages[0]["content"])
@@ -179,16 +179,16 @@ def _message(sent: Mapping[str, object]) -> UserMessage:
 
 async def test_without_a_summary_a_conversation_goes_on(tmp_path: Path) -> None:
     """What does not fit is left out of requests, which is said once, and of nothing else. K13."""
-    async with small(tmp_path) as here:
-        here.model.refuse(400, "no summaries here", key=OF_A_SUMMARY, times=None)
-        await said(here, 1, 13)
-        assert summed_up(here) == 3
-        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+    async with small(tmp_path) as world:
+        world.model.refuse(400, "no summaries here", key=OF_A_SUMMARY, times=None)
+        await said(world, 1, 13)
+        assert summed_up(world) == 3
+        notes = [text for text in world.chat("ann").answers if text.startswith("_")]
         assert len(notes) == 1
         assert notes[0].startswith("_This conversation is longer than the model can read at once")
-        assert "turn 1:" not in str(here.model.requests[-1].messages)
-        assert await here.daemon.terminate() == 0
-        kept = await journal(here)
+        assert "turn 1:" not in str(world.model.requests[-1].messages)
+        assert await world.daemon.terminate() == 0
+        kept = await journal(world)
         opened = [one.user.content for one in kept if isinstance(one, entries.TurnOpened)]
         assert [one.partition(":")[0] for one in opened] == [f"turn {n}" for n in range(1, 13)]
         assert not any(isinstance(one, entries.Compacted) for one in kept)
@@ -196,27 +196,27 @@ async def test_without_a_summary_a_conversation_goes_on(tmp_path: Path) -> None:
 
 async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> None:
     """An answer, the bound of rounds, a refusal of the model, a stop: each has its usage. S4-19."""
-    async with world(tmp_path, runtime={"max_iterations": 1}) as here:
-        here.model.say("Hello.", key="hello", usage=(10, 1))
-        await here.say("ann", "hello")
-        await here.answered("ann", "Hello.")
-        here.model.call("peek", {"what": "sky"}, key="dig")
-        await here.say("ann", "dig")
-        await here.until(lambda: len(here.chat("ann").answers) == 2)
-        here.model.refuse(400, "not this", key="refuse")
-        await here.say("ann", "refuse")
-        await here.until(lambda: len(here.chat("ann").answers) == 3)
-        gate = here.model.gate()
-        here.model.say("So ", gate, "far", key="wait")
-        await here.say("ann", "wait")
+    async with open_world(tmp_path, runtime={"max_iterations": 1}) as world:
+        world.model.say("Hello.", key="hello", usage=(10, 1))
+        await world.say("ann", "hello")
+        await world.expect("ann", "Hello.")
+        world.model.call("peek", {"what": "sky"}, key="dig")
+        await world.say("ann", "dig")
+        await world.until(lambda: len(world.chat("ann").answers) == 2)
+        world.model.refuse(400, "not this", key="refuse")
+        await world.say("ann", "refuse")
+        await world.until(lambda: len(world.chat("ann").answers) == 3)
+        gate = world.model.gate()
+        world.model.say("So ", gate, "far", key="wait")
+        await world.say("ann", "wait")
         await gate.reached()
-        await here.say("ann", "/stop")
-        await here.until(lambda: len(here.chat("ann").answers) == 4)
-        answered = here.chat("ann").answers
+        await world.say("ann", "/stop")
+        await world.until(lambda: len(world.chat("ann").answers) == 4)
+        answered = world.chat("ann").answers
         assert "topped after 1 round" in answered[1]
         assert "not this" in answered[2]
-        assert await here.daemon.terminate() == 0
-        kept = await journal(here)
+        assert await world.daemon.terminate() == 0
+        kept = await journal(world)
         ended = [one for one in kept if isinstance(one, entries.TurnFinished)]
         *used, stopped = [(one.reason, one.usage.total_tokens) for one in ended]
         assert used == [("model_stop", 11), ("max_turns", 29), ("error", 0)]
@@ -226,16 +226,16 @@ async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> Non
 
 async def test_three_tenths_of_the_room_stay_as_they_were_said(tmp_path: Path) -> None:
     """By their size, not by their number: of short messages there are more. S3-10."""
-    async with small(tmp_path) as here:
-        here.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path) as world:
+        world.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
         left: dict[str, int] = {}
         for words in ("and so on " * 30, "and so on "):
-            before = summed_up(here)
-            while summed_up(here) == before:
-                count = len(answers(here))
-                await here.say("ann", f"{count}: {words}")
-                await here.until(lambda n=count: len(answers(here)) > n)
-            told = [str(one.get("content") or "") for one in here.model.requests[-1].messages]
+            before = summed_up(world)
+            while summed_up(world) == before:
+                count = len(answers(world))
+                await world.say("ann", f"{count}: {words}")
+                await world.until(lambda n=count: len(answers(world)) > n)
+            told = [str(one.get("content") or "") for one in world.model.requests[-1].messages]
             assert sum(map(of_text, told[1:])) < 0.3 * WINDOW * 3 / 4
             left[words] = len(told)
         long, short = left.values()
@@ -249,34 +249,34 @@ async def test_a_second_endpoint_makes_the_summaries(tmp_path: Path) -> None:
         provider = {"kind": "openai", "base_url": second.url, "model": "cheap"}
         tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
         window = {"context_tokens": WINDOW}
-        async with world(
+        async with open_world(
             tmp_path, provider=window, tools=tools, compaction={"provider": provider}
-        ) as here:
-            await said(here, 1, 9)
-            assert summed_up(here) == 0
+        ) as world:
+            await said(world, 1, 9)
+            assert summed_up(world) == 0
             asked = [one for one in second.requests if one.messages]
             assert asked
             assert {one.body["model"] for one in asked} == {"cheap"}
             assert all(one.last_user.startswith(OF_A_SUMMARY) for one in asked)
-            prompt = str(here.model.requests[-1].messages[0]["content"])
+            prompt = str(world.model.requests[-1].messages[0]["content"])
             assert "State: they talk." in prompt
 
 
 async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:
     """It is asked for again, and no history is lost. S4-16, P1."""
-    async with small(tmp_path) as here:
-        gate = here.model.gate()
-        here.model.say("State: ", gate, f"{FACT}.", key=OF_A_SUMMARY)
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path) as world:
+        gate = world.model.gate()
+        world.model.say("State: ", gate, f"{FACT}.", key=OF_A_SUMMARY)
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
         async with asyncio.TaskGroup() as group:
-            talk = group.create_task(said(here, 1, 12))
+            talk = group.create_task(said(world, 1, 12))
             await gate.reached()
-            await here.daemon.kill()
-            assert summed_up(here) == 1
-            await here.daemon.start()
+            await world.daemon.kill()
+            assert summed_up(world) == 1
+            await world.daemon.start()
             await talk
-        assert summed_up(here) >= 2
-        await is_whole(here, 11)
+        assert summed_up(world) >= 2
+        await is_whole(world, 11)
 
 
 async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
@@ -284,15 +284,15 @@ async def test_a_turn_that_outgrows_the_window_goes_on(tmp_path: Path) -> None:
 
     S0-16, K11, K12.
     """
-    async with small(tmp_path) as here:
-        here.model.say("State: digging.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path) as world:
+        world.model.say("State: digging.", key=OF_A_SUMMARY, times=None)
         for depth in range(9):
-            here.model.call("peek", {"what": f"{depth} deep: {FILLING}"}, key="dig ")
-        here.model.say("Deep enough.", key="dig ")
-        await here.say("ann", "dig until I say so")
-        await here.until(lambda: answers(here) == ["Deep enough."])
-        assert summed_up(here) >= 1
-        last = here.model.requests[-1].messages
+            world.model.call("peek", {"what": f"{depth} deep: {FILLING}"}, key="dig ")
+        world.model.say("Deep enough.", key="dig ")
+        await world.say("ann", "dig until I say so")
+        await world.until(lambda: answers(world) == ["Deep enough."])
+        assert summed_up(world) >= 1
+        last = world.model.requests[-1].messages
         assert "State: digging." in str(last[0]["content"])
         assert last[1]["content"] == "dig until I say so"
         assert len([one for one in last if one["role"] == "tool"]) in (2, 3)
@@ -302,34 +302,34 @@ async def test_where_tools_alone_seem_to_fill_the_window_a_summary_comes_before_
     tmp_path: Path,
 ) -> None:
     """The estimate of the tools is beyond the room; what the endpoint reports is not. S3-09, K11."""
-    async with world(tmp_path, provider={"context_tokens": WINDOW}) as here:
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+    async with open_world(tmp_path, provider={"context_tokens": WINDOW}) as world:
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
         for number in range(1, 13):
             took = (1_800 + 150 * number, 20)
-            here.model.say(f"Answer {number}.", key=f"turn {number}:", usage=took)
-            await here.say("ann", f"turn {number}: {FILLING}")
-            await here.until(lambda n=number: f"Answer {n}." in here.chat("ann").answers)
-        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+            world.model.say(f"Answer {number}.", key=f"turn {number}:", usage=took)
+            await world.say("ann", f"turn {number}: {FILLING}")
+            await world.until(lambda n=number: f"Answer {n}." in world.chat("ann").answers)
+        notes = [text for text in world.chat("ann").answers if text.startswith("_")]
         assert [text.partition(":")[0] for text in notes] == ["_This conversation has grown long"]
 
 
 async def test_a_long_message_that_steers_a_turn_leads_to_a_summary_first(tmp_path: Path) -> None:
     """It joins behind a batch, and is weighed with it. K11."""
-    async with small(tmp_path, busy="steer") as here:
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path, busy="steer") as world:
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
         for number in (1, 2):
-            await here.say("ann", f"{number}: {FILLING}")
-            await here.until(lambda n=number: len(answers(here)) == n)
+            await world.say("ann", f"{number}: {FILLING}")
+            await world.until(lambda n=number: len(answers(world)) == n)
         hold = Holds()
-        here.bench.will("peek", hold)
-        here.model.call("peek", {"what": "the sky"}, round=0, key="look up")
-        await here.say("ann", "look up")
-        await here.until(lambda: here.bench.runs)
-        more = await here.say("ann", f"the sea too: {FILLING * 6}")
-        await here.platform.confirmed(more)
+        world.bench.will("peek", hold)
+        world.model.call("peek", {"what": "the sky"}, round=0, key="look up")
+        await world.say("ann", "look up")
+        await world.until(lambda: world.bench.runs)
+        more = await world.say("ann", f"the sea too: {FILLING * 6}")
+        await world.platform.confirmed(more)
         hold.release()
-        await here.until(lambda: answers(here)[-1].startswith("the sea too"))
-        notes = [text for text in here.chat("ann").answers if text.startswith("_")]
+        await world.until(lambda: answers(world)[-1].startswith("the sea too"))
+        notes = [text for text in world.chat("ann").answers if text.startswith("_")]
         assert [text.partition(":")[0] for text in notes] == ["_This conversation has grown long"]
 
 
@@ -340,13 +340,13 @@ async def test_calls_that_outgrow_the_window_end_no_turn(
     tmp_path: Path, sizes: tuple[int, ...]
 ) -> None:
     """What the model wrote for them is shortened, and the last of them stay. S0-16."""
-    async with small(tmp_path) as here:
+    async with small(tmp_path) as world:
         wanted = [("peek", {"what": f"{at}: {FILLING * size}"}) for at, size in enumerate(sizes)]
-        here.model.calls(*wanted, key="look")
-        here.model.say("Seen.", key="look")
-        await here.say("ann", "look around")
-        await here.until(lambda: answers(here) == ["Seen."])
-        _, request = here.model.requests
+        world.model.calls(*wanted, key="look")
+        world.model.say("Seen.", key="look")
+        await world.say("ann", "look around")
+        await world.until(lambda: answers(world) == ["Seen."])
+        _, request = world.model.requests
         assert of_text(msgspec.json.encode(request.messages).decode()) <= WINDOW * 3 // 4
         assert "characters left out for lack of room" in str(request.messages[2]["tool_calls"])
 
@@ -355,18 +355,18 @@ async def test_a_refusal_for_its_length_costs_a_summary_and_one_more_request(
     tmp_path: Path,
 ) -> None:
     """The endpoint serves less than the configuration says; the person reads an answer. K11."""
-    async with small(tmp_path, window=4 * WINDOW) as here:
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY)
-        await said(here, 1, 3)
-        before = len(here.model.requests)
+    async with small(tmp_path, window=4 * WINDOW) as world:
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY)
+        await said(world, 1, 3)
+        before = len(world.model.requests)
         too_long = "This model's maximum context length is 4096 tokens."
-        here.model.refuse(400, too_long, key="turn 3:")
-        await said(here, 3, 4)
-        refused, summary, again = here.model.requests[before:]
+        world.model.refuse(400, too_long, key="turn 3:")
+        await said(world, 3, 4)
+        refused, summary, again = world.model.requests[before:]
         assert summary.last_user.startswith(OF_A_SUMMARY)
         assert refused.last_user == again.last_user
         assert len(again.messages) < len(refused.messages)
-        await is_whole(here, 3)
+        await is_whole(world, 3)
 
 
 @pytest.mark.long("says a thousand things, and kills the daemon between and within them")
@@ -374,21 +374,21 @@ async def test_a_refusal_for_its_length_costs_a_summary_and_one_more_request(
 async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
     """What was said in turn 3 is known in the last one, and the disk holds all of it. S4-16, P1."""
     turns, chance = 1_000, random.Random(7)
-    async with small(tmp_path) as here:
-        here.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
+    async with small(tmp_path) as world:
+        world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
         done = 0
         while done < turns:
             chunk = min(chance.randrange(20, 120), turns - done)
             async with asyncio.TaskGroup() as group:
-                talk = group.create_task(said(here, done + 1, done + chunk + 1))
+                talk = group.create_task(said(world, done + 1, done + chunk + 1))
                 killed_at = done + chance.randrange(chunk)
-                await here.until(lambda n=killed_at: len(answers(here)) >= n)
-                await here.daemon.kill()
-                await here.daemon.start()
+                await world.until(lambda n=killed_at: len(answers(world)) >= n)
+                await world.daemon.kill()
+                await world.daemon.start()
                 await talk
             done += chunk
-        assert summed_up(here) > 50
-        await is_whole(here, turns)
+        assert summed_up(world) > 50
+        await is_whole(world, turns)
 
 
 @pytest.mark.needs("llama", "model")
@@ -410,17 +410,17 @@ async def test_thirty_turns_with_a_model_on_this_machine_end_well(
     small = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
     provider = {**small, "stall_s": 600, **asked}
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
-    async with world(tmp_path, provider=provider, tools=tools) as here:
-        here.platform.patience_s = 900
+    async with open_world(tmp_path, provider=provider, tools=tools) as world:
+        world.platform.patience_s = 900
         for number in range(1, turns + 1):
-            await here.say("ann", f"Question {number}. {FILLING * 2}What do you say?")
-            await here.until(lambda n=number: len(answers(here)) == n)
-        await here.say("ann", "/context")
-        await here.until(lambda: len(answers(here)) == turns + 1)
-        assert f"of {window:,} tokens" in answers(here)[-1]
-        assert await here.daemon.terminate() == 0
+            await world.say("ann", f"Question {number}. {FILLING * 2}What do you say?")
+            await world.until(lambda n=number: len(answers(world)) == n)
+        await world.say("ann", "/context")
+        await world.until(lambda: len(answers(world)) == turns + 1)
+        assert f"of {window:,} tokens" in answers(world)[-1]
+        assert await world.daemon.terminate() == 0
         summaries, paid, told = 0, 0, list[int]()
-        for one in await journal(here):
+        for one in await journal(world):
             if isinstance(one, entries.Compacted):
                 summaries, paid = summaries + 1, one.usage.input_tokens
                 assert one.usage.input_tokens <= window * 3 // 4

@@ -6,112 +6,112 @@ import pytest
 
 from tests.emulators.model_scripts import delta
 from tests.journeys.test_a_long_conversation import journal
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 
 pytestmark = pytest.mark.slow
 
 
-async def tells_and_goes_on(here: World, *parts: str) -> str:
+async def tells_and_goes_on(world: World, *parts: str) -> str:
     """Let Ann write, wait for what she is told, and see that the next message is answered."""
-    await here.say("ann", "first")
-    await here.until(lambda: here.chat("ann").answers)
-    told = here.chat("ann").answers[-1]
+    await world.say("ann", "first")
+    await world.until(lambda: world.chat("ann").answers)
+    told = world.chat("ann").answers[-1]
     assert [part for part in parts if part not in told] == []
-    here.model.reset()
-    here.model.say("All is well.", key="second")
-    await here.say("ann", "second")
-    await here.until(lambda: here.chat("ann").answers[-1] == "All is well.")
+    world.model.reset()
+    world.model.say("All is well.", key="second")
+    await world.say("ann", "second")
+    await world.until(lambda: world.chat("ann").answers[-1] == "All is well.")
     return told
 
 
 async def test_a_stream_that_is_no_stream(tmp_path: Path) -> None:
     """Bytes that are no events. S1-14, S2-21."""
-    async with world(tmp_path) as here:
-        here.model.raw(b"data: {nonsense\n\ndata: [DONE]\n\n", times=None)
-        await tells_and_goes_on(here, "/retry")
+    async with open_world(tmp_path) as world:
+        world.model.raw(b"data: {nonsense\n\ndata: [DONE]\n\n", times=None)
+        await tells_and_goes_on(world, "/retry")
 
 
 async def test_a_stream_that_is_cut_once_is_asked_again(tmp_path: Path) -> None:
     """Nothing had run yet, so nobody notices. K5."""
-    async with world(tmp_path) as here:
-        here.model.say("Half an", cut=True)
-        here.model.say("A whole answer.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "A whole answer.")
-        assert len(here.chat("ann").said) == 1
+    async with open_world(tmp_path) as world:
+        world.model.say("Half an", cut=True)
+        world.model.say("A whole answer.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "A whole answer.")
+        assert len(world.chat("ann").replies) == 1
 
 
 async def test_a_200_with_an_error_in_it(tmp_path: Path) -> None:
     """Some endpoints answer so; its text reaches the person, redacted."""
-    async with world(tmp_path) as here:
-        here.model.json({"error": {"message": "the model is not loaded"}}, times=None)
-        await tells_and_goes_on(here, "the model is not loaded")
+    async with open_world(tmp_path) as world:
+        world.model.json({"error": {"message": "the model is not loaded"}}, times=None)
+        await tells_and_goes_on(world, "the model is not loaded")
 
 
 async def test_an_endpoint_that_refuses_the_key(tmp_path: Path) -> None:
     """The operator has to act, and the person is told so."""
-    async with world(tmp_path) as here:
-        here.model.refuse(401, "invalid api key", times=None)
-        await tells_and_goes_on(here, "operator")
+    async with open_world(tmp_path) as world:
+        world.model.refuse(401, "invalid api key", times=None)
+        await tells_and_goes_on(world, "operator")
 
 
 async def test_a_model_that_says_nothing(tmp_path: Path) -> None:
     """A stream without text, call or reasoning is told, never an empty message."""
-    async with world(tmp_path) as here:
-        here.model.say(times=None)
-        await tells_and_goes_on(here)
+    async with open_world(tmp_path) as world:
+        world.model.say(times=None)
+        await tells_and_goes_on(world)
 
 
 async def test_a_model_that_stands_still(tmp_path: Path) -> None:
     """The watchdog ends the wait, also in the middle of a stream."""
     provider = {"stall_s": 2.0, "attempts": 1}  # its first piece comes within them
-    async with world(tmp_path, provider=provider) as here:
-        here.model.say("Half ", here.model.gate(), times=None)
-        told = await tells_and_goes_on(here, "/retry")
+    async with open_world(tmp_path, provider=provider) as world:
+        world.model.say("Half ", world.model.gate(), times=None)
+        told = await tells_and_goes_on(world, "/retry")
         assert told.startswith("Half")
 
 
 async def test_an_answer_that_ends_at_the_limit_says_so(tmp_path: Path) -> None:
     """What there is stands, with a note. S1-14."""
-    async with world(tmp_path) as here:
-        here.model.say("As I was saying", finish="length")
-        await here.say("ann", "talk")
-        await here.until(lambda: here.chat("ann").answers)
-        assert here.chat("ann").answers[0].startswith("As I was saying")
-        assert "cut off" in here.chat("ann").answers[0]
+    async with open_world(tmp_path) as world:
+        world.model.say("As I was saying", finish="length")
+        await world.say("ann", "talk")
+        await world.until(lambda: world.chat("ann").answers)
+        assert world.chat("ann").answers[0].startswith("As I was saying")
+        assert "cut off" in world.chat("ann").answers[0]
 
 
 async def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) -> None:
     """No exception leaves the loop; the model reads what is wrong and tries again. S1-11, S1-12."""
-    async with world(tmp_path) as here:
-        here.model.call("peek", '{"what": ', round=0)
-        here.model.call("peek", '{"what": "a", "what": "b"}', round=1)
-        here.model.say("I give up.", round=2)
-        await here.say("ann", "look")
-        await here.answered("ann", "I give up.")
-        assert here.bench.runs == []
-        assert ["can't be used" in result for result in here.tool_results()] == [True, True]
+    async with open_world(tmp_path) as world:
+        world.model.call("peek", '{"what": ', round=0)
+        world.model.call("peek", '{"what": "a", "what": "b"}', round=1)
+        world.model.say("I give up.", round=2)
+        await world.say("ann", "look")
+        await world.expect("ann", "I give up.")
+        assert world.bench.runs == []
+        assert ["can't be used" in result for result in world.tool_results()] == [True, True]
 
 
 async def test_arguments_that_do_not_fit_are_told_with_their_path(tmp_path: Path) -> None:
     """Every fault is named. S1-11, S1-12."""
-    async with world(tmp_path) as here:
-        here.model.call("peek", {"times": "many", "speed": 3}, round=0)
-        here.model.say("I give up.", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "I give up.")
-        (result,) = here.tool_results()
+    async with open_world(tmp_path) as world:
+        world.model.call("peek", {"times": "many", "speed": 3}, round=0)
+        world.model.say("I give up.", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "I give up.")
+        (result,) = world.tool_results()
         assert [word for word in ("what", "times", "speed") if word not in result] == []
 
 
 async def test_a_tool_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
     """The rest of the batch runs. S1-21."""
-    async with world(tmp_path) as here:
-        here.model.calls(("peak", {"what": "x"}), ("peek", {"what": "y"}), round=0)
-        here.model.say("Seen.", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "Seen.")
-        unknown, known = here.tool_results()
+    async with open_world(tmp_path) as world:
+        world.model.calls(("peak", {"what": "x"}), ("peek", {"what": "y"}), round=0)
+        world.model.say("Seen.", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "Seen.")
+        unknown, known = world.tool_results()
         assert "no tool `peak`" in unknown
         assert "peek" in unknown
         assert "peek: y" in known
@@ -119,34 +119,34 @@ async def test_a_tool_that_does_not_exist_is_told_with_those_that_do(tmp_path: P
 
 async def test_a_model_that_never_stops_calling_tools_is_stopped(tmp_path: Path) -> None:
     """The bound counts rounds, and the person reads what may have happened. S0-43, S0-44, K1."""
-    async with world(tmp_path, runtime={"max_iterations": 3}) as here:
-        here.model.call("peek", {"what": "again"}, times=None)
-        await here.say("ann", "look")
-        await here.until(lambda: here.chat("ann").answers)
-        assert "may already have completed" in here.chat("ann").answers[-1]
-        assert len(here.bench.runs) == 3
-        assert len(here.model.requests) == 3
+    async with open_world(tmp_path, runtime={"max_iterations": 3}) as world:
+        world.model.call("peek", {"what": "again"}, times=None)
+        await world.say("ann", "look")
+        await world.until(lambda: world.chat("ann").answers)
+        assert "may already have completed" in world.chat("ann").answers[-1]
+        assert len(world.bench.runs) == 3
+        assert len(world.model.requests) == 3
 
 
 async def test_reasoning_is_never_shown_and_goes_back_only_with_calls(tmp_path: Path) -> None:
     """S1-24, S1-25, S1-26."""
-    async with world(tmp_path) as here:
-        here.model.call("peek", {"what": "x"}, reasoning="hmm, look first", round=0)
-        here.model.say("Seen.", reasoning="that was it", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "Seen.")
-        assert "hmm, look first" in str(here.model.requests[1].body)
-        here.model.say("Hello.", key="hi")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Seen.", "Hello.")
-        last = str(here.model.requests[-1].body)
+    async with open_world(tmp_path) as world:
+        world.model.call("peek", {"what": "x"}, reasoning="hmm, look first", round=0)
+        world.model.say("Seen.", reasoning="that was it", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "Seen.")
+        assert "hmm, look first" in str(world.model.requests[1].body)
+        world.model.say("Hello.", key="hi")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Seen.", "Hello.")
+        last = str(world.model.requests[-1].body)
         assert "hmm, look first" in last
         assert "that was it" not in last
-        assert "hmm, look first" in str(here.model.requests[2].body)
-        assert "that was it" not in str(here.model.requests[2].body)
-        assert "hmm" not in here.chat("ann").ever
-        assert await here.daemon.terminate() == 0
-        kept = str(await journal(here))
+        assert "hmm, look first" in str(world.model.requests[2].body)
+        assert "that was it" not in str(world.model.requests[2].body)
+        assert "hmm" not in world.chat("ann").ever
+        assert await world.daemon.terminate() == 0
+        kept = str(await journal(world))
         assert "that was it" in kept
         assert "hmm, look first" in kept
 
@@ -155,7 +155,7 @@ async def test_a_stream_is_read_wherever_its_bytes_are_split(tmp_path: Path) -> 
     """Every byte a chunk of its own, letters of several bytes among them. S2-21."""
     events = [delta(content="Grüße, "), delta(content="👩🏽‍🚀"), delta(finish_reason="stop")]
     whole = b"".join(event.data for event in events) + b"data: [DONE]\n\n"
-    async with world(tmp_path) as here:
-        here.model.raw(*(whole[at : at + 1] for at in range(len(whole))))
-        await here.say("ann", "hi")
-        await here.answered("ann", "Grüße, 👩🏽‍🚀")
+    async with open_world(tmp_path) as world:
+        world.model.raw(*(whole[at : at + 1] for at in range(len(whole))))
+        await world.say("ann", "hi")
+        await world.expect("ann", "Grüße, 👩🏽‍🚀")

@@ -5,33 +5,33 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.test_an_approval import ask_to_knock
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
 
 async def test_a_call_is_approved_after_a_kill(tmp_path: Path) -> None:
     """The card stands, the press counts, the call runs once and the answer comes. S4-16."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.daemon.restart()
-        await here.press("olga", card)
-        await here.answered("ann", "So be it.")
-        await here.until(lambda: card.hows == ["approved"])
-        assert here.bench.ran("knock") == ["on wood"]
-        assert len(here.chat("olga").cards) == 1
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        await world.daemon.restart()
+        await world.press("olga", card)
+        await world.expect("ann", "So be it.")
+        await world.until(lambda: card.hows == ["approved"])
+        assert world.bench.ran("knock") == ["on wood"]
+        assert len(world.chat("olga").cards) == 1
 
 
 async def test_a_press_while_the_daemon_is_dead_counts_when_it_is_back(tmp_path: Path) -> None:
     """The platform keeps the press, and the deadline has not passed."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.daemon.kill()
-        await here.platform.press("olga", card, "deny")
-        await here.daemon.start()
-        await here.answered("ann", "So be it.")
-        await here.until(lambda: card.hows == ["denied"])
-        assert here.bench.runs == []
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        await world.daemon.kill()
+        await world.platform.press("olga", card, "deny")
+        await world.daemon.start()
+        await world.expect("ann", "So be it.")
+        await world.until(lambda: card.hows == ["denied"])
+        assert world.bench.runs == []
 
 
 async def test_a_question_expires_while_the_daemon_is_dead(tmp_path: Path) -> None:
@@ -39,39 +39,39 @@ async def test_a_question_expires_while_the_daemon_is_dead(tmp_path: Path) -> No
 
     The daemon starts when the deadline has passed: it ends the question before it listens.
     """
-    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
-        card = await ask_to_knock(here)
-        here.platform.hold()
-        await here.daemon.kill()
-        pressed = await here.platform.press("olga", card)
-        await here.daemon.start()
-        await here.until(lambda: card.hows == ["expired"])
-        here.platform.release()
-        await here.until(lambda: pressed.confirmed)
-        await here.answered("ann", "So be it.")
-        assert here.bench.runs == []
+    async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
+        card = await ask_to_knock(world)
+        world.platform.hold()
+        await world.daemon.kill()
+        pressed = await world.platform.press("olga", card)
+        await world.daemon.start()
+        await world.until(lambda: card.hows == ["expired"])
+        world.platform.release()
+        await world.until(lambda: pressed.confirmed)
+        await world.expect("ann", "So be it.")
+        assert world.bench.runs == []
 
 
 async def test_the_daemon_is_told_to_end_while_it_waits(tmp_path: Path) -> None:
     """SIGTERM does not wait for people: the question goes on in the next process."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        assert await here.daemon.terminate() == 0
-        await here.daemon.start()
-        await here.press("olga", card)
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        assert await world.daemon.terminate() == 0
+        await world.daemon.start()
+        await world.press("olga", card)
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_a_queue_waits_for_the_answer_across_a_kill(tmp_path: Path) -> None:
     """Who writes meanwhile is told that it waits, and is answered after the question (P2)."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        event = await here.say("ann", "and then?")
-        await here.platform.confirmed(event)
-        await here.daemon.restart()
-        here.model.say("Then nothing.", key="and then?")
-        await here.press("olga", card)
-        await here.until(lambda: here.chat("ann").answers[-1:] == ["Then nothing."])
-        assert "So be it." in here.chat("ann").answers
-        assert here.bench.ran("knock") == ["on wood"]
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        event = await world.say("ann", "and then?")
+        await world.platform.confirmed(event)
+        await world.daemon.restart()
+        world.model.say("Then nothing.", key="and then?")
+        await world.press("olga", card)
+        await world.until(lambda: world.chat("ann").answers[-1:] == ["Then nothing."])
+        assert "So be it." in world.chat("ann").answers
+        assert world.bench.ran("knock") == ["on wood"]

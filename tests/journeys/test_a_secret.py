@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.backstage import KNOWN_SECRET, MODEL_KEY
 from tests.journeys.bench import Returns
-from tests.journeys.world import World, world
+from tests.journeys.harness import KNOWN_SECRET, MODEL_KEY
+from tests.journeys.world import World, open_world
 
 pytestmark = pytest.mark.slow
 
@@ -19,20 +19,20 @@ def files_that_hold(directory: Path, secret: str) -> list[str]:
     return [path.name for path in found if secret.encode() in path.read_bytes()]
 
 
-def nowhere(here: World, secret: str) -> list[str]:
+def nowhere(world: World, secret: str) -> list[str]:
     """Where a secret can be seen; the configuration only names it."""
-    seen = ["chat" for chat in here.platform.desk.chats.values() if secret in chat.ever]
-    calls = ["call" for call in here.platform.calls if secret in call.text]
-    requests = ["request" for one in here.model.requests if secret in str(one.body)]
-    log = ["log"] if secret in here.daemon.stderr + "\n".join(here.daemon.said) else []
-    return [*seen, *calls, *requests, *log, *files_that_hold(here.data, secret)]
+    seen = ["chat" for chat in world.platform.desk.chats.values() if secret in chat.ever]
+    calls = ["call" for call in world.platform.calls if secret in call.text]
+    requests = ["request" for one in world.model.requests if secret in str(one.body)]
+    log = ["log"] if secret in world.daemon.stderr + "\n".join(world.daemon.stdout) else []
+    return [*seen, *calls, *requests, *log, *files_that_hold(world.data, secret)]
 
 
-async def say_split(here: World, text: str, place: int) -> str:
+async def say_split(world: World, text: str, place: int) -> str:
     """Let the model say a text in two pieces to a person of their own; return the person."""
-    here.model.say(text[:place], text[place:], key=f"place {place}.")
+    world.model.say(text[:place], text[place:], key=f"place {place}.")
     who = f"p{place}"
-    await here.say(who, f"place {place}.")
+    await world.say(who, f"place {place}.")
     return who
 
 
@@ -43,65 +43,65 @@ async def test_a_secret_in_the_models_text_is_never_seen_wherever_it_is_split(
     """Two pieces, cut at every byte, drafts included. S3-37, K16."""
     text = f"the key is {secret}, keep it"
     open_door = {"loopback": {"allowed_users": ["*"]}}
-    async with world(tmp_path, channels=open_door) as here:
-        people = [await say_split(here, text, place) for place in range(1, len(text))]
-        await here.until(lambda: all(here.chat(who).answers for who in people))
-        assert {here.chat(who).answers[-1].endswith(", keep it") for who in people} == {True}
-        assert nowhere(here, secret) == []
+    async with open_world(tmp_path, channels=open_door) as world:
+        people = [await say_split(world, text, place) for place in range(1, len(text))]
+        await world.until(lambda: all(world.chat(who).answers for who in people))
+        assert {world.chat(who).answers[-1].endswith(", keep it") for who in people} == {True}
+        assert nowhere(world, secret) == []
 
 
 async def test_a_secret_that_comes_letter_by_letter_is_never_seen(tmp_path: Path) -> None:
     """Each letter is an event of the stream. S3-37."""
-    async with world(tmp_path) as here:
-        here.model.say(f"the key is {KNOWN_SECRET}, or {MODEL_KEY}, or {PATTERN}.", size=1)
-        await here.say("ann", "tell me")
-        await here.until(lambda: here.chat("ann").answers)
-        assert here.chat("ann").answers[0].startswith("the key is ")
-        assert nowhere(here, KNOWN_SECRET) == []
-        assert nowhere(here, MODEL_KEY) == []
-        assert nowhere(here, PATTERN) == []
+    async with open_world(tmp_path) as world:
+        world.model.say(f"the key is {KNOWN_SECRET}, or {MODEL_KEY}, or {PATTERN}.", size=1)
+        await world.say("ann", "tell me")
+        await world.until(lambda: world.chat("ann").answers)
+        assert world.chat("ann").answers[0].startswith("the key is ")
+        assert nowhere(world, KNOWN_SECRET) == []
+        assert nowhere(world, MODEL_KEY) == []
+        assert nowhere(world, PATTERN) == []
 
 
 async def test_the_beginning_of_a_secret_is_held_back_from_a_draft(tmp_path: Path) -> None:
     """While it may still become one, not even its first letters are shown. K16."""
-    async with world(tmp_path) as here:
-        gate = here.model.gate()
-        here.model.say("the key is ", KNOWN_SECRET[:20], gate, "and no more")
-        await here.say("ann", "tell me")
+    async with open_world(tmp_path) as world:
+        gate = world.model.gate()
+        world.model.say("the key is ", KNOWN_SECRET[:20], gate, "and no more")
+        await world.say("ann", "tell me")
         await gate.reached()
-        await here.until(lambda: "the key" in here.chat("ann").ever)
-        assert KNOWN_SECRET[:3] not in here.chat("ann").ever
+        await world.until(lambda: "the key" in world.chat("ann").ever)
+        assert KNOWN_SECRET[:3] not in world.chat("ann").ever
         gate.open()
-        await here.answered("ann", f"the key is {KNOWN_SECRET[:20]}and no more")
+        await world.expect("ann", f"the key is {KNOWN_SECRET[:20]}and no more")
 
 
 async def test_a_secret_in_a_tools_output_reaches_neither_model_nor_chat_nor_disk(
     tmp_path: Path,
 ) -> None:
     """It is redacted before the result is capped, signed and stored. K16, K17."""
-    async with world(tmp_path) as here:
-        here.bench.will("peek", Returns(text=f"{KNOWN_SECRET} and {MODEL_KEY} and {PATTERN}"))
-        here.model.call("peek", {"what": "the vault"}, round=0)
-        here.model.say("I have looked.", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "I have looked.")
-        assert "and" in here.tool_results()[0]
-        assert nowhere(here, KNOWN_SECRET) == []
-        assert nowhere(here, MODEL_KEY) == []
-        assert nowhere(here, PATTERN) == []
+    async with open_world(tmp_path) as world:
+        world.bench.will("peek", Returns(text=f"{KNOWN_SECRET} and {MODEL_KEY} and {PATTERN}"))
+        world.model.call("peek", {"what": "the vault"}, round=0)
+        world.model.say("I have looked.", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "I have looked.")
+        assert "and" in world.tool_results()[0]
+        assert nowhere(world, KNOWN_SECRET) == []
+        assert nowhere(world, MODEL_KEY) == []
+        assert nowhere(world, PATTERN) == []
 
 
 async def test_a_card_shows_in_place_of_a_secret_where_it_comes_from(tmp_path: Path) -> None:
     """The operator reads all of the call, and at that one place the secret's reference. P5."""
-    async with world(tmp_path) as here:
-        here.model.call("knock", {"what": f"with {KNOWN_SECRET}"}, round=0)
-        here.model.say("Done.", round=1)
-        await here.say("ann", "knock")
-        card = await here.carded()
+    async with open_world(tmp_path) as world:
+        world.model.call("knock", {"what": f"with {KNOWN_SECRET}"}, round=0)
+        world.model.say("Done.", round=1)
+        await world.say("ann", "knock")
+        card = await world.card()
         assert 'with ⟦{env="JOURNEY_SIGNING_SECRET"}⟧' in card.text
-        assert KNOWN_SECRET not in here.chat("olga").ever
-        await here.press("olga", card, "deny")
-        await here.answered("ann", "Done.")
+        assert KNOWN_SECRET not in world.chat("olga").ever
+        await world.press("olga", card, "deny")
+        await world.expect("ann", "Done.")
 
 
 @pytest.mark.needs("bwrap")
@@ -109,21 +109,21 @@ async def test_a_secret_that_a_command_prints_in_pieces_is_redacted(tmp_path: Pa
     """However the output arrives, it is redacted as one text. K16."""
     first, second = KNOWN_SECRET[:9], KNOWN_SECRET[9:]
     command = f"printf %s '{first}'; sleep 0.05; printf %s '{second}'"
-    async with world(tmp_path, autonomy="full") as here:
-        here.model.call("shell", {"command": command}, round=0)
-        here.model.say("I have looked.", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "I have looked.")
-        assert "returned" in here.tool_results()[0]
-        assert KNOWN_SECRET not in here.tool_results()[0]
+    async with open_world(tmp_path, autonomy="full") as world:
+        world.model.call("shell", {"command": command}, round=0)
+        world.model.say("I have looked.", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "I have looked.")
+        assert "returned" in world.tool_results()[0]
+        assert KNOWN_SECRET not in world.tool_results()[0]
 
 
 async def test_the_tools_of_the_daemon_do_not_hold_its_secrets(tmp_path: Path) -> None:
     """The model's key reaches the endpoint's header, and no message. S0-19."""
-    async with world(tmp_path) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        (request,) = here.model.requests
+    async with open_world(tmp_path) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        (request,) = world.model.requests
         assert request.headers["authorization"] == f"Bearer {MODEL_KEY}"
         assert MODEL_KEY not in str(request.body)

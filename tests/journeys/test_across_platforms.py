@@ -35,11 +35,11 @@ class Both:
     """One daemon on Slack and Discord.
 
     Attributes:
-        here: Its Slack; Olga, the operator, is there alone.
+        world: Its Slack; Olga, the operator, is there alone.
         cara: On Discord, and on Slack as Ann.
     """
 
-    here: Bot
+    world: Bot
     discord: DiscordServer
     cara: Person
 
@@ -78,33 +78,33 @@ def configure(directory: Path, own: Mapping[str, object]) -> None:
 
 @asynccontextmanager
 async def both(directory: Path) -> AsyncGenerator[Both]:
-    async with on_discord() as (discord, cara), bot(directory, start=False) as here:
+    async with on_discord() as (discord, cara), bot(directory, start=False) as world:
         people = [
-            {"name": "olga", "ids": [f"slack:{here.olga.id}"], "roles": ["operator"]},
-            {"name": "cara", "ids": [f"discord:{cara.id}", f"slack:{here.ann.id}"]},
+            {"name": "olga", "ids": [f"slack:{world.olga.id}"], "roles": ["operator"]},
+            {"name": "cara", "ids": [f"discord:{cara.id}", f"slack:{world.ann.id}"]},
         ]
         own = discord_settings(directory, discord, cara)
         configure(directory, {"people": people, "channels": {"discord": own}})
-        await here.daemon.start()
-        await here.until(lambda: here.slack.connections)
+        await world.daemon.start()
+        await world.until(lambda: world.slack.connections)
         await discord.until(lambda: discord.identifies)
-        yield Both(here=here, discord=discord, cara=cara)
+        yield Both(world=world, discord=discord, cara=cara)
 
 
 async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path: Path) -> None:
     """The card stands where the operator is; the answer goes back to where it was asked. S2-19, P5."""
     async with both(tmp_path) as stage:
-        here = stage.here
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
+        world = stage.world
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("So be it.", round=1)
         stage.cara.says(stage.cara.direct, "please knock")
-        card = await here.carded()
+        card = await world.card()
         assert "cara" in standing(card).text
-        await here.olga.presses(str(card["ts"]), *here.button(card, "Approve once"))
+        await world.olga.presses(str(card["ts"]), *world.button(card, "Approve once"))
         await stage.discord.until(lambda: "So be it." in stage.texts())
-        assert here.bench.ran("knock") == ["on wood"]
-        await here.until(lambda: "approved by" in str(here.messages(here.olga.direct)[0]))
-        assert here.texts(here.ann.direct) == []
+        assert world.bench.ran("knock") == ["on wood"]
+        await world.until(lambda: "approved by" in str(world.messages(world.olga.direct)[0]))
+        assert world.texts(world.ann.direct) == []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,13 +112,13 @@ class Posted:
     """One daemon on Slack, on Discord and on a mail account.
 
     Attributes:
-        here: Its Slack; Olga, Bob and the bot are in the channel `operators`.
+        world: Its Slack; Olga, Bob and the bot are in the channel `operators`.
         discord: Where Cara is.
         ann: An address; on Slack she is nobody.
         olga: An address of Olga's, who answers by mail where `operators` is not asked.
     """
 
-    here: Bot
+    world: Bot
     discord: DiscordServer
     cara: Person
     mail: Servers
@@ -137,7 +137,7 @@ class Posted:
         beat = Event()
         async with asyncio.timeout(PATIENCE_S):
             while not (found := holds(await self.mail.mails(who))):
-                self.here.daemon.check()
+                self.world.daemon.check()
                 await asyncio.to_thread(beat.wait, 0.02)
         return found
 
@@ -149,17 +149,17 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
     password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
     async with (
         on_discord() as (discord, cara),
-        bot(directory, start=False, environment=password) as here,
+        bot(directory, start=False, environment=password) as world,
     ):
-        operators = await here.slack.channel(here.olga, here.bob)
-        ids = [f"slack:{here.olga.id}"] if asks_on_slack else [f"email:{olga}"]
+        operators = await world.slack.channel(world.olga, world.bob)
+        ids = [f"slack:{world.olga.id}"] if asks_on_slack else [f"email:{olga}"]
         settings = email_settings(mail, address).model_dump(exclude_defaults=True, mode="json")
         own = {
             "approvals": {"chat": f"slack:{operators}" if asks_on_slack else ""},
             "people": [
                 {"name": "olga", "ids": ids, "roles": ["operator"]},
-                {"name": "ann", "ids": [f"email:{ann}", f"slack:{here.ann.id}"]},
-                {"name": "bob", "ids": [f"slack:{here.bob.id}"]},
+                {"name": "ann", "ids": [f"email:{ann}", f"slack:{world.ann.id}"]},
+                {"name": "bob", "ids": [f"slack:{world.bob.id}"]},
                 {"name": "cara", "ids": [f"discord:{cara.id}"]},
             ],
             "channels": {
@@ -172,12 +172,12 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
             },
         }
         configure(directory, own)
-        await here.daemon.start()
-        await here.until(lambda: here.slack.connections)
+        await world.daemon.start()
+        await world.until(lambda: world.slack.connections)
         await discord.until(lambda: discord.identifies)
         await asyncio.to_thread(read_from, directory)
         yield Posted(
-            here=here,
+            world=world,
             discord=discord,
             cara=cara,
             mail=mail,
@@ -194,44 +194,44 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
 ) -> None:
     """By an operator alone, across a kill, once; who asked reads the answer in their mail. S2-19, P5."""
     async with posted(tmp_path, asks_on_slack=True) as stage:
-        here, place = stage.here, stage.operators
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
+        world, place = stage.world, stage.operators
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("So be it.", round=1)
         await stage.says(stage.ann, "please knock", subject="a favour")
-        [card] = await here.until(lambda: here.messages(place))
+        [card] = await world.until(lambda: world.messages(place))
         assert standing(card).text.startswith("Ann asks")
-        button = here.button(card, "Approve once")
-        await here.bob.presses(str(card["ts"]), *button, channel=place)
-        await here.until(lambda: here.slack.ephemeral)
-        assert "only an operator may answer this" in str(here.slack.ephemeral)
-        await here.restart()
-        await here.olga.presses(str(card["ts"]), *button, channel=place)
+        button = world.button(card, "Approve once")
+        await world.bob.presses(str(card["ts"]), *button, channel=place)
+        await world.until(lambda: world.slack.ephemeral)
+        assert "only an operator may answer this" in str(world.slack.ephemeral)
+        await world.restart()
+        await world.olga.presses(str(card["ts"]), *button, channel=place)
         await stage.until(stage.ann, lambda mails: "So be it." in map(body, mails))
-        await here.olga.presses(str(card["ts"]), *button, channel=place)
-        await here.until(lambda: "already approved by olga" in str(here.slack.ephemeral))
-        assert here.bench.ran("knock") == ["on wood"]
-        await here.until(lambda: "approved by olga" in str(here.messages(place)[0]))
-        assert (here.messages(here.olga.direct), here.texts(here.ann.direct)) == ([], [])
+        await world.olga.presses(str(card["ts"]), *button, channel=place)
+        await world.until(lambda: "already approved by olga" in str(world.slack.ephemeral))
+        assert world.bench.ran("knock") == ["on wood"]
+        await world.until(lambda: "approved by olga" in str(world.messages(place)[0]))
+        assert (world.messages(world.olga.direct), world.texts(world.ann.direct)) == ([], [])
 
 
 @pytest.mark.needs("dovecot", "postfix")
 async def test_what_is_asked_on_slack_or_discord_is_answered_by_mail(tmp_path: Path) -> None:
     """By a code that counts in the mail of the operator alone, across a kill. S2-10, S2-19, P5."""
     async with posted(tmp_path, asks_on_slack=False) as stage:
-        here = stage.here
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        await here.ann.says("please knock")
+        world = stage.world
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("So be it.", round=1)
+        await world.ann.says("please knock")
         card = await stage.until(stage.olga, lambda mails: [one for one in mails if links(one)])
         once = links(card[0])[0]
         await stage.says(stage.ann, "", subject=once)
-        await here.restart()
+        await world.restart()
         await stage.says(stage.olga, "", subject=once)
-        await here.until(lambda: "So be it." in here.texts(here.ann.direct))
+        await world.until(lambda: "So be it." in world.texts(world.ann.direct))
         await stage.until(stage.olga, lambda mails: "approved by olga" in "".join(map(body, mails)))
-        assert here.bench.ran("knock") == ["on wood"]
-        here.model.call("knock", {"what": "on glass"}, key="and you", round=0)
-        here.model.say("So be it.", key="and you", round=1)
+        assert world.bench.ran("knock") == ["on wood"]
+        world.model.call("knock", {"what": "on glass"}, key="and you", round=0)
+        world.model.say("So be it.", key="and you", round=1)
         stage.cara.says(stage.cara.direct, "and you")
         card = await stage.until(
             stage.olga, lambda mails: [one for one in mails if links(one) and "cara" in body(one)]
@@ -241,22 +241,22 @@ async def test_what_is_asked_on_slack_or_discord_is_answered_by_mail(tmp_path: P
         await stage.discord.until(
             lambda: [one for one in stage.discord.from_bot(place) if "So be it." in one.content]
         )
-        assert here.bench.ran("knock") == ["on wood", "on glass"]
+        assert world.bench.ran("knock") == ["on wood", "on glass"]
 
 
 async def test_one_person_on_two_platforms_is_one_person(tmp_path: Path) -> None:
     """With a conversation in each place, and one language."""
     async with both(tmp_path) as stage:
-        here = stage.here
-        here.model.say("on Slack", key="one")
-        here.model.say("on Discord", key="two")
-        await here.ann.says("one")
-        await here.answered(here.ann.direct, "on Slack")
+        world = stage.world
+        world.model.say("on Slack", key="one")
+        world.model.say("on Discord", key="two")
+        await world.ann.says("one")
+        await world.expect(world.ann.direct, "on Slack")
         stage.cara.says(stage.cara.direct, "two")
         await stage.discord.until(lambda: stage.texts() == ["on Discord"])
-        assert len(here.model.requests[-1].messages) == 2
-        await here.ann.commands("language de")
-        await here.until(lambda: len(here.texts(here.ann.direct)) == 2)
+        assert len(world.model.requests[-1].messages) == 2
+        await world.ann.commands("language de")
+        await world.until(lambda: len(world.texts(world.ann.direct)) == 2)
         stage.cara.says(stage.cara.direct, "/whoami")
         await stage.discord.until(lambda: "person:cara" in stage.texts()[-1])
         assert "du bist" in stage.texts()[-1].lower()

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 from zeroclaw_test_platform.chats import Message
 
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 
 pytestmark = pytest.mark.slow
 
 
-async def ask_to_knock(here: World, text: str = "please knock") -> Message:
+async def ask_to_knock(world: World, text: str = "please knock") -> Message:
     """Let Ann's model want to knock, and return the operator's card."""
-    here.model.call("knock", {"what": "on wood"}, round=0, key=text)
-    here.model.say("So be it.", round=1, key=text)
-    await here.say("ann", text)
-    return await here.carded()
+    world.model.call("knock", {"what": "on wood"}, round=0, key=text)
+    world.model.say("So be it.", round=1, key=text)
+    await world.say("ann", text)
+    return await world.card()
 
 
 async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(tmp_path: Path) -> None:
@@ -23,18 +23,18 @@ async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(tmp_
 
     S2-10, S2-12, S2-15, S4-07.
     """
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
         (call,) = card.asked.calls
         assert (call.tool, "on wood" in call.arguments) == ("knock", True)
         assert (card.asked.asked_by, len(call.hash8)) == ("ann", 8)
-        assert here.bench.runs == []
-        await here.press("olga", card)
-        await here.answered("ann", "So be it.")
-        await here.until(lambda: card.hows == ["approved"])
-        assert here.bench.ran("knock") == ["on wood"]
+        assert world.bench.runs == []
+        await world.press("olga", card)
+        await world.expect("ann", "So be it.")
+        await world.until(lambda: card.hows == ["approved"])
+        assert world.bench.ran("knock") == ["on wood"]
         assert card.endings[0].by == "olga"
-        (result,) = here.tool_results()
+        (result,) = world.tool_results()
         assert "knock: on wood" in result
         assert result.splitlines()[-1].startswith("[receipt: zc-receipt-")
 
@@ -46,39 +46,39 @@ async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path:
         {"name": one, "ids": [f"loopback:{one}"], "roles": given} for one, given in roles.items()
     ]
     let_in = {"loopback": {"allowed_users": [*roles]}}
-    async with world(tmp_path, people=people, channels=let_in) as here:
-        olgas = await ask_to_knock(here)
-        oscars = await here.carded("oscar")
+    async with open_world(tmp_path, people=people, channels=let_in) as world:
+        olgas = await ask_to_knock(world)
+        oscars = await world.card("oscar")
         presses = (
-            await here.platform.press("oscar", oscars, "deny"),
-            await here.platform.press("olga", olgas),
+            await world.platform.press("oscar", oscars, "deny"),
+            await world.platform.press("olga", olgas),
         )
-        await here.until(lambda: all(press.confirmed for press in presses))
-        await here.until(lambda: all(olgas.hows + oscars.hows))  # one still open has an empty one
+        await world.until(lambda: all(press.confirmed for press in presses))
+        await world.until(lambda: all(olgas.hows + oscars.hows))  # one still open has an empty one
         assert olgas.endings == oscars.endings
-        await here.answered("ann", "So be it.")
-        assert [run.tool for run in here.bench.runs] == ["knock"] * (olgas.hows == ["approved"])
+        await world.expect("ann", "So be it.")
+        assert [run.tool for run in world.bench.runs] == ["knock"] * (olgas.hows == ["approved"])
 
 
 async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
     """Arguments are not shown in the chat that asked; that somebody was asked is."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
         assert card.chat == "olga"
-        assert here.chat("ann").cards == []
-        await here.until(lambda: here.chat("ann").from_bot)
-        assert "on wood" not in here.chat("ann").ever
+        assert world.chat("ann").cards == []
+        await world.until(lambda: world.chat("ann").from_bot)
+        assert "on wood" not in world.chat("ann").ever
 
 
 async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
     """The slot holds the refusal and its reason; the turn goes on. S2-09, S2-10, K2."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.press("olga", card, "deny_with_reason", reason="not on a Sunday")
-        await here.answered("ann", "So be it.")
-        await here.until(lambda: card.hows == ["denied"])
-        assert here.bench.runs == []
-        (result,) = here.tool_results()
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        await world.press("olga", card, "deny_with_reason", reason="not on a Sunday")
+        await world.expect("ann", "So be it.")
+        await world.until(lambda: card.hows == ["denied"])
+        assert world.bench.runs == []
+        (result,) = world.tool_results()
         assert "not on a Sunday" in result
         assert "did not run" in result
         assert "zc-receipt-" in result
@@ -86,72 +86,72 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Pa
 
 async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None:
     """Nobody answers: the card says so, nothing runs, the model reads that it was no refusal."""
-    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
-        card = await ask_to_knock(here)
-        await here.answered("ann", "So be it.")
-        await here.until(lambda: card.hows == ["expired"])
-        assert here.bench.runs == []
-        (result,) = here.tool_results()
+    async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
+        card = await ask_to_knock(world)
+        await world.expect("ann", "So be it.")
+        await world.until(lambda: card.hows == ["expired"])
+        assert world.bench.runs == []
+        (result,) = world.tool_results()
         assert "nobody answered" in result
 
 
 async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
     """After the deadline the presser is told so, and the card stays as it ended."""
-    async with world(tmp_path, approvals={"timeout_s": 3.0}) as here:
-        card = await ask_to_knock(here)
-        await here.until(lambda: card.hows == ["expired"])
-        pressed = await here.press("olga", card)
+    async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
+        card = await ask_to_knock(world)
+        await world.until(lambda: card.hows == ["expired"])
+        pressed = await world.press("olga", card)
         assert "too late" in pressed.toast
-        await here.answered("ann", "So be it.")
-        assert here.bench.runs == []
+        await world.expect("ann", "So be it.")
+        assert world.bench.runs == []
         assert card.hows == ["expired"]
 
 
 async def test_the_second_answer_changes_nothing(tmp_path: Path) -> None:
     """Approved, then denied: it ran once, and the second presser is told who was first."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        await here.press("olga", card)
-        again = await here.press("olga", card, "deny")
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        await world.press("olga", card)
+        again = await world.press("olga", card, "deny")
         assert "already approved by" in again.toast
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
-        await here.until(lambda: card.hows == ["approved"])
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
+        await world.until(lambda: card.hows == ["approved"])
 
 
 async def test_the_same_press_twice_counts_once(tmp_path: Path) -> None:
     """A press that the platform delivers again is confirmed and does nothing. S2-02."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        pressed = await here.press("olga", card)
-        await here.platform.confirmed(await here.platform.redeliver(pressed))
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        pressed = await world.press("olga", card)
+        await world.platform.confirmed(await world.platform.redeliver(pressed))
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_a_stranger_who_presses_does_nothing_and_learns_nothing(tmp_path: Path) -> None:
     """No toast, no change; the operator's answer still counts (P4)."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        pressed = await here.press("mallory", card)
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        pressed = await world.press("mallory", card)
         assert pressed.toast == ""
         assert card.hows == [""]
-        await here.press("olga", card, "deny")
-        await here.answered("ann", "So be it.")
-        assert here.bench.runs == []
+        await world.press("olga", card, "deny")
+        await world.expect("ann", "So be it.")
+        assert world.bench.runs == []
 
 
 async def test_somebody_who_may_not_approve_is_told_so(tmp_path: Path) -> None:
     """Bob may talk to the bot but is no operator: approvers are checked at the answer."""
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here)
-        pressed = await here.press("bob", card)
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world)
+        pressed = await world.press("bob", card)
         assert pressed.toast != ""
         assert "approved" not in pressed.toast
-        assert (card.hows, here.bench.runs) == ([""], [])
-        await here.press("olga", card)
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
+        assert (card.hows, world.bench.runs) == ([""], [])
+        await world.press("olga", card)
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
@@ -161,29 +161,29 @@ async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
         for name in ("olga", "bob")
     ]
     approvals = {"requester_may_answer": False}
-    async with world(tmp_path, approvals=approvals, people=operators) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        await here.say("olga", "please knock")
-        card = await here.carded("bob")
-        assert here.chat("olga").cards == []
-        pressed = await here.press("olga", card)
+    async with open_world(tmp_path, approvals=approvals, people=operators) as world:
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("So be it.", round=1)
+        await world.say("olga", "please knock")
+        card = await world.card("bob")
+        assert world.chat("olga").cards == []
+        pressed = await world.press("olga", card)
         assert pressed.toast != ""
-        assert (card.hows, here.bench.runs) == ([""], [])
-        await here.press("bob", card)
-        await here.answered("olga", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
+        assert (card.hows, world.bench.runs) == ([""], [])
+        await world.press("bob", card)
+        await world.expect("olga", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_without_anybody_to_ask_the_model_is_told_so(tmp_path: Path) -> None:
     """No reachable operator is neither a refusal nor a time-out."""
-    async with world(tmp_path, people=[{"name": "ann", "ids": ["loopback:ann"]}]) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("Nobody is there.", round=1)
-        await here.say("ann", "please knock")
-        await here.answered("ann", "Nobody is there.")
-        assert "no operator can be reached" in here.tool_results()[0]
-        assert here.bench.runs == []
+    async with open_world(tmp_path, people=[{"name": "ann", "ids": ["loopback:ann"]}]) as world:
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("Nobody is there.", round=1)
+        await world.say("ann", "please knock")
+        await world.expect("ann", "Nobody is there.")
+        assert "no operator can be reached" in world.tool_results()[0]
+        assert world.bench.runs == []
 
 
 async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
@@ -191,47 +191,47 @@ async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
 
     What a tool touches that names nothing is told by its arguments alone, so they bind.
     """
-    async with world(tmp_path) as here:
-        card = await ask_to_knock(here, "first time")
-        await here.press("olga", card, "for_a_time")
-        await here.answered("ann", "So be it.")
-        here.model.call("knock", {"what": "on wood"}, round=0, key="second time")
-        here.model.say("Done again.", round=1, key="second time")
-        await here.say("ann", "second time")
-        await here.answered("ann", "So be it.", "Done again.")
-        assert here.bench.ran("knock") == ["on wood", "on wood"]
-        assert len(here.chat("olga").cards) == 1
-        here.model.call("knock", {"what": "on wood"}, round=0, key="third time")
-        await here.say("bob", "third time")
-        other = await here.carded()
+    async with open_world(tmp_path) as world:
+        card = await ask_to_knock(world, "first time")
+        await world.press("olga", card, "for_a_time")
+        await world.expect("ann", "So be it.")
+        world.model.call("knock", {"what": "on wood"}, round=0, key="second time")
+        world.model.say("Done again.", round=1, key="second time")
+        await world.say("ann", "second time")
+        await world.expect("ann", "So be it.", "Done again.")
+        assert world.bench.ran("knock") == ["on wood", "on wood"]
+        assert len(world.chat("olga").cards) == 1
+        world.model.call("knock", {"what": "on wood"}, round=0, key="third time")
+        await world.say("bob", "third time")
+        other = await world.card()
         assert other.asked.calls[0].arguments.count("on wood") == 1
 
 
 async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> None:
     """The card says what to type; numbers count up and a used one runs nothing."""
-    async with world(tmp_path, platform={"has_buttons": False}) as here:
-        card = await ask_to_knock(here)
+    async with open_world(tmp_path, platform={"has_buttons": False}) as world:
+        card = await ask_to_knock(world)
         assert "/approve 1" in card.text
-        await here.say("olga", "/approve 1")
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
-        await here.until(lambda: card.hows == ["approved"])
-        await here.say("olga", "/approve 1")
-        await here.until(lambda: "already approved" in here.chat("olga").texts[-1])
-        assert here.bench.ran("knock") == ["on wood"]
+        await world.say("olga", "/approve 1")
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
+        await world.until(lambda: card.hows == ["approved"])
+        await world.say("olga", "/approve 1")
+        await world.until(lambda: "already approved" in world.chat("olga").texts[-1])
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_where_nothing_can_be_edited_a_message_tells_how_it_ended(tmp_path: Path) -> None:
     """The ending stands below the card."""
     platform = {"can_edit": False, "can_delete": False, "has_buttons": False}
-    async with world(tmp_path, platform=platform) as here:
-        card = await ask_to_knock(here)
-        await here.say("olga", "/deny 1 too loud")
-        await here.until(lambda: card.hows == ["denied"])
+    async with open_world(tmp_path, platform=platform) as world:
+        card = await ask_to_knock(world)
+        await world.say("olga", "/deny 1 too loud")
+        await world.until(lambda: card.hows == ["denied"])
         assert card.texts == [card.text]
-        assert any("too loud" in text for text in here.chat("olga").texts)
-        await here.answered("ann", "So be it.")
-        assert here.bench.runs == []
+        assert any("too loud" in text for text in world.chat("olga").texts)
+        await world.expect("ann", "So be it.")
+        assert world.bench.runs == []
 
 
 async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_receipt(
@@ -241,16 +241,18 @@ async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_rece
 
     S2-08, S2-15.
     """
-    async with world(tmp_path) as here:
-        await here.say("olga", '/tool knock {"what": "myself"}')
-        card = await here.carded()
-        assert here.bench.runs == []
-        await here.press("olga", card)
-        await here.until(lambda: any("knock: myself" in text for text in here.chat("olga").answers))
-        assert here.bench.ran("knock") == ["myself"]
-        assert here.chat("olga").receipts[-1].startswith("receipt: knock · ok")
-        assert here.chat("olga").answers[-1].startswith("`knock` returned:\n")
-        assert here.model.requests == []
+    async with open_world(tmp_path) as world:
+        await world.say("olga", '/tool knock {"what": "myself"}')
+        card = await world.card()
+        assert world.bench.runs == []
+        await world.press("olga", card)
+        await world.until(
+            lambda: any("knock: myself" in text for text in world.chat("olga").answers)
+        )
+        assert world.bench.ran("knock") == ["myself"]
+        assert world.chat("olga").receipts[-1].startswith("receipt: knock · ok")
+        assert world.chat("olga").answers[-1].startswith("`knock` returned:\n")
+        assert world.model.requests == []
 
 
 async def test_what_the_policy_denies_is_not_asked_about(tmp_path: Path) -> None:
@@ -261,25 +263,25 @@ async def test_what_the_policy_denies_is_not_asked_about(tmp_path: Path) -> None
         "principals": ["anyone"],
         "actions": ["tool:knock"],
     }
-    async with world(tmp_path, policy={"statement": [statement]}) as here:
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("I may not.", round=1)
-        await here.say("ann", "please knock")
-        await here.answered("ann", "I may not.")
-        assert here.bench.runs == []
-        assert here.chat("olga").cards == []
-        assert "no-knocking" in here.tool_results()[0]
+    async with open_world(tmp_path, policy={"statement": [statement]}) as world:
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("I may not.", round=1)
+        await world.say("ann", "please knock")
+        await world.expect("ann", "I may not.")
+        assert world.bench.runs == []
+        assert world.chat("olga").cards == []
+        assert "no-knocking" in world.tool_results()[0]
 
 
 async def test_what_the_policy_allows_runs_without_a_question(tmp_path: Path) -> None:
     """A low-risk read runs at once. S2-11."""
-    async with world(tmp_path) as here:
-        here.model.call("peek", {"what": "the sky"}, round=0)
-        here.model.say("Blue.", round=1)
-        await here.say("ann", "look up")
-        await here.answered("ann", "Blue.")
-        assert here.bench.ran("peek") == ["the sky"]
-        assert here.chat("olga").cards == []
+    async with open_world(tmp_path) as world:
+        world.model.call("peek", {"what": "the sky"}, round=0)
+        world.model.say("Blue.", round=1)
+        await world.say("ann", "look up")
+        await world.expect("ann", "Blue.")
+        assert world.bench.ran("peek") == ["the sky"]
+        assert world.chat("olga").cards == []
 
 
 async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
@@ -291,23 +293,23 @@ async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
     """
     people = [f"p{number}" for number in range(12)]
     open_door = {"loopback": {"allowed_users": ["*"]}}
-    async with world(tmp_path, channels=open_door, approvals={"timeout_s": 1.5}) as here:
-        here.platform.hold()
+    async with open_world(tmp_path, channels=open_door, approvals={"timeout_s": 1.5}) as world:
+        world.platform.hold()
         for who in people:
-            here.model.call("knock", {"what": who}, round=0, key=f"for {who}.")
-            here.model.say("So be it.", round=1, key=f"for {who}.")
-            await here.say(who, f"for {who}.")
-        here.platform.release()
-        await here.until(lambda: len(here.chat("olga").cards) == len(people))
-        cards = here.chat("olga").cards
-        await here.until(lambda: any(card.hows == ["expired"] for card in cards))
-        presses = [await here.platform.press("olga", card) for card in cards]
-        await here.until(lambda: all(press.confirmed for press in presses))
+            world.model.call("knock", {"what": who}, round=0, key=f"for {who}.")
+            world.model.say("So be it.", round=1, key=f"for {who}.")
+            await world.say(who, f"for {who}.")
+        world.platform.release()
+        await world.until(lambda: len(world.chat("olga").cards) == len(people))
+        cards = world.chat("olga").cards
+        await world.until(lambda: any(card.hows == ["expired"] for card in cards))
+        presses = [await world.platform.press("olga", card) for card in cards]
+        await world.until(lambda: all(press.confirmed for press in presses))
         for who in people:
-            await here.answered(who, "So be it.")
-        await here.until(lambda: here.chat("olga").open_cards == [])
+            await world.expect(who, "So be it.")
+        await world.until(lambda: world.chat("olga").open_cards == [])
         asked = [card.asked.calls[0].arguments for card in cards]
-        ran = [any(f'"{what}"' in arguments for what in here.bench.ran()) for arguments in asked]
+        ran = [any(f'"{what}"' in arguments for what in world.bench.ran()) for arguments in asked]
         assert [card.hows == ["approved"] for card in cards] == ran
         assert ["approved" in press.toast for press in presses] == ran
         assert not all(ran)

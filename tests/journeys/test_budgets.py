@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
@@ -17,26 +17,30 @@ async def test_a_killed_daemon_goes_on_counting(tmp_path: Path) -> None:
     A process, for a kill and what another one reads of it is what this is about.
     """
     budget = {"day_tokens": 1_000_000, "prices": PRICES}
-    async with world(tmp_path, budget=budget) as here:
-        gate = here.model.gate()
-        here.model.say("That is all.", key="look", round=1, usage=(300_000, 0))
-        here.model.calls(("peek", {"what": "sky"}), key="look", round=0)
-        here.model.say("Hello.", key="hello", usage=(600_000, 0))
-        await here.say("ann", "hello")
-        await here.answered("ann", "Hello.")
-        here.model.say("Half", gate, key="again", usage=(200_000, 0))
-        await here.say("bob", "again")
+    async with open_world(tmp_path, budget=budget) as world:
+        gate = world.model.gate()
+        world.model.say("That is all.", key="look", round=1, usage=(300_000, 0))
+        world.model.calls(("peek", {"what": "sky"}), key="look", round=0)
+        world.model.say("Hello.", key="hello", usage=(600_000, 0))
+        await world.say("ann", "hello")
+        await world.expect("ann", "Hello.")
+        world.model.say("Half", gate, key="again", usage=(200_000, 0))
+        await world.say("bob", "again")
         await gate.reached()
-        await here.daemon.kill()
+        await world.daemon.kill()
         gate.open()
-        here.model.say("Whole.", key="again", usage=(200_000, 0))
-        await here.daemon.start()
-        await here.answered("bob", "Whole.")
-        (warned,) = await here.until(lambda: here.chat("olga").texts)
+        world.model.say("Whole.", key="again", usage=(200_000, 0))
+        await world.daemon.start()
+        await world.expect("bob", "Whole.")
+        (warned,) = await world.until(lambda: world.chat("olga").texts)
         assert warned.startswith("80 % of what may be used in a day, 1,000,000 tokens, is used")
-        await here.say("ann", "look")
-        await here.until(lambda: "is used up; I go on at 00:00 UTC" in here.chat("ann").answers[-1])
-        await here.daemon.restart()
-        await here.say("bob", "one more")
-        await here.until(lambda: "is used up; I go on at 00:00 UTC" in here.chat("bob").answers[-1])
-        await here.until(lambda: len(here.chat("olga").texts) == 2)
+        await world.say("ann", "look")
+        await world.until(
+            lambda: "is used up; I go on at 00:00 UTC" in world.chat("ann").answers[-1]
+        )
+        await world.daemon.restart()
+        await world.say("bob", "one more")
+        await world.until(
+            lambda: "is used up; I go on at 00:00 UTC" in world.chat("bob").answers[-1]
+        )
+        await world.until(lambda: len(world.chat("olga").texts) == 2)

@@ -15,12 +15,12 @@ PAGE = "<script>alert(1)</script>\nÄnne;3,50 €\n"
 
 async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
     """Byte for byte, under its name, never as a page of ours; also after a reload."""
-    async with browsing(tmp_path, autonomy="full") as here:
-        page = await here.log_in()
-        here.model.call("write_file", {"path": "sums.html", "content": PAGE}, round=0)
+    async with browsing(tmp_path, autonomy="full") as world:
+        page = await world.log_in()
+        world.model.call("write_file", {"path": "sums.html", "content": PAGE}, round=0)
         sent = {"path": "sums.html", "caption": "the *sums*", "name": "sums of Änne.html"}
-        here.model.call("send_file", sent, round=1)
-        here.model.say("There it is.", round=2)
+        world.model.call("send_file", sent, round=1)
+        world.model.say("There it is.", round=2)
         await page.say("make it")
         link = page.page.locator("#log .files a")
         await expect(link).to_have_text(["sums of Änne.html"])
@@ -48,11 +48,11 @@ async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
 
 
 async def test_nobody_without_the_login_gets_it(tmp_path: Path) -> None:
-    async with browsing(tmp_path, autonomy="full") as here:
-        page = await here.log_in()
-        here.model.call("write_file", {"path": "a.txt", "content": "milk"}, round=0)
-        here.model.call("send_file", {"path": "a.txt"}, round=1)
-        here.model.say("There it is.", round=2)
+    async with browsing(tmp_path, autonomy="full") as world:
+        page = await world.log_in()
+        world.model.call("write_file", {"path": "a.txt", "content": "milk"}, round=0)
+        world.model.call("send_file", {"path": "a.txt"}, round=1)
+        world.model.say("There it is.", round=2)
         await page.say("make it")
         link = page.page.locator("#log .files a")
         await expect(link).to_have_text(["a.txt"])

@@ -34,16 +34,16 @@ async def ready(page: ChatPage, count: int) -> None:
 
 async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
     """It stands above the composer until it is sent, and under the message afterwards."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.locator("#files").set_input_files([SUMS])
         await ready(page, 1)
         await page.shot("file-chosen")
-        here.model.call("read_attachment", {"id": 1})
-        here.model.say("Ann has 3", round=1)
+        world.model.call("read_attachment", {"id": 1})
+        world.model.say("Ann has 3", round=1)
         await page.say("sum it up")
         await expect(page.answers).to_have_text(["Ann has 3"])
-        result = str(here.model.requests[-1].messages[-1]["content"])
+        result = str(world.model.requests[-1].messages[-1]["content"])
         assert "row | name | sum\n1 | Ann | 3" in result
         await expect(page.page.locator("#chosen")).to_be_hidden()
         sent = page.page.locator("#log .files li")
@@ -55,26 +55,26 @@ async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
 
 async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
     """Nothing has to be written; a mistake is taken away again, and the rest survives a reload."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.evaluate(DROP, "wrong.txt")
         await page.page.evaluate(DROP, "right.txt")
         await ready(page, 2)
         await page.button("Remove wrong.txt").click()
         await page.page.reload()
         await ready(page, 1)
-        here.model.say("seen")
+        world.model.say("seen")
         await page.button("Send").click()
         await expect(page.answers).to_have_text(["seen"])
-        said = str(here.model.requests[-1].messages[-1]["content"])
+        said = str(world.model.requests[-1].messages[-1]["content"])
         assert "1. `right.txt`: text, 4 bytes]" in said
         assert "wrong" not in said
 
 
 async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
     """Cut off and sent again from the beginning, it would never arrive through a slow tunnel."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.add_init_script(UNBOUNDED)
         await page.page.reload()
         await page.connected()
@@ -86,14 +86,14 @@ async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
 
 async def test_a_file_that_is_too_large_says_so_before_it_is_sent(tmp_path: Path) -> None:
     """And does not keep the message from going."""
-    async with browsing(tmp_path, channels={"web": {"max_file_bytes": 1_000}}) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path, channels={"web": {"max_file_bytes": 1_000}}) as world:
+        page = await world.log_in()
         large: FilePayload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"x" * 1_001}
         await page.page.locator("#files").set_input_files([large])
         refused = page.page.locator("#chosen li[data-state=refused]")
         await expect(refused).to_contain_text("a.txt: it is larger than 1,000 bytes")
-        here.model.say("hello")
+        world.model.say("hello")
         await page.say("hi")
         await expect(page.answers).to_have_text(["hello"])
-        assert "Files" not in str(here.model.requests[-1].messages[-1]["content"])
-        here.troubles.clear()  # the browser tells of the 413
+        assert "Files" not in str(world.model.requests[-1].messages[-1]["content"])
+        world.page_errors.clear()  # the browser reports the 413

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 
 pytestmark = pytest.mark.slow
 
@@ -26,35 +26,35 @@ class Told:
     ending: str
 
 
-async def told(here: World, who: str, text: str) -> str:
+async def told(world: World, who: str, text: str) -> str:
     """Let somebody write, and return the next thing that they are told."""
-    before = len(here.chat(who).answers)
-    await here.say(who, text)
-    await here.until(lambda: len(here.chat(who).answers) > before)
-    return here.chat(who).answers[before]
+    before = len(world.chat(who).answers)
+    await world.say(who, text)
+    await world.until(lambda: len(world.chat(who).answers) > before)
+    return world.chat(who).answers[before]
 
 
-async def asked(here: World, who: str) -> Told:
+async def asked(world: World, who: str) -> Told:
     """Let somebody's model want to knock, write meanwhile, and let them allow it."""
-    here.model.call("knock", {"what": who}, round=0, key=f"knock for {who}")
-    here.model.say("So be it.", round=1, key=f"knock for {who}")
-    here.model.say("Here I am.", key=f"are you there, {who}?")
-    await here.say(who, f"knock for {who}")
-    card = await here.carded(who)
+    world.model.call("knock", {"what": who}, round=0, key=f"knock for {who}")
+    world.model.say("So be it.", round=1, key=f"knock for {who}")
+    world.model.say("Here I am.", key=f"are you there, {who}?")
+    await world.say(who, f"knock for {who}")
+    card = await world.card(who)
     shown = card.text
-    note = await told(here, who, f"are you there, {who}?")
-    status = await told(here, who, "/status")
-    await here.press(who, card)
-    await here.until(lambda: card.hows == ["approved"])
-    await here.until(lambda: here.chat(who).answers[-1] == "Here I am.")
+    note = await told(world, who, f"are you there, {who}?")
+    status = await told(world, who, "/status")
+    await world.press(who, card)
+    await world.until(lambda: card.hows == ["approved"])
+    await world.until(lambda: world.chat(who).answers[-1] == "Here I am.")
     return Told(card=shown, note=note, status=status, ending=card.text.splitlines()[-1].strip())
 
 
 async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) -> None:
     """Cards, their endings, notes and replies; what a model or a tool says stays as it is."""
-    async with world(tmp_path, people=PEOPLE) as here:
-        german = await asked(here, "ann")
-        english = await asked(here, "bob")
+    async with open_world(tmp_path, people=PEOPLE) as world:
+        german = await asked(world, "ann")
+        english = await asked(world, "bob")
         assert german.card.startswith("ann fragt; Antwort bis ")
         assert english.card.startswith("bob asks; answer until ")
         assert "`supervised.effects` fragt nach: es tut mehr als nur lesen" in german.card
@@ -71,11 +71,11 @@ async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) ->
 
 async def test_a_person_chooses_their_language_and_keeps_it_over_a_kill(tmp_path: Path) -> None:
     """The choice beats the configuration, and is committed before it is confirmed (P1)."""
-    async with world(tmp_path, people=PEOPLE, language="de") as here:
-        assert await told(here, "bob", "/stop") == "Gerade läuft nichts."
-        assert await told(here, "ann", "/stop") == "Gerade läuft nichts."
-        assert await told(here, "ann", "/language en") == "From now on I speak English with you."
-        await here.daemon.kill()
-        await here.daemon.start()
-        assert await told(here, "ann", "/stop") == "Nothing is running."
-        assert await told(here, "bob", "/stop") == "Gerade läuft nichts."
+    async with open_world(tmp_path, people=PEOPLE, language="de") as world:
+        assert await told(world, "bob", "/stop") == "Gerade läuft nichts."
+        assert await told(world, "ann", "/stop") == "Gerade läuft nichts."
+        assert await told(world, "ann", "/language en") == "From now on I speak English with you."
+        await world.daemon.kill()
+        await world.daemon.start()
+        assert await told(world, "ann", "/stop") == "Nothing is running."
+        assert await told(world, "bob", "/stop") == "Gerade läuft nichts."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
@@ -27,24 +27,24 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 async def test_it_is_answered_and_so_is_the_next(tmp_path: Path, name: str) -> None:
     """The model's echo comes back, in as many messages as it takes; a restart changes nothing."""
-    async with world(tmp_path) as here:
-        event = await here.say("ann", ODD[name])
-        await here.platform.confirmed(event)
-        await here.until(lambda: here.chat("ann").answers)
-        await here.daemon.restart()
-        here.model.say("All is well.", key="are you there")
-        await here.say("ann", "are you there?")
-        await here.until(lambda: here.chat("ann").answers[-1] == "All is well.")
+    async with open_world(tmp_path) as world:
+        event = await world.say("ann", ODD[name])
+        await world.platform.confirmed(event)
+        await world.until(lambda: world.chat("ann").answers)
+        await world.daemon.restart()
+        world.model.say("All is well.", key="are you there")
+        await world.say("ann", "are you there?")
+        await world.until(lambda: world.chat("ann").answers[-1] == "All is well.")
 
 
 async def test_an_answer_in_odd_markup_is_shown_whole(tmp_path: Path) -> None:
     """Cut over several messages, fences are closed and opened again; no line is lost. P6."""
     code = "\n".join(f"line {number} = '{'x' * 20}'" for number in range(40))
-    async with world(tmp_path, platform={"max_length": 300}) as here:
-        here.model.say(f"Look:\n\n```python\n{code}\n```\n\nThat is all.", size=11)
-        await here.say("ann", "code")
-        await here.until(lambda: any("That is all." in text for text in here.chat("ann").answers))
-        answers = here.chat("ann").answers
+    async with open_world(tmp_path, platform={"max_length": 300}) as world:
+        world.model.say(f"Look:\n\n```python\n{code}\n```\n\nThat is all.", size=11)
+        await world.say("ann", "code")
+        await world.until(lambda: any("That is all." in text for text in world.chat("ann").answers))
+        answers = world.chat("ann").answers
         assert [text.count("```") % 2 for text in answers] == [0] * len(answers)
         whole = "\n".join(answers)
         assert [line for line in code.splitlines() if line not in whole] == []

@@ -32,9 +32,9 @@ TELL_WHEN_SCROLLED = (
 
 async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) -> None:
     """A masked answer is shown without its markup, and a long one was a single paragraph."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say(f"# One\n\ntwo\nthree {MASKED}\n")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say(f"# One\n\ntwo\nthree {MASKED}\n")
         await page.say("count")
         shown = "One\n\ntwo\nthree [redacted]"
         await expect(page.answers).to_contain_text("[redacted]")
@@ -46,9 +46,9 @@ async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None
     said = (
         f"{ARABIC}.\n\nEnglish.\n\n- {ARABIC}\n\n```\n# {ARABIC}\n```\n\n| {ARABIC} |\n|---|\n| a |"
     )
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 700))
-        here.model.say(said)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(390, 700))
+        world.model.say(said)
         await page.say(ARABIC)
         await expect(page.answers.locator("td")).to_have_text("a")
         shown = await page.answers.locator("p, ul, pre, table").evaluate_all(DIRECTIONS)
@@ -67,9 +67,9 @@ async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None
 
 async def test_an_old_message_tells_its_day(tmp_path: Path) -> None:
     """Of today's the hour is enough."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say("Hello.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say("Hello.")
         await page.page.clock.install()
         await page.say("hi")
         await expect(page.answers).to_have_text(["Hello."])
@@ -82,9 +82,9 @@ async def test_an_old_message_tells_its_day(tmp_path: Path) -> None:
 
 async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -> None:
     """A screen reader counts its messages; without a mouse it scrolls once it has the focus."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say("Line.\n\n" * 100)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say("Line.\n\n" * 100)
         await page.say("hi")
         conversation = page.page.get_by_role("log", name="conversation")
         await expect(conversation.get_by_role("list").first).to_have_role("list")
@@ -106,10 +106,10 @@ async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -
     A cell with a sentence is not squeezed to a word a line by its neighbours.
     """
     rows = f"| Name | Qty | Price |\n|---|---|--:|\n| {'lobster ' * 8} | 12 | 1,234.00 |\n"
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(360, 700))
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(360, 700))
         notes = f"| a | b | c | d |\n|---|---|---|---|\n{'| a seventh ' * 3}| {'word ' * 12}|\n"
-        here.model.say(f"{rows}| {'x' * 300} | 1 | 2 |\n\n{notes}")
+        world.model.say(f"{rows}| {'x' * 300} | 1 | 2 |\n\n{notes}")
         await page.say("prices")
         await expect(page.answers.locator("tr")).to_have_count(5)
         sentence = page.answers.locator("td").last
@@ -131,11 +131,11 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
     key: dict[str, object], tmp_path: Path
 ) -> None:
     """One notch of a wheel or one key is enough; at the end the page follows again."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(700, 500))
-        gates = [here.model.gate() for _ in range(4)]
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(700, 500))
+        gates = [world.model.gate() for _ in range(4)]
         begun = ("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ")
-        here.model.say(*begun, gates[2], "four. ", gates[3], "five.")
+        world.model.say(*begun, gates[2], "four. ", gates[3], "five.")
         await page.say("hi")
         await expect(page.draft.locator("p")).to_have_count(40)
         scroller = page.page.locator("#scroller")
@@ -170,11 +170,11 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
 
 async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
     """As it was written, without the name of its language; the page says that it was done."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 500))
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(390, 500))
         await page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         code = "def f():\n    return '<b>'  # ä" + "a" * 99
-        here.model.say(f"Take it:\n\n```python\n{code}\n```\n")
+        world.model.say(f"Take it:\n\n```python\n{code}\n```\n")
         await page.say("write f")
         await expect(page.answers.locator("pre")).to_have_text(code)
         await page.button("Copy").click()
@@ -185,9 +185,9 @@ async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
 
 async def test_a_conversation_is_printed_whole(tmp_path: Path) -> None:
     """On paper nothing scrolls, and nobody writes."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(700, 500))
-        here.model.say("Line.\n\n" * 40)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(700, 500))
+        world.model.say("Line.\n\n" * 40)
         await page.say("hi")
         await expect(page.answers.locator("p")).to_have_count(40)
         await page.page.emulate_media(media="print")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.journeys.browsing import SHOTS, ChatPage, Desk, browsing
+from tests.journeys.browsing import SHOTS, ChatPage, WebWorld, browsing
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "bwrap")]
 
@@ -54,30 +54,30 @@ class Console:
 @asynccontextmanager
 async def consoling(
     directory: Path, **config: object
-) -> AsyncGenerator[tuple[Desk, ChatPage, Console]]:
+) -> AsyncGenerator[tuple[WebWorld, ChatPage, Console]]:
     """The chat and the console, in two tabs of one browser; `config` as for `browsing`."""
-    async with browsing(directory, **config) as here:
-        chat = await here.log_in()
+    async with browsing(directory, **config) as world:
+        chat = await world.log_in()
         async with chat.page.context.expect_page() as opened:
             await chat.page.get_by_role("link", name="Console").click(modifiers=["Control"])
         console = Console(page=await opened.value)
         await console.live()
-        yield here, chat, console
+        yield world, chat, console
 
 
-async def asks(here: Desk, chat: ChatPage, command: str, key: str = "look") -> None:
+async def asks(world: WebWorld, chat: ChatPage, command: str, key: str = "look") -> None:
     """Let the model want to run a command."""
-    here.model.call("shell", {"command": command}, round=0, key=key)
-    here.model.say("Done.", round=1, key=key)
+    world.model.call("shell", {"command": command}, round=0, key=key)
+    world.model.say("Done.", round=1, key=key)
     await chat.say(key)
 
 
 async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path: Path) -> None:
     """It comes up by itself; pressed there, the chat's card says by whom and the call runs (P5)."""
-    async with consoling(tmp_path) as (here, chat, console):
+    async with consoling(tmp_path) as (world, chat, console):
         await expect(console.page.get_by_text("Nothing waits for you.")).to_be_visible()
         await console.shot("nothing-waits")
-        await asks(here, chat, f"echo '{HOSTILE}'")
+        await asks(world, chat, f"echo '{HOSTILE}'")
         await expect(console.cards).to_have_count(1)
         await expect(console.cards.locator("pre")).to_contain_text(HOSTILE)
         await expect(console.cards.locator("time")).to_contain_text("left")
@@ -94,11 +94,11 @@ async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path
 
 async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_path: Path) -> None:
     """The page is renewed around it; sent, it stands on the card and reaches the model."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "rm -r all")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "rm -r all")
         await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
-        here.model.say("What else?", key="meanwhile")
+        world.model.say("What else?", key="meanwhile")
         await chat.say("meanwhile")
         await expect(chat.log.last).to_contain_text("Waiting for")
         await console.shot("denying")
@@ -110,13 +110,13 @@ async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_
 
 async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> None:
     """The page comes back by itself, with what was typed, and the new process takes it (P5)."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "rm -r all")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "rm -r all")
         await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
         token = console.cards.locator("input[name=token]").first
         before = await token.input_value()
-        await here.daemon.restart()
+        await world.daemon.restart()
         await expect(token).not_to_have_value(before)
         await console.page.keyboard.press("Enter")
         await expect(console.told).to_have_text("denied: shell")
@@ -126,13 +126,13 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
 
 async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: Path) -> None:
     """In our words, on the card; nothing of it is lost or done twice (P10)."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "true")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
-        await here.daemon.kill()
+        await world.daemon.kill()
         await console.button("Approve once").click()
         await expect(console.cards).to_contain_text("the daemon can't be reached; press again")
-        await here.daemon.start()
+        await world.daemon.start()
         await console.live()
         await console.button("Approve once").click()
         await expect(console.told).to_have_text("approved: shell")
@@ -140,13 +140,13 @@ async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: P
 
 async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_path: Path) -> None:
     """It is held once and says so; whoever means it presses again (P5)."""
-    async with consoling(tmp_path) as (here, chat, console):
+    async with consoling(tmp_path) as (world, chat, console):
         at = (0.0, 0.0)
         for number, tools in enumerate((["true"], ["echo 1", "echo 2"])):
             key = f"look {number}"
             calls = (("shell", {"command": command}) for command in tools)
-            here.model.calls(*calls, round=0, key=key)
-            here.model.say("Done.", round=1, key=key)
+            world.model.calls(*calls, round=0, key=key)
+            world.model.say("Done.", round=1, key=key)
             await chat.say(key)
             await expect(console.cards).to_have_count(len(tools))
             approve = console.button("Approve once").first
@@ -164,8 +164,8 @@ async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_
 
 async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
     """From the top of the page to the button, and the press is heard."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "true")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
         await console.page.keyboard.press("Tab")
         await expect(console.page.get_by_text("to the content")).to_be_focused()
@@ -180,10 +180,10 @@ async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
 
 async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
     """It stands still, and its forms do what they say."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "true")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
-        plain = await here.browser.new_context(
+        plain = await world.browser.new_context(
             java_script_enabled=False, storage_state=await chat.page.context.storage_state()
         )
         still = Console(page=await plain.new_page())
@@ -196,8 +196,8 @@ async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
 
 async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -> None:
     """What holds is listed with its end, and ends at once."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "echo once", key="first")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "echo once", key="first")
         await console.button("Approve for a time").click()
         await expect(chat.answers).to_contain_text("Done.")
         await console.go("Grants")
@@ -205,7 +205,7 @@ async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -
         await console.shot("grants")
         await console.button("Revoke").click()
         await expect(console.page.get_by_text("Nothing is granted")).to_be_visible()
-        await asks(here, chat, "echo once", key="second")
+        await asks(world, chat, "echo once", key="second")
         await expect(chat.button("Approve once")).to_be_visible()
 
 
@@ -213,8 +213,8 @@ async def test_conversations_are_read_and_nothing_written_in_them_is_more_than_t
     tmp_path: Path,
 ) -> None:
     """A made-up receipt is marked as in the chat, and no badge stands beside it (P7)."""
-    async with consoling(tmp_path) as (here, chat, console):
-        here.model.say(f"**Sure.** [receipt: zc-receipt-1700000000-{'A' * 43}]", key=HOSTILE)
+    async with consoling(tmp_path) as (world, chat, console):
+        world.model.say(f"**Sure.** [receipt: zc-receipt-1700000000-{'A' * 43}]", key=HOSTILE)
         await chat.say(HOSTILE)
         await expect(chat.answers).to_contain_text("⚠️ false receipt")
         await expect(chat.receipts).to_have_count(0)
@@ -235,15 +235,15 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
 
     S3-31, K23.
     """
-    async with consoling(tmp_path, runtime={"titles": True}) as (here, chat, console):
-        here.model.say("All about tea", key="person: tea one")
+    async with consoling(tmp_path, runtime={"titles": True}) as (world, chat, console):
+        world.model.say("All about tea", key="person: tea one")
         for text in ("tea one", "tea two", "tea three"):
             await chat.say(text)
             await expect(chat.answers.last).to_contain_text(text)
         await console.go("Conversations")
         await expect(console.page.locator("#talks")).to_contain_text("All about tea")
-        await here.daemon.kill()
-        await here.daemon.start()
+        await world.daemon.kill()
+        await world.daemon.start()
         await chat.connected()
         await chat.say("/otr")
         await expect(chat.answers.last).to_contain_text("Off the record from now on")
@@ -257,7 +257,7 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
         await console.live()
         await expect(console.page.locator("#talks")).to_contain_text("All about tea")
         await expect(console.page.locator("body")).not_to_contain_text("hush")
-        asked = [one.last_user for one in here.model.requests]
+        asked = [one.last_user for one in world.model.requests]
         assert [one for one in asked if one.startswith("person: ")] == [
             "person: tea one\nbot: tea one\nperson: tea two\nbot: tea two\nperson: tea three\n"
             "bot: tea three"
@@ -286,16 +286,16 @@ async def test_the_policy_explains_itself(tmp_path: Path) -> None:
 
 async def test_a_damaged_chain_is_shown_as_damaged(tmp_path: Path) -> None:
     """Somebody wrote in the file: where it breaks is said and marked."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, "true")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "true")
         await console.button("Approve once").click()
         await expect(chat.answers).to_contain_text("Done.")
         await console.go("Audit")
         await expect(console.page.locator("#streams")).to_contain_text("intact")
         await console.shot("audit")
-        await here.daemon.kill()
+        await world.daemon.kill()
         forge(tmp_path / "data")
-        await here.daemon.start()
+        await world.daemon.start()
         await console.live()
         await expect(console.page.locator("#streams")).to_contain_text("damaged")
         await console.page.locator("#streams a").first.click()
@@ -317,10 +317,10 @@ def forge(data: Path) -> None:
 
 async def test_the_console_reads_well_on_a_phone_in_the_dark(tmp_path: Path) -> None:
     """Nothing is wider than the screen but tables, which scroll in themselves."""
-    async with consoling(tmp_path) as (here, chat, console):
-        await asks(here, chat, f"echo {'x' * 300}")
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, f"echo {'x' * 300}")
         await expect(console.cards).to_have_count(1)
-        context = await here.browser.new_context(
+        context = await world.browser.new_context(
             viewport={"width": 390, "height": 844},
             color_scheme="dark",
             storage_state=await chat.page.context.storage_state(),

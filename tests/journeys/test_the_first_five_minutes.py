@@ -12,7 +12,7 @@ from playwright.async_api import Error, async_playwright, expect
 from tests.conftest import LONG_TIMEOUT_S
 from tests.journeys.browsing import ARGUMENTS, CHROMIUM, LINK, ChatPage
 from tests.journeys.empty_root import ROOT, EmptyRoot, Running, empty_root
-from tests.journeys.this_machine import outermost, paths_in
+from tests.journeys.package_sources import outermost, paths_in
 
 # Its first section, as far as there is nothing to configure.
 SECTION = (ROOT / "README.md").read_text("utf-8").split("\n## Run it\n", 1)[1]
@@ -38,7 +38,7 @@ def commands() -> list[str]:
 
 
 def tool_call() -> str:
-    """The message that it says to write."""
+    """Return the tool call that the README tells a newcomer to write."""
     found = re.search(r"`(/tool [^`]+)`", " ".join(FIRST_STEPS.split()))
     assert found is not None
     return found[1]
@@ -56,10 +56,10 @@ async def talk(page: ChatPage) -> None:
 
 
 async def try_out(root: EmptyRoot, command: str) -> None:
-    """Run another command that is shown; it says something and ends well."""
-    more, given = WITH_A_PERSON.get(command, ("", ""))
-    running = await root.start(command + more, given=given)
-    assert (await running.ended(), bool(running.said)) == (0, True), running.account()
+    """Run another command of the README; it prints something and exits with 0."""
+    arguments, stdin = WITH_A_PERSON.get(command, ("", ""))
+    running = await root.start(command + arguments, stdin=stdin)
+    assert (await running.wait(), bool(running.lines)) == (0, True), running.report()
 
 
 async def follow(root: EmptyRoot, page: ChatPage, runs: list[Running]) -> None:
@@ -67,8 +67,8 @@ async def follow(root: EmptyRoot, page: ChatPage, runs: list[Running]) -> None:
     run, *others = commands()
     runs.append(await root.start(run))
     link = await runs[0].until(LINK)
-    assert "setup: installing bubblewrap" in "\n".join(runs[0].said)
-    assert "no shell" not in "\n".join(runs[0].said)
+    assert "setup: installing bubblewrap" in "\n".join(runs[0].lines)
+    assert "no shell" not in "\n".join(runs[0].lines)
     await page.page.goto(link[0])
     async with asyncio.TaskGroup() as group:
         group.create_task(talk(page))
@@ -77,17 +77,17 @@ async def follow(root: EmptyRoot, page: ChatPage, runs: list[Running]) -> None:
     own, answers = await page.own.all_inner_texts(), await page.answers.all_inner_texts()
 
     os.kill(runs[0].pid_of(".venv/bin/zeroclaw", "run"), signal.SIGKILL)
-    await runs[0].ended()
+    await runs[0].wait()
     runs.append(await root.start(run))
     await runs[1].until(LINK)
-    assert not [line for line in runs[1].said if line.startswith(("setup:", "model:"))]
+    assert not [line for line in runs[1].lines if line.startswith(("setup:", "model:"))]
     await page.page.reload()
     await expect(page.own).to_have_text(own, use_inner_text=True)
     await expect(page.answers).to_have_text(answers, use_inner_text=True)
     await expect(page.receipts).to_have_count(1)
 
     os.kill(runs[1].pid_of(".venv/bin/zeroclaw", "run"), signal.SIGINT)  # as Ctrl-C does
-    assert await runs[1].ended() == 0, runs[1].account()
+    assert await runs[1].wait() == 0, runs[1].report()
 
 
 def test_the_readme_says_what_is_needed_and_what_to_type() -> None:
@@ -143,5 +143,5 @@ async def test_the_readme_works_for_a_newcomer() -> None:
             async with asyncio.timeout(LONG_TIMEOUT_S * 0.8):
                 await follow(root, ChatPage(page=await browser.new_page()), runs)
         except (AssertionError, Error, TimeoutError) as error:
-            error.add_note("\n".join(one.account() for one in runs))
+            error.add_note("\n".join(one.report() for one in runs))
             raise

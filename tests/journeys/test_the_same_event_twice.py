@@ -4,66 +4,66 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
 
 async def test_an_event_that_comes_again_is_answered_once(tmp_path: Path) -> None:
     """Again as itself, and as another event about the same message. S2-02."""
-    async with world(tmp_path) as here:
-        here.model.say("Once.", times=None)
-        event = await here.say("ann", "hi")
-        await here.answered("ann", "Once.")
-        again = await here.platform.redeliver(event)
-        other = await here.platform.redeliver(event, as_new=True)
-        await here.platform.confirmed(again, other)
-        await here.say("ann", "and now?")
-        await here.answered("ann", "Once.", "Once.")
-        assert [request.last_user for request in here.model.requests] == ["hi", "and now?"]
+    async with open_world(tmp_path) as world:
+        world.model.say("Once.", times=None)
+        event = await world.say("ann", "hi")
+        await world.expect("ann", "Once.")
+        again = await world.platform.redeliver(event)
+        other = await world.platform.redeliver(event, as_new=True)
+        await world.platform.confirmed(again, other)
+        await world.say("ann", "and now?")
+        await world.expect("ann", "Once.", "Once.")
+        assert [request.last_user for request in world.model.requests] == ["hi", "and now?"]
 
 
 async def test_an_event_that_comes_again_after_a_restart_is_answered_once(tmp_path: Path) -> None:
     """What was claimed is remembered on disk. S2-02."""
-    async with world(tmp_path) as here:
-        here.model.say("Once.", times=None)
-        event = await here.say("ann", "hi")
-        await here.answered("ann", "Once.")
-        await here.daemon.restart()
-        await here.platform.confirmed(await here.platform.redeliver(event))
-        await here.say("ann", "and now?")
-        await here.answered("ann", "Once.", "Once.")
-        assert len(here.model.requests) == 2
+    async with open_world(tmp_path) as world:
+        world.model.say("Once.", times=None)
+        event = await world.say("ann", "hi")
+        await world.expect("ann", "Once.")
+        await world.daemon.restart()
+        await world.platform.confirmed(await world.platform.redeliver(event))
+        await world.say("ann", "and now?")
+        await world.expect("ann", "Once.", "Once.")
+        assert len(world.model.requests) == 2
 
 
 async def test_a_command_that_comes_again_acts_once(tmp_path: Path) -> None:
     """A command's reply is committed with its claim, so it is said once. S2-02."""
-    async with world(tmp_path) as here:
-        event = await here.say("ann", "/whoami")
-        await here.until(lambda: len(here.chat("ann").answers) == 1)
-        await here.platform.confirmed(await here.platform.redeliver(event))
-        await here.daemon.restart()
-        await here.platform.confirmed(await here.platform.redeliver(event))
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.until(lambda: here.chat("ann").answers[-1] == "Hello.")
-        assert len(here.chat("ann").answers) == 2
+    async with open_world(tmp_path) as world:
+        event = await world.say("ann", "/whoami")
+        await world.until(lambda: len(world.chat("ann").answers) == 1)
+        await world.platform.confirmed(await world.platform.redeliver(event))
+        await world.daemon.restart()
+        await world.platform.confirmed(await world.platform.redeliver(event))
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.until(lambda: world.chat("ann").answers[-1] == "Hello.")
+        assert len(world.chat("ann").answers) == 2
 
 
 async def test_an_event_that_was_not_confirmed_before_a_kill_is_answered_once(
     tmp_path: Path,
 ) -> None:
     """Killed while the model writes, the daemon finishes what it had admitted (P1)."""
-    async with world(tmp_path) as here:
-        gate = here.model.gate()
-        here.model.say("Half ", gate, "and half.")
-        event = await here.say("ann", "hi")
+    async with open_world(tmp_path) as world:
+        gate = world.model.gate()
+        world.model.say("Half ", gate, "and half.")
+        event = await world.say("ann", "hi")
         await gate.reached()
-        await here.until(lambda: "Half" in here.chat("ann").ever)
-        await here.daemon.kill()
-        here.model.say("Whole again.")
-        await here.platform.redeliver(event)
-        await here.daemon.start()
-        await here.answered("ann", "Whole again.")
+        await world.until(lambda: "Half" in world.chat("ann").ever)
+        await world.daemon.kill()
+        world.model.say("Whole again.")
+        await world.platform.redeliver(event)
+        await world.daemon.start()
+        await world.expect("ann", "Whole again.")
         assert event.confirmed
-        assert len(here.chat("ann").said) == 1
+        assert len(world.chat("ann").replies) == 1

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 
 from tests.emulators.pages import Page, Pages
 from tests.fakes.german import english_in
-from tests.journeys.browsing import ChatPage, Desk, browsing
+from tests.journeys.browsing import ChatPage, WebWorld, browsing
 from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
@@ -21,33 +21,33 @@ one => getComputedStyle(one).backgroundColor !== getComputedStyle(one.firstChild
 FORGED = "zc-receipt-1700000000-" + "A" * 43
 
 
-async def asks_to_run(here: Desk, page: ChatPage, command: str) -> None:
+async def asks_to_run(world: WebWorld, page: ChatPage, command: str) -> None:
     """Let the model want to run a command, and wait for the card."""
-    here.model.call("shell", {"command": command}, text="I look.", round=0, key="look")
+    world.model.call("shell", {"command": command}, text="I look.", round=0, key="look")
     await page.say("look around")
     await expect(page.cards).to_have_count(1)
 
 
 async def test_the_login_link_opens_once(tmp_path: Path) -> None:
     """Whoever comes first is in; the link is no key for a second browser, and leaves the address."""
-    async with browsing(tmp_path) as here:
-        link = await here.link()
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        link = await world.link()
+        page = await world.log_in()
         assert "login" not in page.page.url
-        late = await (await here.somebody()).new_page()
+        late = await (await world.new_browser()).new_page()
         answer = await late.goto(link)
         assert answer is not None
         assert answer.status == 401
         await expect(late.locator("body")).to_contain_text("zeroclaw status")
         await ChatPage(page=late).shot("login-refused")
         await page.page.goto(link)
-        await here.opened(page.page)
+        await world.follow(page.page)
         async with Pages() as another_port:
             another_port.pages["/web/"] = Page(body=b"whoever listens here")
             elsewhere = await page.page.context.new_page()
             await elsewhere.goto(f"{another_port.url}/web/")
             assert "cookie" not in another_port.asked[0][1]
-        here.troubles.clear()  # the browser tells of the 401
+        world.page_errors.clear()  # the browser reports the 401
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -56,10 +56,10 @@ async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
 ) -> None:
     """What is written meanwhile waits in sight, and is sent after the next login, in any tab. P1."""
     data = tmp_path / "data"
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 700), dark=dark)
-        here.model.say("Hello.", key="hi")
-        here.model.say("Yes.", key="still there?")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(390, 700), dark=dark)
+        world.model.say("Hello.", key="hi")
+        world.model.say("Yes.", key="still there?")
         await page.say("hi")
         await expect(page.answers).to_have_text(["Hello."])
         await page.shot(f"logged-in-{dark}")
@@ -74,7 +74,7 @@ async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
         await page.shot(f"logged-out-{dark}")
         other = await page.page.context.new_page()
         await other.goto(str((await request(data, {"call": "status"}))["login_url"]))
-        await here.opened(other)
+        await world.follow(other)
         await page.page.evaluate("window.dispatchEvent(new Event('focus'))")
         await page.connected()
         await expect(page.answers).to_have_text(["Hello.", "Yes."])
@@ -84,15 +84,15 @@ async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
         await expect(other.locator("h1")).to_have_text("You are logged out")
         await ChatPage(page=other).shot(f"logged-out-by-itself-{dark}")
         await page.connected("logged out")
-        here.troubles.clear()  # the browser tells of each 401
+        world.page_errors.clear()  # the browser reports each 401
 
 
 async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
     """The answer is one message, written in place, never shown ahead of the model (P6)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 480))
-        first, second, third = (here.model.gate() for _ in range(3))
-        here.model.say(first, "One, ", second, "**two**, ", third, "three.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(390, 480))
+        first, second, third = (world.model.gate() for _ in range(3))
+        world.model.say(first, "One, ", second, "**two**, ", third, "three.")
         await page.say("count, and count well. " * 40)
         await first.reached()
         await expect(page.page.locator("#typing")).to_be_visible()
@@ -114,10 +114,10 @@ async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
 
 async def test_a_reload_shows_the_whole_draft_and_then_goes_on(tmp_path: Path) -> None:
     """Nothing that was shown is lost, and the answer ends on the new page (§1 of the page)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        middle, end = here.model.gate(), here.model.gate()
-        here.model.say("One, ", middle, "two, ", end, "three.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        middle, end = world.model.gate(), world.model.gate()
+        world.model.say("One, ", middle, "two, ", end, "three.")
         await page.say("count")
         await expect(page.draft).to_have_text("One,")
         await page.page.reload()
@@ -139,23 +139,23 @@ async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> 
 
     S2-12, S2-15, S2-16.
     """
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "echo from the sandbox")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "echo from the sandbox")
         card = page.cards
         await expect(card).to_contain_text("echo from the sandbox")
         await expect(card.locator("time")).to_contain_text("left")
         await expect(page.page.locator("#typing")).to_be_hidden()
         await page.shot("card")
-        here.model.say("Here it is.", round=1, key="look")
+        world.model.say("Here it is.", round=1, key="look")
         await page.button("Approve once").click()
         await expect(card).to_contain_text("approved by operator")
         await expect(page.button("Approve once")).to_have_count(0)
         await expect(page.answers).to_have_text(["I look.\n\nHere it is."], use_inner_text=True)
         await expect(page.log.last).to_contain_text("Here it is.")
-        result = str(here.model.requests[-1].messages[-1]["content"])
+        result = str(world.model.requests[-1].messages[-1]["content"])
         assert "from the sandbox" in result
-        here.model.say(f"It ran: {TOKEN.findall(result)[0]}", key="prove")
+        world.model.say(f"It ran: {TOKEN.findall(result)[0]}", key="prove")
         await page.say("prove it")
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         await expect(page.receipts).to_contain_text("shell · ok")
@@ -166,22 +166,22 @@ async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> 
 @pytest.mark.needs("bwrap")
 async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
     """`/tool` goes the same way: card, run, receipt; the model is not asked."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.say('/tool shell {"command": "echo by hand"}')
         await page.button("Approve once").click()
         await expect(page.answers).to_contain_text("by hand")
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         await page.shot("by-hand")
-        assert here.model.requests == []
+        assert world.model.requests == []
 
 
 async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
     """The card keeps the reason, the model reads it, and nothing ran (P3). S2-10, K2."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "rm -r everything")
-        here.model.say("Then not.", round=1, key="look")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "rm -r everything")
+        world.model.say("Then not.", round=1, key="look")
         await page.button("Deny, because …").click()
         await page.page.get_by_label("Reason").fill("that is too much")
         await page.shot("denying")
@@ -190,7 +190,7 @@ async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
         await expect(page.cards).to_contain_text("that is too much")
         await expect(page.answers).to_contain_text("Then not.")
         await page.shot("denied")
-        result = str(here.model.requests[-1].messages[-1]["content"])
+        result = str(world.model.requests[-1].messages[-1]["content"])
         assert "that is too much" in result
         assert "did not run" in result
 
@@ -198,9 +198,9 @@ async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path) -> None:
     """A box that scrolls hides its rest where scroll bars are drawn late, as on phones (P5)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "true; " * 2000 + "rm -r everything")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "true; " * 2000 + "rm -r everything")
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
         call = page.page.locator("pre", has_text="rm -r everything")
         await expect(call).to_have_count(1)
@@ -209,12 +209,12 @@ async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path
 
 async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: Path) -> None:
     """It is held once and says so; whoever means it presses again (P5)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(500, 600))
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(500, 600))
         approve = page.button("Approve once")
         for key in ("first", "second"):
-            here.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
-            here.model.say("Done.", round=1, key=key)
+            world.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
+            world.model.say("Done.", round=1, key=key)
         await page.say("first" + "\n" * 30)
         box = await approve.bounding_box()
         assert box is not None
@@ -234,13 +234,13 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
     tmp_path: Path,
 ) -> None:
     """A finger rests nowhere before it taps: the card has to have stood there for a second (P5)."""
-    async with browsing(tmp_path) as here:
-        page = replace(await here.log_in(size=(390, 700), touch=True), sends="Control+Enter")
+    async with browsing(tmp_path) as world:
+        page = replace(await world.log_in(size=(390, 700), touch=True), sends="Control+Enter")
         await page.page.evaluate("performance.now = () => 0")
         approve = page.button("Approve once")
         for key in ("first", "second"):
-            here.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
-            here.model.say("Done.", round=1, key=key)
+            world.model.call("shell", {"command": f"echo {key}"}, round=0, key=key)
+            world.model.say("Done.", round=1, key=key)
         await page.say("first")
         await approve.tap()
         await expect(page.page.locator("#toast")).to_contain_text("press again if you mean it")
@@ -256,10 +256,10 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
 
 async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Path) -> None:
     """Its keyboard has no Shift and Enter; a keyboard of its own sends with Ctrl and Enter."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(390, 700), touch=True)
-        here.model.say("Hello.", key="one")
-        here.model.say("Hello again.", key="three")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(390, 700), touch=True)
+        world.model.say("Hello.", key="one")
+        world.model.say("Hello again.", key="three")
         message = page.page.get_by_label("Message", exact=True)
         await message.press_sequentially("one\ntwo")
         await page.button("Send").tap()
@@ -272,16 +272,16 @@ async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Pat
 
 async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_path: Path) -> None:
     """A screen reader names the call of a button, and another's answer does not take it away."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         calls = (("shell", {"command": command}) for command in ("echo 1", "echo 2"))
-        here.model.calls(*calls, round=0, key="look")
-        here.model.say("Done.", round=1, key="look")
+        world.model.calls(*calls, round=0, key="look")
+        world.model.say("Done.", round=1, key="look")
         await page.say("look around")
         second = page.page.get_by_role("group", name="2 shell run `echo 2`")
         approve = second.get_by_role("button", name="Approve once")
         await approve.focus()
-        other = await here.another_tab(page)
+        other = await world.another_tab(page)
         await other.say("/approve 1")
         await expect(page.cards).to_contain_text("approved by operator")
         await expect(approve).to_be_focused()
@@ -292,10 +292,10 @@ async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_p
 @pytest.mark.needs("bwrap")
 async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
     """What is read, hovered over and read aloud, while the question is open and when it has ended."""
-    async with browsing(tmp_path, language="de") as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "true")
-        here.model.say("Dann nicht.", round=1, key="look")
+    async with browsing(tmp_path, language="de") as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "true")
+        world.model.say("Dann nicht.", round=1, key="look")
         article = page.cards.locator("article")
         await expect(article).to_have_attribute("lang", "de")
         await expect(article.locator("time")).to_contain_text("noch")
@@ -335,18 +335,18 @@ async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
 
     P1; a new page finds the same conversation.
     """
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say("Hello.", key="hi")
-        here.model.say("I am back.", key="are you there?")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say("Hello.", key="hi")
+        world.model.say("I am back.", key="are you there?")
         await page.say("hi")
         await expect(page.answers).to_have_text(["Hello."])
-        await here.daemon.kill()
+        await world.daemon.kill()
         await page.connected("reconnecting")
         await page.say("are you there?")
         await expect(page.page.locator("[data-sending=waiting]")).to_be_visible()
         await page.shot("away")
-        await here.daemon.start()
+        await world.daemon.start()
         await page.connected()
         await expect(page.answers).to_have_text(["Hello.", "I am back."])
         await page.page.reload()
@@ -357,18 +357,18 @@ async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
 
 async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
     """The daemon dies in the middle of an answer; the page ends with one whole answer (§4)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        gate = here.model.gate()
-        here.model.say("One, ", gate, "lost.")
-        here.model.say("One, two, three.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        gate = world.model.gate()
+        world.model.say("One, ", gate, "lost.")
+        world.model.say("One, two, three.")
         await page.say("count")
         await expect(page.draft).to_have_text("One,")
         await expect(page.page.locator("#stop")).to_be_visible()
-        await here.daemon.kill()
+        await world.daemon.kill()
         await page.connected("reconnecting")
         await expect(page.page.locator("#stop")).to_be_hidden()  # nobody is there to be stopped
-        await here.daemon.start()
+        await world.daemon.start()
         await expect(page.answers).to_have_text(["One, two, three."])
         await expect(page.log).to_have_count(2)
 
@@ -376,18 +376,18 @@ async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
 @pytest.mark.needs("bwrap")
 async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
     """The question stands after the restart, and is answered once (P5)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "echo still here")
-        here.model.say("Done.", round=1, key="look")
-        await here.daemon.kill()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "echo still here")
+        world.model.say("Done.", round=1, key="look")
+        await world.daemon.kill()
         await page.connected("reconnecting")
-        await here.daemon.start()
+        await world.daemon.start()
         await page.connected()
         await page.button("Approve once").click()
         await expect(page.cards).to_contain_text("approved by operator")
         await expect(page.answers).to_contain_text("Done.")
-        assert "still here" in str(here.model.requests[-1].messages[-1]["content"])
+        assert "still here" in str(world.model.requests[-1].messages[-1]["content"])
         await expect(page.log).to_have_count(3)
 
 
@@ -396,10 +396,10 @@ async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path
     """One message carries both (K4): it stands above its card until that is answered, then below."""
     asked = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
     told = [re.compile(text) for text in ("look around", "approved", "I look.*Done")]
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        await asks_to_run(here, page, "true")
-        here.model.say("Done.", round=1, key="look")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await asks_to_run(world, page, "true")
+        world.model.say("Done.", round=1, key="look")
         await expect(page.log).to_have_text(asked)
         await page.page.reload()
         await expect(page.log).to_have_text(asked)
@@ -411,9 +411,9 @@ async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path
 
 async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
     """Whoever reads it sees that nobody issued it (P7)."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
         await page.say("did you?")
         await expect(page.answers).to_contain_text("Trust me.")
         await expect(page.answers).to_contain_text("⚠️ false receipt")
@@ -425,9 +425,9 @@ async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
 async def test_markup_is_text(tmp_path: Path) -> None:
     """Neither a model nor a person can put an element, a script or a script's address in the page."""
     nasty = '<script>document.title = "owned"</script><img src="x" onerror="alert(1)">'
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say(f"{nasty} [a](javascript:alert(1)) `<b>` and **bold**", size=4)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say(f"{nasty} [a](javascript:alert(1)) `<b>` and **bold**", size=4)
         await page.say(f"see {nasty}")
         await expect(page.answers).to_contain_text(nasty)
         await expect(page.own).to_contain_text(nasty)
@@ -440,18 +440,18 @@ async def test_markup_is_text(tmp_path: Path) -> None:
 
 async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
     """What is written, drafted, asked and answered in one tab stands in the other."""
-    async with browsing(tmp_path) as here:
-        one = await here.log_in()
-        two = await here.another_tab(one)
-        gate = here.model.gate()
-        here.model.say("One, ", gate, "two.", key="count")
+    async with browsing(tmp_path) as world:
+        one = await world.log_in()
+        two = await world.another_tab(one)
+        gate = world.model.gate()
+        world.model.say("One, ", gate, "two.", key="count")
         await one.say("count")
         await expect(two.own).to_have_text(["count"])
         await expect(two.draft).to_have_text("One,")
         gate.open()
         await expect(two.answers).to_have_text(["One, two."])
-        await asks_to_run(here, two, "true")
-        here.model.say("Then not.", round=1, key="look")
+        await asks_to_run(world, two, "true")
+        world.model.say("Then not.", round=1, key="look")
         await one.button("Deny").click()
         await expect(two.cards).to_contain_text("denied by operator")
         await expect(two.answers).to_have_count(2)
@@ -487,16 +487,16 @@ SHOW = "delete document.hidden; document.dispatchEvent(new Event('visibilitychan
 
 async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) -> None:
     """It has six connections: the oldest pages out of sight wait, and go on once they are seen."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.evaluate(HIDE)
-        here.model.say("Hello.", key="hi")
+        world.model.say("Hello.", key="hi")
         for place in ("/web/", "/console/approvals") * 3:
             tab = await page.page.context.new_page()
             await tab.goto(page.page.url.replace("/web/", place))
-            await here.opened(tab)
+            await world.follow(tab)
             await tab.evaluate(HIDE)
-        last = await here.another_tab(page)
+        last = await world.another_tab(page)
         await last.say("hi")
         await expect(last.answers).to_have_text(["Hello."])
         await page.connected("reconnecting")
@@ -509,29 +509,29 @@ async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) 
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_a_page_beside_the_one_in_use_waits_for_a_while(place: str, tmp_path: Path) -> None:
     """Five pages in sight would take each other's place all the time, and flicker."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         beside = await page.page.context.new_page()
         await beside.clock.install(time=0)
         await beside.clock.pause_at(1_000)
         await beside.goto(page.page.url.replace("/web/", f"/{place}/"))
-        await here.opened(beside)
+        await world.follow(beside)
         await beside.evaluate("document.hasFocus = () => false")
         streams: list[str] = []
         for _ in range(3):
-            await here.another_tab(page)
+            await world.another_tab(page)
         beside.on("request", lambda sent: streams.append(sent.url.rpartition("/")[2]))
-        await here.another_tab(page)
+        await world.another_tab(page)
         await ChatPage(page=beside).connected("reconnecting")
         await beside.clock.run_for(4_900)
         assert "events" not in streams
         await beside.clock.run_for(2_500)
-        await here.opened(beside)
+        await world.follow(beside)
 
 
-async def on_a_silent_line(here: Desk, place: str) -> ChatPage:
+async def on_a_silent_line(world: WebWorld, place: str) -> ChatPage:
     """Open a page whose clock the test moves, and whose lines bring no ping of the daemon's own."""
-    page = await here.log_in()
+    page = await world.log_in()
     await page.page.add_init_script(SILENT_LINES)
     await page.page.clock.install(time=0)
     await page.page.clock.pause_at(1_000)
@@ -543,8 +543,8 @@ async def on_a_silent_line(here: Desk, place: str) -> ChatPage:
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Path) -> None:
     """A laptop that slept keeps a tunnel that carries nothing; the page must not say "connected"."""
-    async with browsing(tmp_path) as here:
-        page = await on_a_silent_line(here, place)
+    async with browsing(tmp_path) as world:
+        page = await on_a_silent_line(world, place)
         await page.page.clock.run_for(35_000)
         await page.page.evaluate(PING)
         await page.page.clock.run_for(35_000)
@@ -559,29 +559,29 @@ async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Pa
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_a_computer_that_wakes_has_its_page_right_at_once(place: str, tmp_path: Path) -> None:
     """While it slept no timer ran; a page that was hidden does not wait for its next try either."""
-    async with browsing(tmp_path) as here:
-        page = await on_a_silent_line(here, place)
+    async with browsing(tmp_path) as world:
+        page = await on_a_silent_line(world, place)
         await page.page.clock.set_system_time(3_600_000)
         await page.page.clock.run_for(1_000)
         await page.connected("reconnecting")
         await page.page.evaluate(HIDE)
-        await here.daemon.kill()
+        await world.daemon.kill()
         await page.page.clock.run_for(20_000)
-        await here.daemon.start()
-        await here.link(1)
+        await world.daemon.start()
+        await world.link(1)
         await page.page.evaluate(SHOW)
         await page.connected()
 
 
 async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:
     """Its title says so; a stream may be cut by a proxy, by a laptop's sleep, or for other pages."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.clock.install()
         await page.page.evaluate(HIDE)
-        *_, last = [await here.another_tab(page) for _ in range(4)]
+        *_, last = [await world.another_tab(page) for _ in range(4)]
         await page.connected("reconnecting")
-        here.model.say("Hello.", key="hi")
+        world.model.say("Hello.", key="hi")
         await last.say("hi")
         await expect(last.answers).to_have_text(["Hello."])
         await page.page.clock.fast_forward(60_000)
@@ -590,10 +590,10 @@ async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: 
 
 async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
     """While the bot is at work the send button stops it; what was shown stays, marked."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        gate = here.model.gate()
-        here.model.say("One, ", gate, "two.")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        gate = world.model.gate()
+        world.model.say("One, ", gate, "two.")
         await page.say("count")
         await expect(page.draft).to_have_text("One,")
         # In a high-contrast theme every background is the theme's.
@@ -609,13 +609,13 @@ async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
 
 async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> None:
     """The page never scrolls sideways, down to 320 px (WCAG 1.4.10); code and tables do by themselves."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in(size=(320, 740), dark=True)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(320, 740), dark=True)
         wide = "x" * 300
-        here.model.say(f"{wide}\n\n```\n{wide}\n```\n\n| a | b |\n|---|---|\n| {wide} | 2 |\n")
+        world.model.say(f"{wide}\n\n```\n{wide}\n```\n\n| a | b |\n|---|---|\n| {wide} | 2 |\n")
         await page.say(wide)
         await expect(page.answers.locator("table")).to_be_visible()
-        await asks_to_run(here, page, f"echo {wide}")
+        await asks_to_run(world, page, f"echo {wide}")
         await expect(page.button("Approve once")).to_be_in_viewport()
         await page.page.set_viewport_size({"width": 320, "height": 420})
         await expect(page.button("Approve once")).to_be_in_viewport()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulators.model_server import Received
 from tests.journeys.bench_tools import SHELVES
-from tests.journeys.world import World, world
+from tests.journeys.world import World, open_world
 
 pytestmark = pytest.mark.slow
 
@@ -51,13 +51,13 @@ def prompt_of(request: Received) -> str:
     return str(request.messages[0]["content"])
 
 
-async def load_bench(here: World) -> None:
+async def load_bench(world: World) -> None:
     """Ann asks, and the model loads the bench and then looks."""
-    here.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
-    here.model.call("peek", {"what": "moon"}, round=1, key="look")
-    here.model.say("Seen.", round=2, key="look")
-    await here.say("ann", "look")
-    await here.answered("ann", "Seen.")
+    world.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
+    world.model.call("peek", {"what": "moon"}, round=1, key="look")
+    world.model.say("Seen.", round=2, key="look")
+    await world.say("ann", "look")
+    await world.expect("ann", "Seen.")
 
 
 def lay(directory: Path, name: str, text: str) -> Path:
@@ -73,9 +73,9 @@ async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path)
 
     S3-13, S3-14, S3-18, K18.
     """
-    async with world(sixty(tmp_path)) as here:
-        await load_bench(here)
-        first, second, third = here.model.requests
+    async with open_world(sixty(tmp_path)) as world:
+        await load_bench(world)
+        first, second, third = world.model.requests
         assert len(msgspec.json.encode(first.body)) <= 6_000
         assert names_of(first) == ["load_tools"]
         (listing,) = tools_of(first)
@@ -88,36 +88,36 @@ async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path)
         assert tools_of(second)[:1] == tools_of(first)
         assert second.messages[: len(first.messages)] == first.messages
         assert third.body["tools"] == second.body["tools"]
-        assert "their tools are among yours" in here.tool_results()[0]
-        assert here.bench.ran() == ["moon"]
-        assert here.chat("olga").cards == []
-        await here.daemon.restart()
-        here.model.say("Again.")
-        await here.say("ann", "and now?")
-        await here.answered("ann", "Seen.", "Again.")
-        assert here.model.requests[-1].body["tools"] == second.body["tools"]
-        await here.say("ann", "/new")
-        here.model.say("Anew.", key="anew")
-        await here.say("ann", "anew")
-        await here.until(lambda: here.chat("ann").answers[-1] == "Anew.")
-        assert here.model.requests[-1].body["tools"] == first.body["tools"]
+        assert "their tools are among yours" in world.tool_results()[0]
+        assert world.bench.ran() == ["moon"]
+        assert world.chat("olga").cards == []
+        await world.daemon.restart()
+        world.model.say("Again.")
+        await world.say("ann", "and now?")
+        await world.expect("ann", "Seen.", "Again.")
+        assert world.model.requests[-1].body["tools"] == second.body["tools"]
+        await world.say("ann", "/new")
+        world.model.say("Anew.", key="anew")
+        await world.say("ann", "anew")
+        await world.until(lambda: world.chat("ann").answers[-1] == "Anew.")
+        assert world.model.requests[-1].body["tools"] == first.body["tools"]
 
 
 async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
     """As many as the configuration says, and one more is too many. K18, S0-15."""
-    async with world(tmp_path, runtime={"eager_tools": 17}) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        assert len(names_of(here.model.requests[-1])) == 17
-        assert "load_tools" not in names_of(here.model.requests[-1])
-        text = here.config.read_text(encoding="utf-8")
-        here.config.write_text(text.replace("eager_tools = 17", "eager_tools = 16"), "utf-8")
-        await here.daemon.restart()
-        here.model.say("Again.")
-        await here.say("ann", "and now?")
-        await here.answered("ann", "Hello.", "Again.")
-        assert names_of(here.model.requests[-1]) == ["load_tools"]
+    async with open_world(tmp_path, runtime={"eager_tools": 17}) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        assert len(names_of(world.model.requests[-1])) == 17
+        assert "load_tools" not in names_of(world.model.requests[-1])
+        text = world.config.read_text(encoding="utf-8")
+        world.config.write_text(text.replace("eager_tools = 17", "eager_tools = 16"), "utf-8")
+        await world.daemon.restart()
+        world.model.say("Again.")
+        await world.say("ann", "and now?")
+        await world.expect("ann", "Hello.", "Again.")
+        assert names_of(world.model.requests[-1]) == ["load_tools"]
 
 
 @pytest.mark.parametrize("calls_tools", [True, False])
@@ -129,47 +129,47 @@ async def test_only_a_model_that_calls_tools_is_sent_any(tmp_path: Path, calls_t
     point = "[zeroclaw.providers]\nchatter = tests.journeys.bench_tools:chatter\n"
     (package / "entry_points.txt").write_text(point)
     kind = "openai" if calls_tools else "chatter"
-    async with world(tmp_path, provider={"kind": kind}) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        (request,) = here.model.requests
+    async with open_world(tmp_path, provider={"kind": kind}) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        (request,) = world.model.requests
         assert ("tools" in request.body) is calls_tools
         assert ("You have no tools here." in prompt_of(request)) is not calls_tools
 
 
 async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> None:
     """The turn that is taken up again has what it had. S3-14, K18."""
-    async with world(sixty(tmp_path)) as here:
-        gate = here.model.gate()
-        here.model.call("load_tools", {"groups": ["bench"]}, round=0)
-        here.model.hang(gate)
-        await here.say("ann", "look")
+    async with open_world(sixty(tmp_path)) as world:
+        gate = world.model.gate()
+        world.model.call("load_tools", {"groups": ["bench"]}, round=0)
+        world.model.hang(gate)
+        await world.say("ann", "look")
         await gate.reached()
-        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH]
-        await here.daemon.kill()
-        here.model.call("peek", {"what": "moon"}, round=1)
-        here.model.say("Seen.", round=2)
-        await here.daemon.start()
-        await here.answered("ann", "Seen.")
-        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH]
-        assert here.bench.ran() == ["moon"]
+        assert names_of(world.model.requests[-1]) == ["load_tools", *BENCH]
+        await world.daemon.kill()
+        world.model.call("peek", {"what": "moon"}, round=1)
+        world.model.say("Seen.", round=2)
+        await world.daemon.start()
+        await world.expect("ann", "Seen.")
+        assert names_of(world.model.requests[-1]) == ["load_tools", *BENCH]
+        assert world.bench.ran() == ["moon"]
 
 
 async def test_a_tool_that_was_not_loaded_runs_all_the_same(tmp_path: Path) -> None:
     """Through the gate like every call; its group comes along, also where the call was wrong. K18."""
-    async with world(sixty(tmp_path)) as here:
-        here.model.calls(("peek", {"what": "moon"}), ("recall", {"limit": "many"}), round=0)
-        here.model.call("load_tools", {"groups": ["nowhere"]}, round=1)
-        here.model.say("Seen.", round=2)
-        await here.say("ann", "look")
-        await here.answered("ann", "Seen.")
-        seen, recalled, loaded = here.tool_results()
+    async with open_world(sixty(tmp_path)) as world:
+        world.model.calls(("peek", {"what": "moon"}), ("recall", {"limit": "many"}), round=0)
+        world.model.call("load_tools", {"groups": ["nowhere"]}, round=1)
+        world.model.say("Seen.", round=2)
+        await world.say("ann", "look")
+        await world.expect("ann", "Seen.")
+        seen, recalled, loaded = world.tool_results()
         assert "peek: moon" in seen
         assert "the arguments of `recall` can't be used" in recalled
         assert "there is no group `nowhere`" in loaded
         notes = ("remember", "recall", "forget_note")
-        assert names_of(here.model.requests[-1]) == ["load_tools", *BENCH, *notes]
+        assert names_of(world.model.requests[-1]) == ["load_tools", *BENCH, *notes]
 
 
 async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path) -> None:
@@ -180,24 +180,24 @@ async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path)
         "principals": ["person:ann"],
         "actions": [f"tool:{name}" for name in BENCH],
     }
-    async with world(sixty(tmp_path), policy={"statement": [no_bench]}) as here:
-        here.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
-        here.model.call("peeek", {"what": "moon"}, round=1, key="look")
-        here.model.say("Nothing there.", round=2, key="look")
-        await here.say("ann", "look")
-        await here.answered("ann", "Nothing there.")
-        await here.say("ann", "/tools")
-        listed = await here.until(lambda: here.chat("ann").answers[1:])
+    async with open_world(sixty(tmp_path), policy={"statement": [no_bench]}) as world:
+        world.model.call("load_tools", {"groups": ["bench"]}, round=0, key="look")
+        world.model.call("peeek", {"what": "moon"}, round=1, key="look")
+        world.model.say("Nothing there.", round=2, key="look")
+        await world.say("ann", "look")
+        await world.expect("ann", "Nothing there.")
+        await world.say("ann", "/tools")
+        listed = await world.until(lambda: world.chat("ann").answers[1:])
         assert "- files: `read_file`, " in listed[0]
-        told = f"{here.model.requests[-1].body}{listed}"
-        assert names_of(here.model.requests[-1]) == ["load_tools"]
+        told = f"{world.model.requests[-1].body}{listed}"
+        assert names_of(world.model.requests[-1]) == ["load_tools"]
         assert "there is no group `bench`" in told
         assert "there is no tool `peeek`" in told
         assert not any(f"{name}`" in told or f" {name}," in told for name in BENCH)
-        here.model.say("Hello.", key="hi")
-        await here.say("bob", "hi")
-        await here.answered("bob", "Hello.")
-        assert "bench: peek, knock, nap, dig" in str(tools_of(here.model.requests[-1]))
+        world.model.say("Hello.", key="hi")
+        await world.say("bob", "hi")
+        await world.expect("bob", "Hello.")
+        assert "bench: peek, knock, nap, dig" in str(tools_of(world.model.requests[-1]))
 
 
 async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
@@ -207,35 +207,35 @@ async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
     folder = lay(tmp_path, "tide-tables", SKILL.format(secret="correct horse battery 7431"))
     (folder / "ports.md").write_text("Kiel: none.\n", encoding="utf-8")
     lay(tmp_path, "no-description", "---\nname: no-description\n---\nAnything.\n")
-    async with world(tmp_path, skills_dir=str(tmp_path / "skills")) as here:
-        here.model.call("load_skills", {"name": "tide-tables"}, round=0, key="sail")
-        here.model.call(
+    async with open_world(tmp_path, skills_dir=str(tmp_path / "skills")) as world:
+        world.model.call("load_skills", {"name": "tide-tables"}, round=0, key="sail")
+        world.model.call(
             "load_skills", {"name": "tide-tables", "file": "ports.md"}, round=1, key="sail"
         )
-        here.model.say("At noon.", round=2, key="sail")
-        await here.say("ann", "when to sail?")
-        await here.answered("ann", "At noon.")
-        first, second, _ = here.model.requests
+        world.model.say("At noon.", round=2, key="sail")
+        await world.say("ann", "when to sail?")
+        await world.expect("ann", "At noon.")
+        first, second, _ = world.model.requests
         assert "- tide-tables: How to read tide tables. Use when somebody asks" in prompt_of(first)
         assert "Add one hour" not in prompt_of(first)
         assert prompt_of(second).startswith(prompt_of(first))
         assert "Add one hour in summer. The token is [redacted" in prompt_of(second)
         assert second.body["tools"] == first.body["tools"]
-        loaded, file = here.tool_results()
+        loaded, file = world.tool_results()
         assert "- `ports.md`" in loaded
         assert "Kiel: none." in file
-        assert here.chat("olga").cards == []
-        await here.daemon.restart()
-        here.model.say("Again.")
-        await here.say("ann", "and now?")
-        await here.answered("ann", "At noon.", "Again.")
-        assert prompt_of(here.model.requests[-1]) == prompt_of(second)
-        await here.say("ann", "/tools")
-        (said,) = await here.until(lambda: here.chat("ann").answers[2:])
+        assert world.chat("olga").cards == []
+        await world.daemon.restart()
+        world.model.say("Again.")
+        await world.say("ann", "and now?")
+        await world.expect("ann", "At noon.", "Again.")
+        assert prompt_of(world.model.requests[-1]) == prompt_of(second)
+        await world.say("ann", "/tools")
+        (said,) = await world.until(lambda: world.chat("ann").answers[2:])
         assert "- `tide-tables`: How to read tide tables." in said
-        assert "no-description" not in f"{said}{here.model.requests[-1].body}"
+        assert "no-description" not in f"{said}{world.model.requests[-1].body}"
         assert "`no-description` is left out: its `SKILL.md` needs a `description`" in (
-            here.daemon.account()
+            world.daemon.report()
         )
 
 
@@ -250,14 +250,14 @@ async def test_a_skill_is_withheld_from_whom_the_policy_denies_it(tmp_path: Path
         "resources": ["skill:tide-*"],
     }
     skills = str(tmp_path / "skills")
-    async with world(tmp_path, skills_dir=skills, policy={"statement": [denied]}) as here:
-        here.model.call("load_skills", {"name": "tide-tables"}, round=0)
-        here.model.say("I can't.", round=1)
-        await here.say("ann", "when to sail?")
-        await here.answered("ann", "I can't.")
-        assert "tide-tables" not in str(here.model.requests[0].body)
-        assert "Add one hour" not in str(here.model.requests[1].body)
-        assert "`no-tides` denies it" in here.tool_results()[0]
+    async with open_world(tmp_path, skills_dir=skills, policy={"statement": [denied]}) as world:
+        world.model.call("load_skills", {"name": "tide-tables"}, round=0)
+        world.model.say("I can't.", round=1)
+        await world.say("ann", "when to sail?")
+        await world.expect("ann", "I can't.")
+        assert "tide-tables" not in str(world.model.requests[0].body)
+        assert "Add one hour" not in str(world.model.requests[1].body)
+        assert "`no-tides` denies it" in world.tool_results()[0]
 
 
 @pytest.mark.needs("bwrap")
@@ -271,19 +271,19 @@ async def test_a_script_of_a_skill_runs_once_it_is_loaded(tmp_path: Path) -> Non
     for place in (tmp_path, tmp_path / "skills"):
         place.chmod(0o755)  # commands of a root daemon are nobody's
     script = {"command": "sh /skills/tide-tables/high.sh noon"}
-    async with world(tmp_path, skills_dir=str(tmp_path / "skills")) as here:
-        here.model.call("load_skills", {"name": "tide-tables"}, round=0)
-        here.model.call("shell", script, round=1)
-        here.model.say("So it is.", round=2)
-        await here.say("ann", "when to sail?")
-        card = await here.carded()
+    async with open_world(tmp_path, skills_dir=str(tmp_path / "skills")) as world:
+        world.model.call("load_skills", {"name": "tide-tables"}, round=0)
+        world.model.call("shell", script, round=1)
+        world.model.say("So it is.", round=2)
+        await world.say("ann", "when to sail?")
+        card = await world.card()
         assert "sh /skills/tide-tables/high.sh noon" in card.text
-        await here.daemon.kill()
-        await here.daemon.start()
-        await here.press("olga", card)
-        await here.answered("ann", "So it is.")
-        assert "exit code 0\nhigh at noon" in here.tool_results()[-1]
-        told = prompt_of(here.model.requests[-1])
+        await world.daemon.kill()
+        await world.daemon.start()
+        await world.press("olga", card)
+        await world.expect("ann", "So it is.")
+        assert "exit code 0\nhigh at noon" in world.tool_results()[-1]
+        told = prompt_of(world.model.requests[-1])
         assert "find its folder at `/skills/tide-tables`, read-only" in told
         [said] = (tmp_path / "workspaces").glob("*/said")
         assert said.read_text(encoding="utf-8") == "high at noon\n"
@@ -293,7 +293,7 @@ async def test_what_tools_write_is_never_a_skill(tmp_path: Path) -> None:
     """A folder that tools write to, or that holds one, is refused when the daemon starts. S3-07."""
     (tmp_path / "workspaces" / "skills").mkdir(parents=True)
     inside = str(tmp_path / "workspaces" / "skills")
-    async with world(tmp_path, start=False, skills_dir=inside) as here:
-        await here.daemon.start()
-        assert await here.daemon.ended() != 0
-        assert "are inside each other; move the skills out" in here.daemon.account()
+    async with open_world(tmp_path, start=False, skills_dir=inside) as world:
+        await world.daemon.start()
+        assert await world.daemon.wait() != 0
+        assert "are inside each other; move the skills out" in world.daemon.report()

@@ -6,7 +6,7 @@ import pytest
 from zeroclaw_test_platform.faults import Refuse
 from zeroclaw_test_platform.platform import Platform
 
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
@@ -26,28 +26,28 @@ async def test_the_operator_is_asked_where_they_are(tmp_path: Path) -> None:
     """The card stands on their platform; the answer goes back to the chat that asked. S2-19."""
     async with (
         Platform(account="other") as second,
-        world(tmp_path, people=PEOPLE, channels=second_channel(second)) as here,
+        open_world(tmp_path, people=PEOPLE, channels=second_channel(second)) as world,
     ):
-        here.model.call("knock", {"what": "on wood"}, round=0)
-        here.model.say("So be it.", round=1)
-        await here.say("ann", "please knock")
+        world.model.call("knock", {"what": "on wood"}, round=0)
+        world.model.say("So be it.", round=1)
+        await world.say("ann", "please knock")
         (card,) = await second.until(lambda: second.chat("olga").open_cards)
         await second.press("olga", card)
-        await here.answered("ann", "So be it.")
-        assert here.bench.ran("knock") == ["on wood"]
+        await world.expect("ann", "So be it.")
+        assert world.bench.ran("knock") == ["on wood"]
         await second.until(lambda: card.hows == ["approved"])
-        assert here.chat("olga").from_bot == []
+        assert world.chat("olga").from_bot == []
 
 
 async def test_a_final_that_one_platform_refuses_is_told_on_the_other(tmp_path: Path) -> None:
     """The operator reads on their own platform that an answer did not arrive (P6)."""
     async with (
         Platform(account="other") as second,
-        world(tmp_path, people=PEOPLE, channels=second_channel(second)) as here,
+        open_world(tmp_path, people=PEOPLE, channels=second_channel(second)) as world,
     ):
-        here.platform.will("send", Refuse(), times=None)
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
+        world.platform.will("send", Refuse(), times=None)
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
         (told,) = await second.until(lambda: second.chat("olga").answers)
         assert "refused by the platform" in told
         assert "`loopback`" in told

@@ -7,9 +7,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from tests.journeys.backstage import KNOWN_SECRET
+from tests.journeys.harness import KNOWN_SECRET
 from tests.journeys.test_tools_and_skills import SKILL, lay
-from tests.journeys.world import world
+from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
 
@@ -21,15 +21,15 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
 
     S0-13, S3-15, S4-04.
     """
-    async with world(tmp_path, provider={"max_output_tokens": 4096}) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        here.model.say("Again.")
-        await here.say("ann", "and now?")
-        await here.answered("ann", "Hello.", "Again.")
-        assert len(here.model.requests) == 2
-        body = here.model.requests[-1].body
+    async with open_world(tmp_path, provider={"max_output_tokens": 4096}) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        world.model.say("Again.")
+        await world.say("ann", "and now?")
+        await world.expect("ann", "Hello.", "Again.")
+        assert len(world.model.requests) == 2
+        body = world.model.requests[-1].body
         assert sorted(body) == [
             "max_tokens",
             "messages",
@@ -39,7 +39,7 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
             "tools",
         ]
         assert body["max_tokens"] == 4096
-        prompt, *history = here.model.requests[-1].messages
+        prompt, *history = world.model.requests[-1].messages
         assert prompt["role"] == "system"
         assert [(one["role"], one["content"]) for one in history] == [
             ("user", "hi"),
@@ -50,11 +50,11 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
 
 async def test_a_request_begins_small(tmp_path: Path) -> None:
     """A short line goes with the rules and the tools that the daemon brings in 6 KB."""
-    async with world(tmp_path) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        body = dict(here.model.requests[0].body)
+    async with open_world(tmp_path) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        body = dict(world.model.requests[0].body)
         tools = cast("list[dict[str, dict[str, str]]]", body["tools"])
         own = [tool for tool in tools if tool["function"]["name"] not in OF_THE_BENCH]
         assert len(own) > 10
@@ -76,11 +76,11 @@ async def test_the_operators_files_say_who_the_bot_is_and_hold_no_secret(tmp_pat
     (about / "MEMORY.md").write_text(f"The key is {KNOWN_SECRET}.")
     lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
     skills = str(tmp_path / "skills")
-    async with world(tmp_path, skills_dir=skills, runtime={"prompt": "Be brief."}) as here:
-        here.model.say("Hello.")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
-        prompt = str(here.model.requests[0].messages[0]["content"])
+    async with open_world(tmp_path, skills_dir=skills, runtime={"prompt": "Be brief."}) as world:
+        world.model.say("Hello.")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
+        prompt = str(world.model.requests[0].messages[0]["content"])
         order = (
             "You are zeroclaw",
             "IDENTITY.md, who you are:\nYou are Max. ",
@@ -97,7 +97,7 @@ async def test_the_operators_files_say_who_the_bot_is_and_hold_no_secret(tmp_pat
         assert KNOWN_SECRET not in prompt
         assert "The key is" not in prompt
         assert prompt.count("You are Max.") < 1_000
-        assert "context_left_out" in here.daemon.stderr
+        assert "context_left_out" in world.daemon.stderr
 
 
 async def test_a_round_counts_when_its_results_go_back(tmp_path: Path) -> None:
@@ -105,15 +105,15 @@ async def test_a_round_counts_when_its_results_go_back(tmp_path: Path) -> None:
 
     S3-16, K1.
     """
-    async with world(tmp_path, runtime={"max_iterations": 2}) as here:
+    async with open_world(tmp_path, runtime={"max_iterations": 2}) as world:
         three = [("peek", {"what": f"star {number}"}) for number in (1, 2, 3)]
-        here.model.calls(*three, round=0)
-        here.model.call("peek", {"what": "moon"}, round=1)
-        await here.say("ann", "look")
-        (said,) = await here.until(lambda: here.chat("ann").answers)
+        world.model.calls(*three, round=0)
+        world.model.call("peek", {"what": "moon"}, round=1)
+        await world.say("ann", "look")
+        (said,) = await world.until(lambda: world.chat("ann").answers)
         assert "topped after 2 rounds of tool calls" in said
-        assert len(here.bench.runs) == 4
-        assert len(here.model.requests) == 2
+        assert len(world.bench.runs) == 4
+        assert len(world.model.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ async def test_the_mode_decides_and_asks_the_operators(
     tmp_path: Path, autonomy: str, runs: int, cards: int
 ) -> None:
     """One tool that does more than read, in each mode. S0-31."""
-    async with world(tmp_path, autonomy=autonomy) as here:
-        here.model.call("knock", {"what": "door"}, round=0)
-        here.model.say("Done.", round=1)
-        await here.say("ann", "knock")
-        olga, ann = here.chat("olga"), here.chat("ann")
-        await here.until(lambda: olga.open_cards if cards else ann.answers)
-        assert len(here.bench.runs) == runs
-        assert len(here.chat("olga").open_cards) == cards
+    async with open_world(tmp_path, autonomy=autonomy) as world:
+        world.model.call("knock", {"what": "door"}, round=0)
+        world.model.say("Done.", round=1)
+        await world.say("ann", "knock")
+        olga, ann = world.chat("olga"), world.chat("ann")
+        await world.until(lambda: olga.open_cards if cards else ann.answers)
+        assert len(world.bench.runs) == runs
+        assert len(world.chat("olga").open_cards) == cards
 
 
 async def test_an_old_result_is_a_line_by_which_it_is_read_again(tmp_path: Path) -> None:
@@ -138,24 +138,24 @@ async def test_an_old_result_is_a_line_by_which_it_is_read_again(tmp_path: Path)
 
     K14, S3-08, S4-04.
     """
-    async with world(tmp_path) as here:
-        here.model.call("peek", {"what": "the oldest star " * 30}, round=0)
-        here.model.say("Seen.", round=1)
-        await here.say("ann", "look")
-        await here.answered("ann", "Seen.")
+    async with open_world(tmp_path) as world:
+        world.model.call("peek", {"what": "the oldest star " * 30}, round=0)
+        world.model.say("Seen.", round=1)
+        await world.say("ann", "look")
+        await world.expect("ann", "Seen.")
         for number in range(7):
-            here.model.say(f"Yes {number}.")
-            await here.say("ann", f"and {number}?")
-            await here.until(lambda n=number: here.chat("ann").answers[-1] == f"Yes {n}.")
-        (line,) = here.tool_results()
+            world.model.say(f"Yes {number}.")
+            await world.say("ann", f"and {number}?")
+            await world.until(lambda n=number: world.chat("ann").answers[-1] == f"Yes {n}.")
+        (line,) = world.tool_results()
         assert line.startswith("[an earlier result of `peek`; its ")
         token = line.rpartition("[receipt: ")[2].removesuffix("]")
         assert f"`read_result` with id `{token}` reads it again" in line
-        here.model.call("read_result", {"id": token}, round=0)
-        here.model.say("Again.", round=1)
-        await here.say("ann", "look again")
-        await here.until(lambda: here.chat("ann").answers[-1] == "Again.")
-        assert "the oldest star " * 29 in here.tool_results()[-1]
+        world.model.call("read_result", {"id": token}, round=0)
+        world.model.say("Again.", round=1)
+        await world.say("ann", "look again")
+        await world.until(lambda: world.chat("ann").answers[-1] == "Again.")
+        assert "the oldest star " * 29 in world.tool_results()[-1]
 
 
 async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None:
@@ -169,37 +169,37 @@ async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None
     about = tmp_path / "workspaces"
     about.mkdir()
     (about / "IDENTITY.md").write_text("You are Max.")
-    async with world(
+    async with open_world(
         tmp_path,
         skills_dir=str(tmp_path / "skills"),
         autonomy="full",
         runtime={"max_iterations": 9},
-    ) as here:
-        here.model.call("peek", {"what": "harbour"}, round=0, key="hi")
-        here.model.say("Hello.", round=1, key="hi")
-        await here.say("ann", "hi")
-        await here.answered("ann", "Hello.")
+    ) as world:
+        world.model.call("peek", {"what": "harbour"}, round=0, key="hi")
+        world.model.say("Hello.", round=1, key="hi")
+        await world.say("ann", "hi")
+        await world.expect("ann", "Hello.")
         (workspace,) = [one for one in about.iterdir() if one.is_dir()]
         (workspace / "AGENTS.md").write_text("Answer in rhymes.")
-        here.model.call("load_skills", {"name": "tide-tables"}, round=0, key="turn 1:")
+        world.model.call("load_skills", {"name": "tide-tables"}, round=0, key="turn 1:")
         for number in range(1, 31):
             key = f"turn {number}:"
             if number % 3 == 0:
-                here.model.call(
+                world.model.call(
                     "remember", {"text": f"fact {number} of the boat"}, key=key, round=0
                 )
             elif number % 3 == 2:
-                here.model.call("peek", {"what": f"boat {number} " * 60}, key=key, round=0)
-            here.model.say(
+                world.model.call("peek", {"what": f"boat {number} " * 60}, key=key, round=0)
+            world.model.say(
                 f"yes {number}", key=key, round=0 if number % 3 == 1 and number > 1 else 1
             )
-            await here.say("ann", f"turn {number}: what of fact {number - 1} of the boat?")
-            await here.until(lambda n=number: here.chat("ann").answers[-1] == f"yes {n}")
-        sent = [one.messages for one in here.model.requests[2:]]
-        here.model.say("Ho.", key="ho")
-        await here.say("bob", "ho")
-        await here.until(lambda: here.chat("bob").answers)
-        of_bob = str(here.model.requests[-1].messages[0]["content"])
+            await world.say("ann", f"turn {number}: what of fact {number - 1} of the boat?")
+            await world.until(lambda n=number: world.chat("ann").answers[-1] == f"yes {n}")
+        sent = [one.messages for one in world.model.requests[2:]]
+        world.model.say("Ho.", key="ho")
+        await world.say("bob", "ho")
+        await world.until(lambda: world.chat("bob").answers)
+        of_bob = str(world.model.requests[-1].messages[0]["content"])
     assert "You are Max." in of_bob
     assert "Answer in rhymes." not in of_bob, "a workspace is of one conversation"
     prompts = [str(one[0]["content"]) for one in sent]

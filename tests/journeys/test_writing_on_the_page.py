@@ -21,9 +21,9 @@ SHOWN_AGAIN = "window.dispatchEvent(new PageTransitionEvent('pageshow', { persis
 
 async def test_an_enter_that_ends_a_composed_word_sends_nothing(tmp_path: Path) -> None:
     """Japanese is written so: one Enter takes the word, the next sends the message."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.say("はい。")
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.say("はい。")
         message = page.page.get_by_label("Message", exact=True)
         await message.fill("日本語")
         await message.evaluate(ENDS_THE_WORD)
@@ -35,8 +35,8 @@ async def test_an_enter_that_ends_a_composed_word_sends_nothing(tmp_path: Path) 
 
 async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
     """After a look at the console, and after a reload; but not once it is sent."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         message = page.page.get_by_label("Message", exact=True)
         await message.fill("one\ntwo\nthree")
         height = await message.evaluate("one => one.offsetHeight")
@@ -45,7 +45,7 @@ async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
         await page.page.go_back()
         await expect(message).to_have_value("one\ntwo\nthree")
         assert await message.evaluate("one => one.offsetHeight") == height
-        here.model.say("four")
+        world.model.say("four")
         await message.press("Enter")
         await expect(page.answers).to_have_text(["four"])
         await page.page.reload()
@@ -56,8 +56,8 @@ async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -> None:
     """The next person in this tab, or with its tools, would find the half-written message."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.get_by_label("Message", exact=True).fill("a confession")
         if place == "console":
             await page.page.locator("#console").click()
@@ -65,15 +65,15 @@ async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -
         await page.button("Log out").click()
         await expect(page.page.locator("h1")).to_have_text("You are logged out")
         assert "confession" not in await page.page.evaluate("JSON.stringify(sessionStorage)")
-        here.troubles.clear()  # the browser tells of the 401
+        world.page_errors.clear()  # the browser reports the 401
 
 
 async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None:
     """The pressed button is gone, and the keyboard would begin again at the top of the page."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
-        here.model.call("shell", {"command": "true"}, round=0)
-        here.model.say("Then not.", round=1)
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.call("shell", {"command": "true"}, round=0)
+        world.model.say("Then not.", round=1)
         await page.say("look around")
         await page.button("Deny").focus()
         await page.page.keyboard.press("Enter")
@@ -86,24 +86,24 @@ async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: Path) -> None:
     """Safari keeps whole pages to go back to, whatever the server says of storing them."""
-    async with browsing(tmp_path) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
-        await here.opened(page.page)
+        await world.follow(page.page)
         await page.page.evaluate(SHOWN_AGAIN)
         await expect(page.page.get_by_role("button", name="Log out")).to_be_visible()
         await request(tmp_path / "data", {"call": "logout"})
         await page.connected("logged out")
         await page.page.evaluate(SHOWN_AGAIN)
         await expect(page.page.locator("h1")).to_have_text("Please log in")
-        here.troubles.clear()  # the browser tells of each 401
+        world.page_errors.clear()  # the browser reports each 401
 
 
 async def test_what_is_written_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None:
     """Two pages of one daemon, one after the other in one tab: each keeps its own words."""
     pages = {"first": {"kind": "web"}, "second": {"kind": "web"}}
-    async with browsing(tmp_path, channels=pages) as here:
-        page = await here.log_in()
+    async with browsing(tmp_path, channels=pages) as world:
+        page = await world.log_in()
         first, second = page.page.url, page.page.url.replace("/first/", "/second/")
         message = page.page.get_by_label("Message", exact=True)
         await page.page.route("**/messages", lambda route: route.abort())
@@ -111,11 +111,11 @@ async def test_what_is_written_to_one_bot_does_not_go_to_another(tmp_path: Path)
         await message.fill("written to the first")
         await expect(page.page.locator("[data-sending=waiting]")).to_have_count(1)
         await page.page.goto(second)
-        await here.opened(page.page)
+        await world.follow(page.page)
         await expect(page.log).to_have_count(0)
         await expect(message).to_have_value("")
         await page.page.unroute("**/messages")
-        here.model.say("Hello.")
+        world.model.say("Hello.")
         await page.page.goto(first)
         await expect(page.answers).to_have_text(["Hello."])
         await expect(message).to_have_value("written to the first")

@@ -1,12 +1,12 @@
-"""All that a journey takes place in: people on a platform, a model, a bench of tools, the daemon.
+"""The world of a journey: people on a platform, a model, a bench of tools, and the daemon.
 
-    async with world(tmp_path) as here:
-        here.model.say("hello ", "Ann")
-        await here.say("ann", "hi")
-        await here.until(lambda: here.chat("ann").answers == ["hello Ann"])
+    async with open_world(tmp_path) as world:
+        world.model.say("hello ", "Ann")
+        await world.say("ann", "hi")
+        await world.expect("ann", "hello Ann")
 
 Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. The clock is the real
-one, so journeys configure short times and wait for what happens, never for time.
+one, so journeys configure short times and wait for events, never for time.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -20,10 +20,10 @@ from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
-from tests.journeys.backstage import backstage, ending_well, people
+from tests.faults.fork_client import PRODUCT, fork
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess, Launch
+from tests.journeys.harness import ends_cleanly, open_harness, people
 from zeroclaw import Choice
 
 T = TypeVar("T")
@@ -51,57 +51,63 @@ class World:
 
     async def say(
         self,
-        who: str,
+        person: str,
         text: str,
         *,
         chat: str = "",
         thread: str = "",
         files: Mapping[str, bytes] | None = None,
-        said_bytes: int | None = None,
+        stated_bytes: int | None = None,
     ) -> Event:
-        """Write as a person, with files; `said_bytes` is a size that the platform makes up."""
+        """Write as a person; the platform states `stated_bytes` as the size of each file."""
         return await self.platform.say(
-            who, text, chat=chat, thread=thread, files=files, said_bytes=said_bytes
+            person, text, chat=chat, thread=thread, files=files, stated_bytes=stated_bytes
         )
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds on the platform or the bench; fail when the daemon dies."""
+        """Wait until `holds` returns a true value, and return it; fail when the daemon dies."""
 
-        def looked() -> T:
+        def check() -> T:
             self.daemon.check()
             return holds()
 
-        return await self.platform.until(looked)
+        return await self.platform.until(check)
 
-    async def answered(self, chat: str, *texts: str) -> None:
-        """Wait until the finished answers of a chat are exactly these, notes of waiting apart."""
+    async def expect(self, chat: str, *texts: str) -> None:
+        """Wait until the finished answers of a chat are exactly these; notes of waiting don't count."""
 
-        def said() -> list[str]:
+        def finished() -> list[str]:
             answers = self.chat(chat).answers
             return [text for text in answers if not text.startswith("Waiting for ")]
 
-        await self.until(lambda: said() == list(texts))
+        await self.until(lambda: finished() == list(texts))
 
-    async def carded(self, chat: str = "olga") -> Message:
-        """Wait for a card with an open question in a chat, and return the newest."""
+    async def card(self, chat: str = "olga") -> Message:
+        """Wait for an open card in a chat, and return the newest."""
         return (await self.until(lambda: self.chat(chat).open_cards))[-1]
 
     async def press(
-        self, who: str, card: Message, choice: Choice = "once", *, call: int = 0, reason: str = ""
+        self,
+        person: str,
+        card: Message,
+        choice: Choice = "once",
+        *,
+        call: int = 0,
+        reason: str = "",
     ) -> Event:
         """Press a button, and wait until the daemon has taken the press."""
-        event = await self.platform.press(who, card, choice, call=call, reason=reason)
+        event = await self.platform.press(person, card, choice, call=call, reason=reason)
         await self.until(lambda: event.confirmed)
         return event
 
-    async def another(self) -> DaemonProcess:
+    async def second_daemon(self) -> DaemonProcess:
         """Start a second daemon with the same configuration."""
         second = self.daemon.twin(self.directory / "second.log")
         await second.start()
         return second
 
     def tool_results(self) -> list[str]:
-        """Return what the model was told by tools, in the newest request."""
+        """Return the tool results in the newest model request."""
         return [
             str(message["content"])
             for message in self.model.requests[-1].messages
@@ -110,55 +116,55 @@ class World:
 
 
 @asynccontextmanager
-async def world(
+async def open_world(
     directory: Path,
     *,
     platform: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     start: bool = True,
     command: tuple[str, ...] = PRODUCT,
-    launch: Launch = forked,
+    launch: Launch = fork,
     **config: object,
 ) -> AsyncGenerator[World]:
-    """Open everything and start the daemon; at the end it is told to end, and does.
+    """Open everything and start the daemon; at the end SIGTERM has to end it cleanly.
 
     Args:
         directory: An empty directory of this test's own.
-        platform: What the platform can do, as `LoopbackSettings`.
-        environment: Of the daemon, beside the usual.
+        platform: The platform's abilities, as `LoopbackSettings`.
+        environment: Added to the daemon's usual environment.
         start: Start the daemon and wait until it takes events.
-        command: What runs it; another composition root, for faults.
-        launch: How it is started.
-        config: Tables of the configuration, laid over the usual ones.
+        command: The program; tests of faults use composition roots of their own.
+        launch: Starts the process.
+        config: Tables of the configuration, merged over the usual ones.
     """
     async with (
-        Platform(**(platform or {})) as server,
-        backstage(directory, ModelServer(), server.wake) as behind,
+        Platform(**(platform or {})) as platform_server,
+        open_harness(directory, ModelServer(), platform_server.wake) as harness,
     ):
-        server.patience_s = PATIENCE_S
-        daemon = behind.daemon(
-            _of_platform(server),
+        platform_server.patience_s = PATIENCE_S
+        daemon = harness.daemon(
+            _platform_tables(platform_server),
             config,
             environment=environment or {},
             command=command,
             launch=launch,
         )
-        here = World(
-            platform=server,
-            model=behind.model,
-            bench=behind.bench,
+        world = World(
+            platform=platform_server,
+            model=harness.model,
+            bench=harness.bench,
             daemon=daemon,
             directory=directory,
             config=directory / "zeroclaw.toml",
         )
-        async with ending_well(daemon, {}, server.transcript):
+        async with ends_cleanly(daemon, {}, platform_server.transcript):
             if start:
                 await daemon.start()
-                await here.until(lambda: server.connected)
-            yield here
+                await world.until(lambda: platform_server.connected)
+            yield world
 
 
-def _of_platform(platform: Platform) -> dict[str, object]:
+def _platform_tables(platform: Platform) -> dict[str, object]:
     return {
         "people": people("loopback", olga="olga", ann="ann", bob="bob"),
         "channels": {

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.process import pss_mib
-from tests.journeys.backstage import backstage, ending_well
 from tests.journeys.bench import Bench
-from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, executed
+from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, spawn
+from tests.journeys.harness import ends_cleanly, open_harness
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat, measure, memory_halves
 from tests.soak.model import SoakModel
 from tests.soak.on_discord import OnDiscord
@@ -86,7 +86,7 @@ async def soaked(
     *,
     tell: Callable[[str], None],
     command: tuple[str, ...] = (PROGRAM,),
-    launch: Launch = executed,
+    launch: Launch = spawn,
 ) -> Came:
     """Soak, and tell how it goes, line by line.
 
@@ -123,22 +123,22 @@ async def _opened(
     """Open every place, and the daemon when they stand; at the end it is told to end, and does."""
     places = [PLACES[one](random.Random(f"{soak.seed} {one}")) for one in soak.channels]
     model = SoakModel(random.Random(f"{soak.seed} model"))
-    async with backstage(directory, model, lambda: None) as behind, AsyncExitStack() as stack:
-        group = behind.group
+    async with open_harness(directory, model, lambda: None) as harness, AsyncExitStack() as stack:
+        group = harness.group
         told = {one.name: await one.open(stack, group, soak.people, directory) for one in places}
         operated = next((one for one in OPERATED if one in told), "")
         secrets = {key: value for one in told.values() for key, value in one.secrets.items()}
-        daemon = behind.daemon(
+        daemon = harness.daemon(
             _tables(told, operated), environment=secrets, command=command, launch=launch
         )
         here = _Here(
             places=places,
             operator=next((one for one in places if one.name == operated), None),
             model=model,
-            bench=behind.bench,
+            bench=harness.bench,
             daemon=daemon,
         )
-        async with ending_well(daemon, secrets):
+        async with ends_cleanly(daemon, secrets):
             await daemon.start()
             yield here
 

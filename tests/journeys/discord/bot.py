@@ -14,10 +14,10 @@ from simcord.backend.models import Message
 
 from channels.discord.emulator.server import DiscordServer, Person
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT
-from tests.journeys.backstage import backstage, ending_well, people
+from tests.faults.fork_client import PRODUCT
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
+from tests.journeys.harness import ends_cleanly, open_harness, people
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -50,11 +50,11 @@ class Bot:
         """The bot's messages of a chat, cards apart."""
         return [one.content for one in self.discord.from_bot(channel) if "**" not in one.content]
 
-    async def answered(self, channel: int, *texts: str) -> None:
+    async def expect(self, channel: int, *texts: str) -> None:
         """Wait until the bot's messages of a chat are exactly these."""
         await self.until(lambda: self.texts(channel) == list(texts))
 
-    async def carded(self) -> Message:
+    async def card(self) -> Message:
         """Wait for a card that Olga can press, and return the newest."""
         found = await self.until(
             lambda: [one for one in self.discord.from_bot(self.olga.direct) if one.components]
@@ -95,7 +95,7 @@ async def bot(
     """
     async with (
         DiscordServer(clock=SystemClock()) as discord,
-        backstage(directory, ModelServer(), discord.release) as behind,
+        open_harness(directory, ModelServer(), discord.release) as harness,
     ):
         discord.patience_s = PATIENCE_S
         ann, bob, olga, mallory = map(discord.person, ("ann", "bob", "olga", "mallory"))
@@ -112,13 +112,13 @@ async def bot(
             },
         }
         secrets = {"JOURNEY_DISCORD_TOKEN": discord.token}
-        daemon = behind.daemon(
+        daemon = harness.daemon(
             own, config, environment=secrets | dict(environment or {}), command=command
         )
         here = Bot(
             discord=discord,
-            model=behind.model,
-            bench=behind.bench,
+            model=harness.model,
+            bench=harness.bench,
             daemon=daemon,
             general=discord.channel("general"),
             ann=ann,
@@ -126,7 +126,7 @@ async def bot(
             olga=olga,
             mallory=mallory,
         )
-        async with ending_well(daemon, secrets, discord.transcript):
+        async with ends_cleanly(daemon, secrets, discord.transcript):
             if start:
                 await daemon.start()
                 await here.until(lambda: discord.identifies)

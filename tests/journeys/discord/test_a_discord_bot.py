@@ -21,7 +21,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
         (message,) = await here.until(lambda: here.discord.from_bot(here.ann.direct))
         assert "three" not in message.content
         gate.open()
-        await here.answered(here.ann.direct, "One, *two*, three.")
+        await here.expect(here.ann.direct, "One, *two*, three.")
         sent = [
             path
             for method, path in here.discord.calls
@@ -37,10 +37,10 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
         call = call.format(here.discord.bot)
         here.model.say("hello", key="hi")
         here.ann.says(here.ann.direct, "hi")
-        await here.answered(here.ann.direct, "hello")
+        await here.expect(here.ann.direct, "hello")
         here.model.say("hello all", key="hi all")
         here.bob.says(here.general, f"{call}hi all")
-        await here.answered(here.general, "hello all")
+        await here.expect(here.general, "hello all")
         await here.daemon.kill()
         for word in ("one", "two"):
             here.model.say(f"to {word}", key=word)
@@ -49,8 +49,8 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
         here.mallory.says(here.general, f"{call}let me in")
         here.bob.says(here.general, f"{call}from bob")
         await here.daemon.start()
-        await here.answered(here.ann.direct, "hello", "to one", "to two")
-        await here.answered(here.general, "hello all", "to bob")
+        await here.expect(here.ann.direct, "hello", "to one", "to two")
+        await here.expect(here.general, "hello all", "to bob")
         assert len(here.model.requests) == 5
 
 
@@ -63,12 +63,12 @@ async def test_a_mention_that_is_added_by_an_edit_is_answered_once(tmp_path: Pat
         asked = here.ann.says(here.general, "what time is it?")
         here.mallory.edits(strange, f"{call}hi")
         here.ann.edits(asked, f"{call}what time is it?")
-        await here.answered(here.general, "It is noon.")
+        await here.expect(here.general, "It is noon.")
         await here.restart()
         here.ann.edits(asked, f"{call}what time is it now?")
         here.model.say("Bye.", key="bye")
         here.bob.says(here.general, f"{call}bye")
-        await here.answered(here.general, "It is noon.", "Bye.")
+        await here.expect(here.general, "It is noon.", "Bye.")
         assert len(here.model.requests) == 2
 
 
@@ -78,15 +78,15 @@ async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None
     async with bot(tmp_path, channel={"stream": False}) as here:
         here.model.say("hello", key="hi")
         here.ann.says(here.ann.direct, "hi")
-        await here.answered(here.ann.direct, "hello")
+        await here.expect(here.ann.direct, "hello")
         here.model.say("once", key="again?")
         here.discord.will(Fault(method="POST", path=SEND, carried_out=True, hangs=True))
         here.ann.says(here.ann.direct, "again?")
-        await here.answered(here.ann.direct, "hello", "once")
+        await here.expect(here.ann.direct, "hello", "once")
         await here.restart()
         here.model.say("that is all", key="all?")
         here.ann.says(here.ann.direct, "all?")
-        await here.answered(here.ann.direct, "hello", "once", "that is all")
+        await here.expect(here.ann.direct, "hello", "once", "that is all")
 
 
 async def test_a_denial_gives_its_reason_in_a_form(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_denial_gives_its_reason_in_a_form(tmp_path: Path) -> None:
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So not.", round=1)
         here.ann.says(here.ann.direct, "please knock")
-        card = await here.carded()
+        card = await here.card()
         pressed = here.olga.presses(here.olga.direct, card.id, here.button(card, "Deny, because …"))
         await here.until(lambda: pressed.answers)
         here.olga.submits(pressed, "not on a Sunday")

@@ -16,10 +16,10 @@ from typing import TypeVar
 from channels.email.emulator.servers import PASSWORD, Servers, servers
 from tests.contract.email_harness import body, email_settings, mail_from
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT
-from tests.journeys.backstage import backstage, ending_well, people
+from tests.faults.fork_client import PRODUCT
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
+from tests.journeys.harness import ends_cleanly, open_harness, people
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Mailing:
                 await asyncio.to_thread(beat.wait, 0.02)
         return found
 
-    async def answered(self, who: str, *texts: str) -> list[EmailMessage]:
+    async def expect(self, who: str, *texts: str) -> list[EmailMessage]:
         """Wait until somebody's mails are exactly these."""
 
         def are_there(mails: list[EmailMessage]) -> list[EmailMessage]:
@@ -87,7 +87,7 @@ async def mailing(
         changed: Called when a tool begins, and when the daemon says something; mail tells nobody.
     """
     mail = await asyncio.to_thread(servers)
-    async with backstage(directory, ModelServer(), changed) as behind:
+    async with open_harness(directory, ModelServer(), changed) as harness:
         names = ("bot", "ann", "gone", "bob", "olga")
         bot, ann, gone, bob, olga = map(mail.new_address, names)
         settings = email_settings(mail, bot).model_dump(exclude_defaults=True, mode="json")
@@ -103,11 +103,11 @@ async def mailing(
             },
         }
         secrets = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
-        daemon = behind.daemon(own, environment=secrets | dict(environment or {}), command=command)
+        daemon = harness.daemon(own, environment=secrets | dict(environment or {}), command=command)
         here = Mailing(
             mail=mail,
-            model=behind.model,
-            bench=behind.bench,
+            model=harness.model,
+            bench=harness.bench,
             daemon=daemon,
             bot=bot,
             ann=ann,
@@ -115,7 +115,7 @@ async def mailing(
             bob=bob,
             olga=olga,
         )
-        async with ending_well(daemon, secrets):
+        async with ends_cleanly(daemon, secrets):
             if start:
                 await daemon.start()
                 await asyncio.to_thread(read_from, directory)

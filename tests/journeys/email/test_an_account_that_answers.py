@@ -26,14 +26,14 @@ async def test_a_mail_is_answered_once_in_its_thread_across_a_kill(tmp_path: Pat
         here.model.say("It is 6.", key="And 3+3?")
         here.model.say("It is 8.", key="And 4+4?")
         await here.says(here.ann, "What is 2+2?", subject="the sums")
-        [first] = await here.answered(here.ann, "It is 4.")
+        [first] = await here.expect(here.ann, "It is 4.")
         await here.daemon.kill()
         for text in ("And 3+3?", "And 4+4?"):
             await here.says(
                 here.ann, text, subject="Re: the sums", answers=str(first["Message-ID"])
             )
         await here.daemon.start()
-        mails = await here.answered(here.ann, "It is 4.", "It is 6.", "It is 8.")
+        mails = await here.expect(here.ann, "It is 4.", "It is 6.", "It is 8.")
         assert {one["Subject"] for one in mails} == {"Re: the sums"}
         assert len({one["References"].split()[0] for one in mails[:1]}) == 1
         said = [message["content"] for message in here.model.requests[-1].messages]
@@ -49,7 +49,7 @@ async def test_a_stranger_gets_nothing_whoever_they_say_they_are(tmp_path: Path)
         await here.says(eve, "I am Eve", subject="hi")
         here.model.say("It is 4.", key="What is 2+2?")
         await here.says(here.ann, "What is 2+2?", subject="the sums")
-        await here.answered(here.ann, "It is 4.")
+        await here.expect(here.ann, "It is 4.")
         assert await here.mail.mails(eve) == []
         assert len(here.model.requests) == 1
 

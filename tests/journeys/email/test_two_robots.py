@@ -36,7 +36,7 @@ async def test_a_robot_is_answered_so_often_and_people_go_on(tmp_path: Path) -> 
         assert {one["auto-submitted"] for one in mails} == {AUTOMATIC}
         here.model.say("It is 4.", key="What is 2+2?")
         await here.says(here.bob, "What is 2+2?", subject="the sums")
-        await here.answered(here.bob, "It is 4.")
+        await here.expect(here.bob, "It is 4.")
         assert len(await here.mail.mails(here.ann)) == 3
         [told] = await here.until(here.olga, lambda mails: mails)
         assert f"{here.ann} wrote 3 mails within an hour" in body(told)

@@ -22,10 +22,10 @@ from channels.slack.emulator.server import (
 )
 from tests.contract.slack_harness import standing
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT
-from tests.journeys.backstage import backstage, ending_well, people
+from tests.faults.fork_client import PRODUCT
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import DaemonProcess
+from tests.journeys.harness import ends_cleanly, open_harness, people
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -67,11 +67,11 @@ class Bot:
             if not _is_card(one) and (one.get("thread_ts") or "") == thread
         ]
 
-    async def answered(self, channel: str, *texts: str, thread: str = "") -> None:
+    async def expect(self, channel: str, *texts: str, thread: str = "") -> None:
         """Wait until the bot's messages of a chat are exactly these."""
         await self.until(lambda: self.texts(channel, thread=thread) == list(texts))
 
-    async def carded(self) -> Json:
+    async def card(self) -> Json:
         """Wait for a card that Olga can press, and return the newest."""
         found = await self.until(
             lambda: [
@@ -113,7 +113,10 @@ async def bot(
 
     With a port Slack calls the daemon there; else the daemon connects to Slack.
     """
-    async with SlackServer() as slack, backstage(directory, ModelServer(), slack.wake) as behind:
+    async with (
+        SlackServer() as slack,
+        open_harness(directory, ModelServer(), slack.wake) as harness,
+    ):
         ann, bob, olga, mallory = [await slack.person() for _ in range(4)]
         team = await slack.channel(ann, bob, mallory)
         way: dict[str, object] = {"app_token": {"env": "JOURNEY_SLACK_APP"}}
@@ -137,13 +140,13 @@ async def bot(
         }
         secrets = {"JOURNEY_SLACK_BOT": BOT, "JOURNEY_SLACK_APP": APP}
         secrets["JOURNEY_SLACK_SIGNING"] = SIGNING_SECRET
-        daemon = behind.daemon(
+        daemon = harness.daemon(
             own, config, environment=secrets | dict(environment or {}), command=command
         )
         here = Bot(
             slack=slack,
-            model=behind.model,
-            bench=behind.bench,
+            model=harness.model,
+            bench=harness.bench,
             daemon=daemon,
             team=team,
             ann=ann,
@@ -151,7 +154,7 @@ async def bot(
             olga=olga,
             mallory=mallory,
         )
-        async with ending_well(daemon, secrets, lambda: slack.standing):
+        async with ends_cleanly(daemon, secrets, lambda: slack.standing):
             if start:
                 await daemon.start()
                 await (slack.verified() if port else here.until(lambda: slack.connections))

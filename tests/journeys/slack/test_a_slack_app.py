@@ -20,7 +20,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
         (message,) = await here.until(lambda: here.messages(here.ann.direct))
         assert "three" not in standing(message).text
         gate.open()
-        await here.answered(here.ann.direct, "One, *two*, three.")
+        await here.expect(here.ann.direct, "One, *two*, three.")
         assert here.slack.calls.count("chat.postMessage") == 1
 
 
@@ -29,10 +29,10 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
     async with bot(tmp_path) as here:
         here.model.say("hello", key="hi")
         await here.ann.says("hi")
-        await here.answered(here.ann.direct, "hello")
+        await here.expect(here.ann.direct, "hello")
         here.model.say("hello all", key="hi all")
         first = await here.bob.says("@zeroclaw hi all", channel=here.team)
-        await here.answered(here.team, "hello all", thread=first.ts)
+        await here.expect(here.team, "hello all", thread=first.ts)
         await here.daemon.kill()
         for word in ("one", "two"):
             here.model.say(f"to {word}", key=word)
@@ -41,8 +41,8 @@ async def test_what_was_said_while_it_was_down_is_answered_in_order(tmp_path: Pa
         await here.mallory.says("let me in", channel=here.team, thread=first.ts)
         await here.bob.says("from bob", channel=here.team, thread=first.ts)
         await here.daemon.start()
-        await here.answered(here.ann.direct, "hello", "to one", "to two")
-        await here.answered(here.team, "hello all", "to bob", thread=first.ts)
+        await here.expect(here.ann.direct, "hello", "to one", "to two")
+        await here.expect(here.team, "hello all", "to bob", thread=first.ts)
         assert len(here.model.requests) == 5
 
 
@@ -56,13 +56,13 @@ async def test_an_answer_in_a_thread_is_streamed_and_outlives_a_kill(tmp_path: P
         await here.daemon.kill()
         here.model.say("Three, two, one.", key="count")
         await here.daemon.start()
-        await here.answered(here.team, "Three, two, one.", thread=asked.ts)
+        await here.expect(here.team, "Three, two, one.", thread=asked.ts)
         gate = here.model.gate()
         here.model.say("Four, ", gate, "five.", key="go on")
         await here.ann.says("go on", channel=here.team, thread=asked.ts)
         await here.until(lambda: here.slack.streams)
         gate.open()
-        await here.answered(here.team, "Three, two, one.", "Four, five.", thread=asked.ts)
+        await here.expect(here.team, "Three, two, one.", "Four, five.", thread=asked.ts)
         assert not here.slack.streams
         assert here.slack.calls.count("chat.postMessage") == 0
 
@@ -72,16 +72,16 @@ async def test_an_answer_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None
     async with bot(tmp_path) as here:
         here.model.say("hello", key="hi")
         await here.ann.says("hi")
-        await here.answered(here.ann.direct, "hello")
+        await here.expect(here.ann.direct, "hello")
         here.model.say("once", key="again?")
         here.slack.will("chat.postMessage", Fault(hangs=True))
         await here.ann.says("again?")
-        await here.answered(here.ann.direct, "hello", "once")
+        await here.expect(here.ann.direct, "hello", "once")
         here.model.say("once", key="again?")  # a turn that was not over is asked anew
         await here.restart()
         here.model.say("that is all", key="all?")
         await here.ann.says("all?")
-        await here.answered(here.ann.direct, "hello", "once", "that is all")
+        await here.expect(here.ann.direct, "hello", "once", "that is all")
 
 
 async def test_a_file_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_file_that_a_kill_cut_off_stands_once(tmp_path: Path) -> None:
         await here.until(lambda: here.messages(here.ann.direct))
         here.model.say("There it is.", round=2)
         await here.restart()
-        await here.answered(here.ann.direct, "There it is.")
+        await here.expect(here.ann.direct, "There it is.")
         file, _answer = here.messages(here.ann.direct)
         assert standing(file, here.slack).file == ("a.csv", 3)
         assert standing(file, here.slack).text == "here"
@@ -108,7 +108,7 @@ async def test_a_long_call_is_approved_with_the_file_that_shows_it(tmp_path: Pat
         here.model.call("knock", {"what": "wood " * 4_000}, round=0)
         here.model.say("So be it.", round=1)
         await here.ann.says("please knock")
-        card = await here.carded()
+        card = await here.card()
         place = here.olga.direct
         (file,) = here.slack.links.values()
         assert b"wood " * 4_000 in here.slack.files[str(file["id"])]
@@ -125,7 +125,7 @@ async def test_a_denial_gives_its_reason_in_a_form(tmp_path: Path) -> None:
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So not.", round=1)
         await here.ann.says("please knock")
-        card = await here.carded()
+        card = await here.card()
         await here.olga.presses(str(card["ts"]), *here.button(card, "Deny, because …"))
         (form,) = await here.until(lambda: here.slack.views)
         await here.olga.submits(form, "not on a Sunday")

@@ -20,7 +20,7 @@ async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path:
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So be it.", round=1)
         await here.ann.says("please knock")
-        card, place = await here.carded(), here.olga.direct
+        card, place = await here.card(), here.olga.direct
         stranger = await here.mallory.presses(str(card["ts"]), *here.button(card, "Approve once"))
         await stranger.confirmed.wait()
         assert here.bench.ran("knock") == []

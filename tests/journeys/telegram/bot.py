@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
-from tests.journeys.backstage import backstage, ending_well, people
+from tests.faults.fork_client import PRODUCT, fork
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess, Launch
+from tests.journeys.harness import ends_cleanly, open_harness, people
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
@@ -43,21 +43,21 @@ class Bot:
 
         return await self.telegram.until(looked)
 
-    async def answered(self, chat: Chat, *texts: str) -> None:
+    async def expect(self, chat: Chat, *texts: str) -> None:
         """Wait until the bot's messages of a chat are exactly these."""
         await self.until(lambda: chat.texts == list(texts))
 
-    async def answered_once(self, *texts: str) -> None:
+    async def expect_once(self, *texts: str) -> None:
         """Wait until the bot's messages to Ann are exactly these, and nothing of them comes again.
 
         What she is told next stands behind all that was still on its way to her.
         """
-        await self.answered(self.ann.chat, *texts)
+        await self.expect(self.ann.chat, *texts)
         self.model.say("That is all.", key="is that all?")
         self.ann.says("is that all?")
-        await self.answered(self.ann.chat, *texts, "That is all.")
+        await self.expect(self.ann.chat, *texts, "That is all.")
 
-    async def carded(self) -> Message:
+    async def card(self) -> Message:
         """Wait for a card that Olga can press, and return the newest."""
         return (await self.until(lambda: [one for one in self.olga.chat.from_bot if one.buttons]))[
             -1
@@ -71,7 +71,7 @@ class Bot:
         """Have a message come as itself, after a restart, and under a new number; then another."""
         self.model.say("hello Ann")
         said = self.ann.says("hi")
-        await self.answered(self.ann.chat, "hello Ann")
+        await self.expect(self.ann.chat, "hello Ann")
         self.telegram.redeliver(said)
         await self.telegram.confirmed(said)
         await self.restart()
@@ -80,7 +80,7 @@ class Bot:
         await self.until(lambda: said.update.confirmed and again.confirmed)
         self.model.say("bye Ann", key="bye")
         self.ann.says("bye")
-        await self.answered(self.ann.chat, "hello Ann", "bye Ann")
+        await self.expect(self.ann.chat, "hello Ann", "bye Ann")
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ async def bot(
     channel: Mapping[str, object] | None = None,
     command: tuple[str, ...] = PRODUCT,
     environment: Mapping[str, str] | None = None,
-    launch: Launch = forked,
+    launch: Launch = fork,
     **config: object,
 ) -> AsyncGenerator[Bot]:
     """Open everything and start the daemon; at the end it is told to end, and does.
@@ -113,7 +113,7 @@ async def bot(
     """
     async with (
         Emulator(clock=SystemClock(), limits=limits, privacy=privacy) as telegram,
-        backstage(directory, model or ModelServer(), telegram.release) as behind,
+        open_harness(directory, model or ModelServer(), telegram.release) as harness,
     ):
         telegram.patience_s = PATIENCE_S
         ann, bob, olga, mallory = map(telegram.person, ("Ann", "Bob", "Olga", "Mallory"))
@@ -130,7 +130,7 @@ async def bot(
             },
         }
         secrets = {"JOURNEY_TELEGRAM_TOKEN": telegram.token}
-        daemon = behind.daemon(
+        daemon = harness.daemon(
             own,
             config,
             environment=secrets | dict(environment or {}),
@@ -139,15 +139,15 @@ async def bot(
         )
         here = Bot(
             telegram=telegram,
-            model=behind.model,
-            bench=behind.bench,
+            model=harness.model,
+            bench=harness.bench,
             daemon=daemon,
             ann=ann,
             bob=bob,
             olga=olga,
             mallory=mallory,
         )
-        async with ending_well(daemon, secrets, telegram.transcript):
+        async with ends_cleanly(daemon, secrets, telegram.transcript):
             if start:
                 await daemon.start()
                 await here.until(lambda: telegram.is_polled)

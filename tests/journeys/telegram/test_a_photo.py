@@ -23,7 +23,7 @@ async def test_a_photo_reaches_a_model_that_sees_also_after_a_kill(tmp_path: Pat
     async with bot(tmp_path, provider={"takes": ["images"]}) as here:
         here.model.say("A red one.", key="what is it")
         here.ann.sends("photo", photo(), name="a.jpg", caption="what is it?")
-        await here.answered(here.ann.chat, "A red one.")
+        await here.expect(here.ann.chat, "A red one.")
         text, image = here.model.requests[-1].parts
         assert str(text["text"]).startswith("what is it?\n\n[Files that came with this message")
         url = f"data:image/jpeg;base64,{b64encode(photo()).decode()}"
@@ -31,7 +31,7 @@ async def test_a_photo_reaches_a_model_that_sees_also_after_a_kill(tmp_path: Pat
         await here.restart()
         here.model.say("Still red.", key="and now")
         here.ann.says("and now?")
-        await here.answered(here.ann.chat, "A red one.", "Still red.")
+        await here.expect(here.ann.chat, "A red one.", "Still red.")
         assert image in here.model.requests[-1].parts
 
 
@@ -42,7 +42,7 @@ async def test_somebody_elses_photo_is_seen_by_who_replies_to_it(tmp_path: Path)
         here.model.say("A red one.", key="what is it")
         here.bob.sends("photo", photo(), name="a.jpg", chat=group)
         here.ann.says("@zero_bot what is it?", chat=group, reply_to=group.messages[-1])
-        await here.answered(group, "A red one.")
+        await here.expect(group, "A red one.")
         text, image = here.model.requests[-1].parts
         assert "with the message it replies to" in str(text["text"])
         assert image["type"] == "image_url"
@@ -54,7 +54,7 @@ async def test_a_photo_is_named_to_a_model_that_does_not_see(tmp_path: Path) -> 
         here.model.call("read_attachment", {"id": 1}, key="what is it", round=0)
         here.model.say("A JPEG.", key="what is it", round=1)
         here.ann.sends("photo", photo(), name="a.jpg", caption="what is it?")
-        await here.answered(here.ann.chat, "A JPEG.")
+        await here.expect(here.ann.chat, "A JPEG.")
         assert here.model.requests[-1].parts == []
         assert "JPEG image, 64 x 48 pixels" in str(here.model.requests[-1].messages[-1])
 
@@ -65,6 +65,6 @@ async def test_an_endpoint_that_refuses_the_photo_is_asked_without_it(tmp_path: 
         here.model.refuse(400, "image_url is not supported", key="what is it")
         here.model.say("I can't see it.", key="what is it")
         here.ann.sends("photo", photo(), name="a.jpg", caption="what is it?")
-        await here.answered(here.ann.chat, "I can't see it.")
+        await here.expect(here.ann.chat, "I can't see it.")
         assert [bool(one.parts) for one in here.model.requests] == [True, False]
         assert "[file 1 is not shown]" in here.model.requests[-1].last_user

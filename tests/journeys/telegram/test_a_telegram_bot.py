@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator.account import Toast
-from tests.journeys.daemon_process import PROGRAM, executed
+from tests.journeys.daemon_process import PROGRAM, spawn
 from tests.journeys.telegram.bot import bot
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
         (message,) = here.ann.chat.from_bot
         assert "three" not in message.text
         gate.open()
-        await here.answered(here.ann.chat, "One, two, three.")
+        await here.expect(here.ann.chat, "One, two, three.")
         await here.telegram.confirmed(said)
         assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
         assert len(here.telegram.called("sendMessage")) == 1
@@ -31,7 +31,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
 async def test_an_update_that_comes_again_is_answered_once(tmp_path: Path) -> None:
     """As itself, after a restart, and under a new number. S2-02."""
     # as it is installed: this is the one that executes the program
-    async with bot(tmp_path, command=(PROGRAM,), launch=executed) as here:
+    async with bot(tmp_path, command=(PROGRAM,), launch=spawn) as here:
         await here.answers_once_what_comes_again()
 
 
@@ -42,7 +42,7 @@ async def test_what_came_while_it_was_down_is_answered_in_order(tmp_path: Path) 
             here.model.say(f"to {word}", key=word)
             here.ann.says(word)
         await here.daemon.start()
-        await here.answered(here.ann.chat, "to one", "to two", "to three")
+        await here.expect(here.ann.chat, "to one", "to two", "to three")
 
 
 async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_p
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So not.", round=1)
         here.ann.says("please knock")
-        card = await here.carded()
+        card = await here.card()
         here.olga.presses(card, "Deny, because …")
         asked = (
             await here.until(lambda: [one for one in here.olga.chat.from_bot if one.asks_for_reply])
@@ -106,13 +106,13 @@ async def test_in_a_group_it_answers_whom_it_is_meant_for_and_nobody_else(tmp_pa
             here.ann.says("@zero_bot what time is it?", chat=team),
         ]
         await here.telegram.confirmed(*deeds)
-        await here.answered(team, "It is noon.")
+        await here.expect(team, "It is noon.")
         assert team.from_bot[0].reply_to is team.messages[2]
         asked = here.model.requests[-1].messages[-1]["content"]
         assert asked == "Ann: what time is it?"
         here.mallory.says("hello")
         (told,) = await here.until(lambda: here.mallory.chat.texts)
-        card = await here.carded()
+        card = await here.card()
         (code,) = re.findall("code: ([0-9A-Z]+)", card.text)
         assert code in told
         here.olga.presses(card, "Approve once")
@@ -157,13 +157,13 @@ async def test_a_mention_that_is_added_by_an_edit_is_answered_once(tmp_path: Pat
         deeds += [here.mallory.edits(strange, "@zero_bot hi")]
         deeds += [here.ann.edits(asked, "@zero_bot what time is it?")]
         await here.telegram.confirmed(*deeds)
-        await here.answered(team, "It is noon.")
+        await here.expect(team, "It is noon.")
         assert team.from_bot[0].reply_to is asked
         await here.restart()
         await here.telegram.confirmed(here.ann.edits(asked, "@zero_bot what time is it now?"))
         here.model.say("Bye.", key="bye")
         here.ann.says("@zero_bot bye", chat=team)
-        await here.answered(team, "It is noon.", "Bye.")
+        await here.expect(team, "It is noon.", "Bye.")
 
 
 async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(tmp_path
         here.model.say("noted", key="remember")
         here.model.say("it is blue", key="colour")
         here.ann.says("@zero_bot remember: blue", chat=old)
-        await here.answered(old, "noted")
+        await here.expect(old, "noted")
         here.ann.upgrades(old)
         new = here.telegram.account.chats[old.upgraded_to]
         here.ann.says("@zero_bot which colour?", chat=new)

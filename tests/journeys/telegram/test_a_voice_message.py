@@ -17,10 +17,10 @@ async def test_a_voice_message_gets_a_sentence_that_says_that_nobody_hears_it(
     async with bot(tmp_path) as here:
         sound, sentence = b"OggS" + bytes(200), UNHEARD.to("en")
         here.ann.sends("voice", sound, name="voice.ogg")
-        await here.answered(here.ann.chat, sentence)
+        await here.expect(here.ann.chat, sentence)
         assert here.model.requests == []
         here.model.say("that is Bob")
         here.ann.sends("voice", sound, name="voice.ogg", caption="who is it?")
-        await here.answered(here.ann.chat, sentence, f"that is Bob\n\n{sentence}")
+        await here.expect(here.ann.chat, sentence, f"that is Bob\n\n{sentence}")
         said = str(here.model.requests[-1].messages[-1]["content"])
         assert "2. `voice.ogg`: Ogg audio or video, 204 bytes; nobody here can listen" in said

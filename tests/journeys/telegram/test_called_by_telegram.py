@@ -84,7 +84,7 @@ async def test_what_was_posted_to_one_that_was_killed_comes_again(tmp_path: Path
         await here.until(lambda: first.update.deliveries)
         second = here.ann.says("two")
         await here.restart()
-        await here.answered(here.ann.chat, "to one", "to two")
+        await here.expect(here.ann.chat, "to one", "to two")
         await here.telegram.confirmed(first, second)
         assert first.update.deliveries > 1
 
@@ -102,7 +102,7 @@ async def test_what_comes_while_it_ends_is_sent_back_and_answered_by_the_next(
         await here.restart()
         here.ann.says("wait")
         await gate.reached()
-        here.daemon.ask_to_end()
+        here.daemon.send_sigterm()
         await closed(here, port)
         late = here.bob.says("two")
         await here.until(lambda: here.telegram.account.webhook_error)
@@ -111,10 +111,10 @@ async def test_what_comes_while_it_ends_is_sent_back_and_answered_by_the_next(
         assert error[1] == "Wrong response from the webhook: 503"
         assert not late.update.confirmed
         gate.open()
-        assert await here.daemon.ended() == 0
+        assert await here.daemon.wait() == 0
         await here.daemon.start()
-        await here.answered(here.ann.chat, "at last")
-        await here.answered(here.bob.chat, "to two")
+        await here.expect(here.ann.chat, "at last")
+        await here.expect(here.bob.chat, "to two")
 
 
 async def test_strangers_get_nowhere_and_hold_up_nobody(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_strangers_get_nowhere_and_hold_up_nobody(tmp_path: Path) -> None:
             writer.write(f"POST {PATH} HTTP/1.1\r\nhost: ".encode())
         here.model.say("hello Ann")
         here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
         for _, writer in slow:
             writer.close()
         assert "forged words" not in here.daemon.stderr
@@ -164,7 +164,7 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: 
             config.write_text(config.read_text().replace(before, after))
             await here.daemon.start()
             await here.until(lambda: f"to late {number}" in here.ann.chat.texts)  # noqa: B023
-        await here.answered(here.ann.chat, "to now 0", "to late 0", "to now 1", "to late 1")
+        await here.expect(here.ann.chat, "to now 0", "to late 0", "to now 1", "to late 1")
         assert here.telegram.account.webhook is None
 
 
@@ -178,7 +178,7 @@ async def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path) -> None:
             tmp_path, start=False, channel=by_webhook(port), public={"port": port}
         ) as here:
             await here.daemon.start()
-            assert await here.daemon.ended() == 1
+            assert await here.daemon.wait() == 1
             told = here.daemon.stderr.strip().splitlines()[-1]
             assert f"port {port} on 127.0.0.1 is in use by another program" in told
             assert "set `public.port` to a free one, or stop that" in told
@@ -190,6 +190,6 @@ async def test_an_address_without_https_is_a_fault_of_the_configuration(tmp_path
     own = {"receive": "webhook", "webhook_url": "http://bot.example.org/telegram"}
     async with bot(tmp_path, start=False, channel=own) as here:
         await here.daemon.start()
-        assert await here.daemon.ended() == 2
+        assert await here.daemon.wait() == 2
         assert "channels.telegram" in here.daemon.stderr
         assert "needs https" in here.daemon.stderr

@@ -41,5 +41,5 @@ async def test_a_menu_that_is_refused_stops_nothing(tmp_path: Path) -> None:
         await here.daemon.start()
         here.model.say("hello Ann")
         here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
         assert all(one.refusal for one in here.telegram.called("setMyCommands"))

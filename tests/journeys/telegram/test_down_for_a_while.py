@@ -48,7 +48,7 @@ async def test_a_group_that_becomes_a_supergroup_meanwhile_keeps_its_conversatio
         old = here.telegram.group("Team", here.ann)
         here.model.say("noted", key="remember")
         here.ann.says("@zero_bot remember: blue", chat=old)
-        await here.answered(old, "noted")
+        await here.expect(old, "noted")
         await here.daemon.terminate()
         for word in ("one", "two"):
             here.model.say(f"I see {word}", key=f"see {word}")
@@ -73,7 +73,7 @@ async def test_what_is_too_old_is_told_once_and_not_answered(tmp_path: Path) -> 
         here.telegram.ago = timedelta()
         fresh = here.ann.says("fresh")
         await here.daemon.start()
-        await here.answered(here.ann.chat, TOO_OLD, "hello Ann")
+        await here.expect(here.ann.chat, TOO_OLD, "hello Ann")
         for said in (*old, fresh):
             await here.telegram.confirmed(said)
         assert [request.last_user for request in here.model.requests] == ["fresh"]

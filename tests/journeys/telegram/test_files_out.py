@@ -97,7 +97,7 @@ async def test_in_a_topic_of_a_group_a_file_is_asked_for_and_answers_who_wished_
         here.model.say("There it is.", round=1, key="send")
         here.ann.says("@zero_bot send", chat=forum, thread=topic.id)
         wish = forum.messages[-1]
-        card = await here.carded()
+        card = await here.card()
         assert "send a.csv to this chat" in card.text
         here.olga.presses(card, "Approve once")
         [sent] = await here.until(lambda: documents(forum))

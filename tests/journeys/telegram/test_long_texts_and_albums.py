@@ -27,7 +27,7 @@ async def test_a_long_paste_is_one_message(tmp_path: Path, text: str) -> None:
         here.model.say("That was long.")
         pieces = here.ann.pastes(text)
         assert len(pieces) == 3
-        await here.answered(here.ann.chat, "That was long.")
+        await here.expect(here.ann.chat, "That was long.")
         for piece in pieces:
             await here.telegram.confirmed(piece)
         (question,) = asked(here)
@@ -44,7 +44,7 @@ async def test_a_kill_between_the_pieces_loses_none(tmp_path: Path) -> None:
         for piece in others:
             here.ann.says(piece)
         await here.daemon.start()
-        await here.answered(here.ann.chat, "That was long.")
+        await here.expect(here.ann.chat, "That was long.")
         (question,) = asked(here)
         assert question.replace(" ", "") == WORDS.replace(" ", "")
 
@@ -56,7 +56,7 @@ async def test_an_album_is_one_message_with_its_pictures(tmp_path: Path) -> None
         here.ann.sends_album(
             {"a.jpg": b"a", "b.jpg": b"bb", "c.jpg": b"ccc"}.items(), caption="my cats"
         )
-        await here.answered(here.ann.chat, "Nice pictures.")
+        await here.expect(here.ann.chat, "Nice pictures.")
         (question,) = asked(here)
         assert question.startswith("my cats\n\n[Files that came with this message")
         listed = [
@@ -73,11 +73,11 @@ async def test_in_a_group_only_the_first_piece_names_the_bot(tmp_path: Path) -> 
         here.model.say("Nice pictures.", key="cats")
         here.bob.says("hello all", chat=group)
         here.ann.pastes(f"@zero_bot {WORDS}", chat=group)
-        await here.answered(group, "That was long.")
+        await here.expect(group, "That was long.")
         here.bob.says("really?", chat=group)
         pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
         here.ann.sends_album(pictures.items(), caption="@zero_bot my cats", chat=group)
-        await here.answered(group, "That was long.", "Nice pictures.")
+        await here.expect(group, "That was long.", "Nice pictures.")
         text, album = asked(here)
         assert text == f"Ann: {WORDS}"
         assert album.startswith("Ann: my cats\n\n[Files that came")
@@ -91,7 +91,7 @@ async def test_an_album_is_whole_wherever_it_names_the_bot(tmp_path: Path) -> No
         here.model.say("Nice pictures.")
         pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
         here.ann.sends_album(pictures.items(), caption="@zero_bot my cats", below=1, chat=group)
-        await here.answered(group, "Nice pictures.")
+        await here.expect(group, "Nice pictures.")
         (album,) = asked(here)
         assert album.startswith("Ann: my cats\n\n[Files that came")
         assert "\n2. " in album
@@ -104,7 +104,7 @@ async def test_an_ordinary_message_is_not_joined(tmp_path: Path) -> None:
         here.model.say("to two", key="two")
         here.ann.says("one")
         here.ann.says("two")
-        await here.answered(here.ann.chat, "to one", "to two")
+        await here.expect(here.ann.chat, "to one", "to two")
 
 
 async def test_a_mention_that_an_edit_adds_to_an_album_is_read(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_mention_that_an_edit_adds_to_an_album_is_read(tmp_path: Path) -
         first, last = here.ann.sends_album(pictures.items(), caption="my cats", chat=group)
         await here.telegram.confirmed(last)
         here.ann.edits(first.wrote, "@zero_bot which of my cats is older?")
-        await here.answered(group, "The second.")
+        await here.expect(group, "The second.")
         (album,) = asked(here)
         assert album.startswith("Ann: which of my cats is older?\n\n[Files that came")
         assert "\n2. " in album

@@ -27,7 +27,7 @@ async def test_an_answer_is_seen_while_it_is_written_and_stands_once(tmp_path: P
         await seen(here, here.ann.chat, "One, two,")
         assert here.ann.chat.from_bot == []
         gate.open()
-        await here.answered(here.ann.chat, "One, two, three.")
+        await here.expect(here.ann.chat, "One, two, three.")
         (message,) = here.ann.chat.from_bot
         assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
         assert message.texts == ["One, two, three."]
@@ -41,7 +41,7 @@ async def test_a_tool_call_makes_it_a_message_before_anybody_is_asked(tmp_path: 
         here.model.call("knock", {"what": "on wood"}, text="Let me knock.", round=0)
         here.model.say("So be it.", round=1)
         here.ann.says("please knock")
-        card = await here.carded()
+        card = await here.card()
         message = here.ann.chat.from_bot[0]
         assert message.id < card.id
         assert message.texts == ["Let me knock."]
@@ -57,7 +57,7 @@ async def test_after_a_tool_without_words_the_answer_is_a_draft_again(tmp_path: 
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So ", gate, "be it.", round=1)
         here.ann.says("please knock")
-        here.olga.presses(await here.carded(), "Approve once")
+        here.olga.presses(await here.card(), "Approve once")
         await seen(here, here.ann.chat, "So")
         gate.open()
         await here.until(lambda: here.ann.chat.from_bot[-1].texts == ["So be it."])
@@ -87,7 +87,7 @@ async def test_in_a_group_a_message_grows(tmp_path: Path) -> None:
         here.ann.says("@zero_bot count", chat=team)
         await here.until(lambda: team.texts == ["One,"])
         gate.open()
-        await here.answered(team, "One, two.")
+        await here.expect(team, "One, two.")
         assert here.telegram.called(DRAFT) == []
 
 
@@ -119,7 +119,7 @@ async def test_killed_while_it_is_shown_it_leaves_nothing_behind(tmp_path: Path)
         await here.daemon.kill()
         here.model.say("hello Ann")
         await here.daemon.start()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
         assert here.ann.chat.from_bot[0].texts == ["hello Ann"]
 
 
@@ -135,7 +135,7 @@ async def test_told_to_end_it_leaves_a_message_that_says_so(tmp_path: Path) -> N
         assert message.text.startswith("hello\n\n")
         here.model.say("hello Ann")
         await here.daemon.start()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
         assert here.ann.chat.from_bot == [message]
 
 
@@ -160,7 +160,7 @@ async def test_a_draft_that_fails_costs_nothing(
         here.ann.says("hi")
         await here.until(lambda: here.telegram.called(DRAFT))
         gate.open()
-        await here.answered_once("hello Ann")
+        await here.expect_once("hello Ann")
 
 
 async def test_a_draft_that_hangs_holds_up_no_other_chat(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ async def test_a_draft_that_hangs_holds_up_no_other_chat(tmp_path: Path) -> None
         await hang.reached()
         gate.open()
         here.bob.says("I am bob")
-        await here.answered(here.bob.chat, "hello Bob")
+        await here.expect(here.bob.chat, "hello Bob")
         hang.release()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
 
 
 async def test_where_it_is_wished_a_private_answer_is_edited_in_place(tmp_path: Path) -> None:
@@ -188,6 +188,6 @@ async def test_where_it_is_wished_a_private_answer_is_edited_in_place(tmp_path: 
         here.ann.says("count")
         await here.until(lambda: here.ann.chat.texts == ["One,"])
         gate.open()
-        await here.answered(here.ann.chat, "One, two.")
+        await here.expect(here.ann.chat, "One, two.")
         assert len(here.telegram.called("sendMessage")) == 1
         assert here.telegram.called(DRAFT) == []

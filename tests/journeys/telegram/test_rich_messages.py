@@ -35,7 +35,7 @@ async def test_a_table_is_one_while_it_is_written_and_when_it_stands(tmp_path: P
             lambda: here.telegram.draft(here.ann.chat) == "Prices:\n\nwhat | much\nmilk | 1"
         )
         second.open()
-        await here.answered(here.ann.chat, SHOWN)
+        await here.expect(here.ann.chat, SHOWN)
         assert [one.texts for one in here.ann.chat.from_bot] == [[SHOWN]]
         assert is_rich(here.ann.chat) == [True]
         assert here.telegram.draft(here.ann.chat) is None
@@ -50,7 +50,7 @@ async def test_in_a_group_a_message_grows_into_one_with_a_table(tmp_path: Path) 
         here.ann.says("@zero_bot prices", chat=team)
         await here.until(lambda: team.texts == ["Prices:"])
         gate.open()
-        await here.answered(team, SHOWN)
+        await here.expect(team, SHOWN)
         assert is_rich(team) == [True]
         assert here.telegram.called(SEND, DRAFT) == []
 
@@ -60,10 +60,10 @@ async def test_who_answers_a_table_is_understood(tmp_path: Path) -> None:
     async with bot(tmp_path) as here:
         here.model.say(TABLE)
         here.ann.says("prices")
-        await here.answered(here.ann.chat, SHOWN)
+        await here.expect(here.ann.chat, SHOWN)
         here.model.say("It is.", key="in reply to what you wrote")
         here.ann.says("is that dear?", reply_to=here.ann.chat.from_bot[0])
-        await here.answered(here.ann.chat, SHOWN, "It is.")
+        await here.expect(here.ann.chat, SHOWN, "It is.")
         assert "> milk | 1" in str(here.model.requests[-1])
 
 
@@ -77,7 +77,7 @@ async def test_a_server_that_knows_no_rich_messages_is_asked_once(tmp_path: Path
             here.ann.says(f"prices {number}")
             await here.until(lambda: "milk" in (here.telegram.draft(here.ann.chat) or ""))
             gate.open()
-            await here.answered(here.ann.chat, *[SIGNS] * number)
+            await here.expect(here.ann.chat, *[SIGNS] * number)
         assert len(here.telegram.called(SEND, DRAFT)) == 1
 
 
@@ -89,10 +89,10 @@ async def test_a_table_that_is_refused_comes_in_signs_and_the_next_one_as_one(
         here.telegram.will(SEND, NOT_THIS)
         here.model.say(TABLE, key="one")
         here.ann.says("one")
-        await here.answered(here.ann.chat, SIGNS)
+        await here.expect(here.ann.chat, SIGNS)
         here.model.say(TABLE, key="two")
         here.ann.says("two")
-        await here.answered(here.ann.chat, SIGNS, SHOWN)
+        await here.expect(here.ann.chat, SIGNS, SHOWN)
 
 
 async def test_refused_in_every_form_it_comes_as_plain_text(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_refused_in_every_form_it_comes_as_plain_text(tmp_path: Path) -> N
         )
         here.model.say(f"**Now**\n\n{TABLE}")
         here.ann.says("prices")
-        await here.answered(here.ann.chat, f"Now\n\n{SIGNS}")
+        await here.expect(here.ann.chat, f"Now\n\n{SIGNS}")
 
 
 @pytest.mark.parametrize("fault", [Lose(carried_out=True), BadGateway(carried_out=True)], ids=repr)
@@ -120,10 +120,10 @@ async def test_one_whose_answer_was_lost_stands_once(
         here.telegram.will(SEND, fault)
         here.model.say(TABLE)
         here.ann.says("prices")
-        await here.answered(here.ann.chat, SHOWN)
+        await here.expect(here.ann.chat, SHOWN)
         here.model.say("bye", key="bye")
         here.ann.says("bye")
-        await here.answered(here.ann.chat, SHOWN, "bye")
+        await here.expect(here.ann.chat, SHOWN, "bye")
         assert len(here.telegram.called(SEND)) == 1
         assert REPEAT not in here.ann.chat.ever
 
@@ -138,10 +138,10 @@ async def test_killed_between_the_send_and_its_record_it_stands_once(tmp_path: P
         await hang.reached()
         await here.daemon.kill()
         await here.daemon.start()
-        await here.answered(here.ann.chat, SHOWN)
+        await here.expect(here.ann.chat, SHOWN)
         here.model.say("bye", key="bye")
         here.ann.says("bye")
-        await here.answered(here.ann.chat, SHOWN, "bye")
+        await here.expect(here.ann.chat, SHOWN, "bye")
         assert is_rich(here.ann.chat) == [True, False]
         assert REPEAT not in here.ann.chat.ever
 
@@ -151,5 +151,5 @@ async def test_where_it_is_wished_a_table_is_drawn_in_signs(tmp_path: Path) -> N
     async with bot(tmp_path, channel={"rich": False}) as here:
         here.model.say(TABLE)
         here.ann.says("prices")
-        await here.answered(here.ann.chat, SIGNS)
+        await here.expect(here.ann.chat, SIGNS)
         assert here.telegram.called(SEND, DRAFT) == []

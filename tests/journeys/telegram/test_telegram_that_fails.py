@@ -28,7 +28,7 @@ async def test_too_many_calls_delay_an_answer_and_change_nothing(
         await gate.reached()
         await here.until(lambda: here.ann.chat.from_bot)
         gate.open()
-        await here.answered(here.ann.chat, "One, two.")
+        await here.expect(here.ann.chat, "One, two.")
         refused, *later = here.telegram.called(method)
         assert refused.refusal
         assert later[0].at - refused.at >= 1
@@ -44,7 +44,7 @@ async def test_within_the_published_limits_nothing_is_refused(tmp_path: Path) ->
         here.bob.says("bob")
         here.ann.says("@zero_bot team", chat=team)
         for chat, word in ((here.ann.chat, "ann"), (here.bob.chat, "bob"), (team, "team")):
-            await here.answered(chat, "".join((*WORDS, f"for {word}.")))
+            await here.expect(chat, "".join((*WORDS, f"for {word}.")))
         assert here.telegram.exceeded == 0
 
 
@@ -53,7 +53,7 @@ async def test_markup_that_is_refused_becomes_plain_text(tmp_path: Path) -> None
         here.telegram.will("sendMessage", BadMarkup())
         here.model.say("*hello*")
         here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello")
+        await here.expect(here.ann.chat, "hello")
         assert here.ann.chat.from_bot[0].versions[-1].formatted.entities == ()
 
 
@@ -87,7 +87,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
         await here.until(lambda: here.ann.chat.from_bot)
         here.telegram.will("editMessageText", fault)
         gate.open()
-        await here.answered_once("One, two.")
+        await here.expect_once("One, two.")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_a_message_whose_answer_is_lost_stands_once(
         here.telegram.will("sendMessage", fault)
         here.model.say("hello ", "Ann")
         here.ann.says("hi")
-        await here.answered_once("hello Ann")
+        await here.expect_once("hello Ann")
 
 
 async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: 
         await here.daemon.kill()
         hang.release()
         await here.daemon.start()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.expect(here.ann.chat, "hello Ann")
 
 
 async def test_telegram_away_for_a_while_is_reached_again(tmp_path: Path) -> None:
@@ -131,4 +131,4 @@ async def test_telegram_away_for_a_while_is_reached_again(tmp_path: Path) -> Non
         await here.telegram.down()
         here.ann.says("hi")
         await here.telegram.up()
-        await here.answered_once("hello Ann")
+        await here.expect_once("hello Ann")

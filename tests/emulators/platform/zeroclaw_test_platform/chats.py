@@ -109,7 +109,7 @@ class Chat:
         return [one for one in self.messages if not one.author and not one.deleted]
 
     @property
-    def said(self) -> list[Message]:
+    def replies(self) -> list[Message]:
         """The bot's messages that stand and are neither cards nor files."""
         return [one for one in self.from_bot if one.card is None and one.file is None]
 
@@ -121,17 +121,17 @@ class Chat:
     @property
     def texts(self) -> list[str]:
         """What the bot's standing messages say, cards not counted."""
-        return [one.text for one in self.said]
+        return [one.text for one in self.replies]
 
     @property
     def answers(self) -> list[str]:
         """Those of `texts` that are finished."""
-        return [one.text for one in self.said if not one.draft]
+        return [one.text for one in self.replies if not one.draft]
 
     @property
     def receipts(self) -> list[str]:
         """What stands below its texts."""
-        return [line for one in self.said for line in one.receipts]
+        return [line for one in self.replies for line in one.receipts]
 
     @property
     def cards(self) -> list[Message]:

@@ -1,4 +1,4 @@
-"""What stands behind the journeys of every platform: a model, a bench of tools, and the daemon."""
+"""The part of a journey that is the same on every platform: a model, a tool bench and the daemon."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tests.emulators.model_server import ModelServer
-from tests.faults.forked import PRODUCT, forked
+from tests.faults.fork_client import PRODUCT, fork
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import WITHOUT_DEFAULT_CHANNELS, merged, toml
 from tests.journeys.daemon_process import DaemonProcess, Launch
@@ -32,13 +32,13 @@ def one_failure() -> Generator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backstage(Generic[M]):
-    """One journey's model and tools, and where its daemon lives.
+class Harness(Generic[M]):
+    """One journey's model and tools, and the directory of its daemon.
 
     Attributes:
-        directory: Of the test's own.
-        group: Owns what reads the daemon's output.
-        changed: Called when a tool begins, and when the daemon says something.
+        directory: The test's own.
+        group: Owns the task that reads the daemon's output.
+        changed: Called when a tool begins, and when the daemon prints a line.
     """
 
     directory: Path
@@ -52,21 +52,21 @@ class Backstage(Generic[M]):
         *tables: Mapping[str, object],
         environment: Mapping[str, str],
         command: tuple[str, ...] = PRODUCT,
-        launch: Launch = forked,
+        launch: Launch = fork,
     ) -> DaemonProcess:
         """Return the daemon, which has not been started.
 
         Args:
-            tables: Of the configuration, each laid over those before it, and all over the usual ones.
-            environment: Of the process, beside the usual.
-            command: What runs it; another composition root, for faults.
+            tables: Parts of the configuration, merged in this order over the usual one.
+            environment: Added to the usual environment of the process.
+            command: The program; tests of faults use composition roots of their own.
             launch: How it is started.
         """
         path = self.directory / "zeroclaw.toml"
-        whole = usual_tables(self.directory, self.model)
-        for own in tables:
-            whole = merged(whole, own)
-        path.write_text(toml(whole), encoding="utf-8")
+        merged_tables = usual_tables(self.directory, self.model)
+        for table in tables:
+            merged_tables = merged(merged_tables, table)
+        path.write_text(toml(merged_tables), encoding="utf-8")
         return DaemonProcess(
             group=self.group,
             config=path,
@@ -79,51 +79,54 @@ class Backstage(Generic[M]):
 
 
 @asynccontextmanager
-async def backstage(
+async def open_harness(
     directory: Path, model: M, changed: Callable[[], None]
-) -> AsyncGenerator[Backstage[M]]:
-    """Open a model and a bench; `changed` is called when a tool begins or the daemon says something."""
+) -> AsyncGenerator[Harness[M]]:
+    """Open a model and a bench; `changed` is called when a tool begins or the daemon prints a line."""
     with one_failure():
         async with model, Bench(changed) as bench, asyncio.TaskGroup() as group:
-            yield Backstage(
+            yield Harness(
                 directory=directory, model=model, bench=bench, group=group, changed=changed
             )
 
 
 @asynccontextmanager
-async def ending_well(
-    daemon: DaemonProcess, secrets: Mapping[str, str], told: Callable[[], object] = str
+async def ends_cleanly(
+    daemon: DaemonProcess, secrets: Mapping[str, str], transcript: Callable[[], object] = str
 ) -> AsyncGenerator[None]:
-    """See that a daemon ends when it is told to, and has logged no secret; it is gone afterwards.
+    """Assert that the daemon ends cleanly on SIGTERM and has logged no secret; kill it in any case.
 
     Args:
-        daemon: Which.
+        daemon: The journey's daemon.
         secrets: By the variables that hold them.
-        told: What the platform tells where the journey fails.
+        transcript: Returns the platform's account of the journey, for a failure.
     """
     try:
         with one_failure():  # of the test's own task group
             yield
         if daemon.is_running:
-            assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            assert await daemon.terminate() == 0, "SIGTERM ends it cleanly, whatever is open"
         logged = [name for name, secret in secrets.items() if secret in daemon.stderr]
         assert logged == [], "no secret is in a log"
     except AssertionError as error:
-        error.add_note(f"{told()}\n{daemon.account()}")
+        error.add_note(f"{transcript()}\n{daemon.report()}")
         raise
     finally:
         await daemon.kill()
 
 
 def people(platform: str, **ids: int | str | tuple[str, ...]) -> list[dict[str, object]]:
-    """Return the people of a configuration, by their ids there; Olga is an operator."""
+    """Return the `people` of a configuration, by their ids on a platform; Olga is an operator."""
     return [
         {
             "name": name,
-            "ids": [f"{platform}:{one}" for one in (own if isinstance(own, tuple) else (own,))],
+            "ids": [
+                f"{platform}:{person_id}"
+                for person_id in (table if isinstance(table, tuple) else (table,))
+            ],
             **({"roles": ["operator"]} if name == "olga" else {}),
         }
-        for name, own in ids.items()
+        for name, table in ids.items()
     ]
 
 
@@ -141,7 +144,7 @@ def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
         },
         "runtime": {"grace_s": 0.2, "call_timeout_s": 20.0},
         "approvals": {"timeout_s": 300.0},
-        # People here write as fast as programs.
+        # Test people write as fast as programs.
         "limits": {
             "person_per_minute": 6000,
             "person_burst": 10_000,
@@ -154,7 +157,7 @@ def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
 
 
 def daemon_environment(directory: Path, bench: Bench) -> dict[str, str]:
-    """The daemon finds the bench's tools as it finds everybody's: by their entry point."""
+    """Return the daemon's environment; it finds the bench's tools by their entry point, as always."""
     installed = directory / "installed" / "journeys-0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: journeys\nVersion: 0\n")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from tests.journeys.circles import FRESH, LATER, NOISY, SEEN, UNSEEN, Round, Scripts
-from tests.journeys.world import world
+from tests.journeys.loop_scripts import FRESH, LATER, NOISY, SEEN, UNSEEN, Round, Scripts
+from tests.journeys.world import open_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
 DONE = "That was all."
@@ -39,20 +39,20 @@ async def played(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dic
     (directory / "script.toml").write_text(script_of(scripts), encoding="utf-8")
     provider = {"kind": "scripted", "script": str(directory / "script.toml")}
     told: dict[str, str] = {}
-    async with world(
+    async with open_world(
         directory, autonomy="full", policy={"ask_when_untrusted": False}, provider=provider
-    ) as here:
+    ) as world:
         for name in scripts:
-            before = len(here.chat("ann").answers)
-            await here.say("ann", f"<{name}>")
-            await here.until(
+            before = len(world.chat("ann").answers)
+            await world.say("ann", f"<{name}>")
+            await world.until(
                 lambda before=before: any(
-                    DONE in text or "topped" in text for text in here.chat("ann").answers[before:]
+                    DONE in text or "topped" in text for text in world.chat("ann").answers[before:]
                 )
             )
-            told[name] = here.chat("ann").answers[-1]
-            new = await here.say("ann", "/new")
-            await here.until(lambda new=new: new.confirmed)
+            told[name] = world.chat("ann").answers[-1]
+            new = await world.say("ann", "/new")
+            await world.until(lambda new=new: new.confirmed)
     return told
 
 
