@@ -95,7 +95,7 @@ class LoopbackHarness:
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         files = {name: content}
-        said = await self.platform.say(self.person, "", files=files, said_bytes=said_bytes)
+        said = await self.platform.say(self.person, "", files=files, stated_bytes=said_bytes)
         return await self._told(said)
 
     async def press(
