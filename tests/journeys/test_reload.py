@@ -31,7 +31,7 @@ async def test_a_call_that_waits_is_denied_by_what_the_file_says_now(tmp_path: P
         card = await ask_to_knock(world)
         rewrite(world, autonomy="readonly")
         code, out, err = await zeroclaw(world, "reload")
-        assert (code, "holds now   autonomy\n" in out, err) == (0, True, "")
+        assert (code, "in force    autonomy\n" in out, err) == (0, True, "")
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
         assert world.bench.runs == []
@@ -54,8 +54,8 @@ async def test_a_tool_that_runs_comes_to_its_end(tmp_path: Path) -> None:
         await hold.reached()
         rewrite(world, autonomy="full", runtime={"max_iterations": 7}, provider={"attempts": 2})
         code, out, _ = await zeroclaw(world, "reload")
-        assert (code, "holds now   autonomy, runtime.max_iterations\n" in out) == (0, True)
-        assert "restart     needed for provider.attempts; as it was until then" in out
+        assert (code, "in force    autonomy, runtime.max_iterations\n" in out) == (0, True)
+        assert "restart     needed for provider.attempts; unchanged until then" in out
         assert "restart    for provider.attempts" in (await zeroclaw(world, "status"))[1]
         hold.release()
         await world.expect("ann", "I saw it.")
@@ -109,6 +109,6 @@ async def test_set_and_reload_follow_each_other(tmp_path: Path) -> None:
         await world.expect("ann", "Snap.")
         assert "You are a lobster." in str(world.model.requests[0].messages[0]["content"])
         code, out, _ = await zeroclaw(world, "config", "unset", "provider.stall_s")
-        assert (code, "when that is started again" in out) == (0, True)
+        assert (code, "when the daemon is restarted" in out) == (0, True)
         assert await world.daemon.terminate() == 0
         assert (await zeroclaw(world, "reload"))[0] == 3

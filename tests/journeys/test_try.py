@@ -163,7 +163,7 @@ async def test_a_taken_port_is_told(tmp_path: Path) -> None:
         async with trying(tmp_path, "--port", port) as second:
             out, _ = await second.process.communicate()
             assert second.process.returncode == 1
-            assert f"port {port} on 127.0.0.1 can't be had: address already in use" in out.decode()
+            assert f"can't use port {port} of 127.0.0.1: address already in use" in out.decode()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The command `zeroclaw`: lists every command, and loads only the file of the one that is used.
+"""The command `zeroclaw`: lists every command, and imports only the one that runs.
 
 Exit codes: 0 success · 1 the command failed · 2 wrong usage or configuration · 3 no daemon is
 running, or it can't be reached. Errors are one line each, on stderr.
@@ -26,7 +26,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
     "init": "Write a first configuration, after a few questions.",
-    "run": "Run the daemon until it is told to stop.",
+    "run": "Run the daemon until a signal stops it.",
     "chat": "Talk to the bot in this terminal.",
     "demo": "See a draft, an approval and a receipt in half a minute.",
     "try": "Try a channel without its platform.",
@@ -38,7 +38,7 @@ COMMANDS = {
     "reload": "Make the running daemon read its configuration again.",
     "resume": "Go on after `zeroclaw halt`.",
     "pair": "Show who wants to talk to the bot; let people in, or remove them.",
-    "grants": "Show what may run without asking for a time, and revoke it.",
+    "grants": "Show the calls that may run for a time without asking, and revoke them.",
     "check-config": "Find every fault in the configuration.",
     "config": "Read and change keys of the configuration, or print its schema.",
     "models": "List, get and test models.",
@@ -70,10 +70,10 @@ def load_command(name: str) -> click.Command:
 
 
 class CommandFailed(click.ClickException):
-    """An error of ours, as shown to a person."""
+    """An error as printed for a person."""
 
     def __init__(self, *lines: str) -> None:
-        # Done now, while the command's options are known; they no longer are when it is shown.
+        # `harmless` reads the command's options from click's context, which ends before `show`.
         self.lines = tuple(map(harmless, lines))
         super().__init__("; ".join(self.lines))
 
@@ -84,7 +84,7 @@ class CommandFailed(click.ClickException):
 
 
 def failure_of(error: ZeroclawError) -> CommandFailed:
-    """Return an error as shown to a person, with its exit code."""
+    """Return an error as printed for a person, with its exit code."""
     faults = error.faults if isinstance(error, ConfigError) else (str(error),)
     failure = CommandFailed(*(" ".join(fault.splitlines()) for fault in faults))
     failure.exit_code = error.exit_code  # pyright: ignore[reportAttributeAccessIssue]  click reads it from the instance
@@ -96,28 +96,28 @@ def usage_failure(error: click.UsageError) -> click.ClickException:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
     text = re.sub(r"\. \(?Did (you .*\?)\)?$", r"; did \1", error.format_message()).rstrip(".")
-    words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
-    called = " ".join(("zeroclaw", *words))
-    if isinstance(error, click.NoSuchOption) and not words:
+    subcommands = [] if error.ctx is None else error.ctx.command_path.split()[1:]
+    invoked = " ".join(("zeroclaw", *subcommands))
+    if isinstance(error, click.NoSuchOption) and not subcommands:
         text += "; options stand behind the command"
-    hint = "" if text.endswith("?") else f"; `{called} --help` shows how"
+    hint = "" if text.endswith("?") else f"; `{invoked} --help` shows how"
     line = f"{text[:1].lower()}{text[1:]}{hint}"
     return failure_of(ConfigError((line,)))
 
 
-def _of_the_system(error: OSError) -> str:
-    """Say what the system refused, such as a write to a full disk."""
-    why = system_words(error)
+def _system_failure(error: OSError) -> str:
+    """Describe what the system refused, such as a write to a full disk."""
+    reason = system_words(error)
     if error.filename:
-        return f"`{error.filename}`: {why}"
-    if error.errno == errno.ENOENT:  # without a name, only `getcwd` says so
+        return f"`{error.filename}`: {reason}"
+    if error.errno == errno.ENOENT:  # without a file name, only `getcwd` raises it
         return "the current directory was removed; change to another"
-    return f"it can't go on: {why}"
+    return f"it can't go on: {reason}"
 
 
 @contextmanager
-def _in_one_line() -> Generator[None]:
-    """Turn what may go wrong into one line for a person."""
+def _errors_as_lines() -> Generator[None]:
+    """Turn expected errors into lines for a person."""
     try:
         yield
     except ZeroclawError as error:
@@ -127,7 +127,7 @@ def _in_one_line() -> Generator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader is gone; click ends silently
             raise
-        raise CommandFailed(_of_the_system(error)) from error
+        raise CommandFailed(_system_failure(error)) from error
 
 
 class _Lazy(click.Group):
@@ -149,11 +149,11 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with _in_one_line():
+        with _errors_as_lines():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        with _in_one_line():
+        with _errors_as_lines():
             return super().invoke(ctx)
 
 

@@ -8,8 +8,8 @@ from zeroclaw.cli.invocation import note
 from zeroclaw.cli.options import at_place, progress
 from zeroclaw.host.places import CHANNELS
 
-MOST_KEPT = 1_000_000
-"""Limit of revoked people that are copied into the restored data."""
+MAX_REVOKED = 1_000_000
+"""How many revoked people are copied into the restored data at most."""
 
 
 @click.command("backup")
@@ -18,9 +18,9 @@ MOST_KEPT = 1_000_000
 def command(place: Path, *, path: Path) -> None:
     """Copy all data to a new directory, even while the daemon runs.
 
-    PATH must not exist yet. It gets a consistent copy of the database, the receipt keys and what
-    channels keep, readable by you alone. `zeroclaw restore PATH` brings it back. The configuration
-    and the workspaces are not included.
+    PATH must not exist yet. It gets a consistent copy of the database, the receipt keys and the
+    channels' own files, readable by you alone. `zeroclaw restore PATH` brings it back. The
+    configuration and the workspaces are not included.
     """
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import back_up
@@ -37,11 +37,11 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     """Replace the data with a backup, while no daemon runs.
 
     PATH is a directory made by `zeroclaw backup`. The whole copy is checked before anything is
-    replaced, and is left unchanged. Messages that a platform delivers once more are answered once
-    more; what channels have noted here stays, such as which mail was read. The files in all
-    workspaces count as untrusted from then on, because the backup does not say who wrote them.
-    Grants for a time are removed. Revoked people stay revoked and a halt stays in force, if the
-    replaced data can be read. What `/forget` erased since the backup comes back.
+    replaced, and is left unchanged. Messages that a platform delivers again are answered again;
+    the channels' own notes here stay, such as which mail was read. The files in all workspaces
+    count as untrusted from then on, because the backup does not say who wrote them. Grants for a
+    time are removed. Revoked people stay revoked and a halt stays in force, if the replaced data
+    can be read. Data that `/forget` erased since the backup comes back.
     """
     from zeroclaw.gate.grant import GRANTS
     from zeroclaw.gate.receipt_keys import FILE
@@ -52,19 +52,19 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     from zeroclaw.stores.sqlite.backup import restore as put_back
     from zeroclaw.turn.tool_calls import mark_restored
 
-    mark = mark_restored(SystemIds(SystemClock()).ulid())
-    is_kept = put_back(
+    restored_mark = mark_restored(SystemIds(SystemClock()).ulid())
+    is_readable = put_back(
         path,
         place,
         files=(FILE, CHANNELS),
-        rows=(mark,),
+        rows=(restored_mark,),
         drops=(GRANTS.kind,),
-        keeps=(PEOPLE.where(state="revoked", limit=MOST_KEPT), HALTS.where()),
+        keeps=(PEOPLE.where(state="revoked", limit=MAX_REVOKED), HALTS.where()),
         overwrite=force,
     )
     click.echo(f"restored {place} from {path}")
-    if not is_kept:
+    if not is_readable:
         note(
-            "the replaced data can't be read: whoever was revoked since the backup is let in again, "
+            "the replaced data can't be read: people revoked since the backup are let in again, "
             "and a halt has ended; see `zeroclaw pair list`"
         )

@@ -1,4 +1,4 @@
-"""Sends the running daemon a request."""
+"""Sends requests to the running daemon."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -17,39 +17,39 @@ class DaemonRefused(Refused):
     """Raised when the daemon answered with an error; the text is the daemon's."""
 
 
-async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
+async def ask(place: Path, call: str, kind: type[A], **arguments: object) -> A:
     """Return the daemon's answer.
 
     Args:
         place: The data directory.
         call: The name of the call.
-        kind: The form of the answer.
-        more: Its arguments.
+        kind: The type of the answer.
+        arguments: The arguments of the call.
 
     Raises:
-        DaemonUnreachable: It can't be asked; `NotRunning` if no daemon runs there.
+        DaemonUnreachable: It can't be reached; `NotRunning` if no daemon runs there.
         DaemonRefused: It answered with an error, or in another form.
     """
-    told = await request(place, {"call": call, **more})
-    if "error" in told:
-        raise DaemonRefused(str(told["error"]))
+    reply = await request(place, {"call": call, **arguments})
+    if "error" in reply:
+        raise DaemonRefused(str(reply["error"]))
     try:
-        return msgspec.convert(told, kind)
+        return msgspec.convert(reply, kind)
     except msgspec.ValidationError as error:
-        why = f"{error}"[:1].lower() + f"{error}"[1:]
-        message = f"the running daemon says something in another form: {why}; restart it"
+        reason = f"{error}"[:1].lower() + f"{error}"[1:]
+        message = f"the running daemon answers in another form: {reason}; restart it"
         raise DaemonRefused(message) from error
 
 
-async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:
+async def ask_if_running(place: Path, call: str, kind: type[A], **arguments: object) -> A | None:
     """Return the daemon's answer, None if no daemon runs; see `ask`."""
     with suppress(NotRunning):
-        return await ask(place, call, kind, **more)
+        return await ask(place, call, kind, **arguments)
     return None
 
 
 async def is_running(place: Path) -> bool:
-    """Tell whether a daemon runs in this data directory, another user's included."""
+    """Return whether a daemon runs in this data directory, also one of another user."""
     try:
         await (await connect(place)).aclose()
     except DaemonUnreachable as error:
@@ -57,15 +57,15 @@ async def is_running(place: Path) -> bool:
     return True
 
 
-async def held_by_daemon(place: Path) -> frozenset[str]:
-    """Return the key paths of secrets that the running daemon has; empty if none runs."""
+async def secrets_of_daemon(place: Path) -> frozenset[str]:
+    """Return the key paths of the secrets that the running daemon has; empty if none runs."""
     with suppress(DaemonUnreachable, DaemonRefused):
         return (await ask(place, "errors", Errors)).secrets
     return frozenset()
 
 
 async def change(place: Path, call: str, *words: str) -> str:
-    """Return the daemon's sentence about the change that it made.
+    """Have the daemon change something, and return its sentence about the change.
 
     Args:
         place: The data directory.
@@ -76,7 +76,7 @@ async def change(place: Path, call: str, *words: str) -> str:
         DaemonUnreachable: No daemon runs there.
         Refused: Nothing was changed; the text is the daemon's.
     """
-    told = await ask(place, call, Text, words=" ".join(words))
-    if not told.changed:
-        raise Refused(told.text)
-    return told.text
+    reply = await ask(place, call, Text, words=" ".join(words))
+    if not reply.changed:
+        raise Refused(reply.text)
+    return reply.text

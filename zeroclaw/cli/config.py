@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import held_by_daemon, is_running
+from zeroclaw.cli.client import is_running, secrets_of_daemon
 from zeroclaw.cli.configuration import channel_models, faults_in, in_file, load, start_of, unready
 from zeroclaw.cli.invocation import note, say
-from zeroclaw.cli.options import print_found, with_config, with_places
+from zeroclaw.cli.options import print_result, with_config, with_places
 from zeroclaw.config import edit
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.model import Config, StatementSettings
@@ -35,8 +35,8 @@ def get(key: str, config: Path | None) -> None:
     printed as TOML.
     """
     loaded = load(config)
-    own, _ = channel_settings(loaded.config, channel_models())
-    click.echo(edit.as_toml(edit.get(loaded.config, own, key)))
+    channel_tables, _ = channel_settings(loaded.config, channel_models())
+    click.echo(edit.as_toml(edit.get(loaded.config, channel_tables, key)))
 
 
 # Otherwise `config set tools.notes.max_notes -1` would fail as an unknown option.
@@ -59,34 +59,35 @@ def set_(key: str, value: str, **daemon: Path | None) -> None:
 def unset(key: str, **daemon: Path | None) -> None:
     """Remove one key from the configuration file.
 
-    Its default applies again. KEY is a path such as `provider.attempts`, or a whole table. Other comments and the order stay.
-    A change that would add a fault is not written.
+    Its default applies again. KEY is a path such as `provider.attempts`, or a whole table. Other
+    comments and the order stay. A change that would add a fault is not written.
     """
     _change(lambda before: edit.unset_key(before, key), f"{key} has its default again", **daemon)
 
 
 def _change(
-    make: Callable[[str], str], done: str, *, config: Path | None, data_dir: Path | None
+    change: Callable[[str], str], done: str, *, config: Path | None, data_dir: Path | None
 ) -> None:
-    """Write the changed text, unless the change adds a fault; say when it takes effect."""
+    """Write the changed text, unless the change adds a fault; print when it takes effect."""
     found = find_config(config)
     path = found or usual_config()
     before = read_config(found)
     try:
-        after = make(before)
+        after = change(before)
     except ConfigError as error:
         raise ConfigError(in_file(path, error.faults)) from error
-    # A fault that was there before, such as a variable that only the daemon has, is no reason to
-    # refuse an unrelated change.
-    old = faults_in(before, environment=os.environ)
+    # An older fault, such as a variable that only the daemon has, is no reason to refuse an
+    # unrelated change.
+    old_faults = faults_in(before, environment=os.environ)
     faults = faults_in(after, environment=os.environ)
-    if new := tuple(fault for fault in faults if fault not in old):
+    if new := tuple(fault for fault in faults if fault not in old_faults):
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
     replace_text(path, after)
     place = data_place(config, data_dir)
-    say(f"{path}: {done}; {when_it_holds(before, after, place)}")
-    held = asyncio.run(held_by_daemon(place)) if faults else frozenset[str]()
-    for line in in_file(path, tuple(one for one in faults if one.partition(":")[0] not in held)):
+    say(f"{path}: {done}; {when_it_applies(before, after, place)}")
+    secrets = asyncio.run(secrets_of_daemon(place)) if faults else frozenset[str]()
+    remaining = tuple(fault for fault in faults if fault.partition(":")[0] not in secrets)
+    for line in in_file(path, remaining):
         note(f"{line} (as before)")
 
 
@@ -98,13 +99,13 @@ def schema() -> None:
     keys and marks faults while you type. The keys of each kind of channel are under
     `x-channel-kinds`. `config.example.toml` lists the same keys with a reason for each.
     """
-    whole = Config.model_json_schema()
-    statements = whole["$defs"]["PolicySettings"]["properties"]["statement"]
+    document = Config.model_json_schema()
+    statements = document["$defs"]["PolicySettings"]["properties"]["statement"]
     statements["items"] = StatementSettings.model_json_schema()
-    whole["x-channel-kinds"] = {
-        kind: one.model_json_schema() for kind, one in channel_models().items()
+    document["x-channel-kinds"] = {
+        kind: model.model_json_schema() for kind, model in channel_models().items()
     }
-    print_found(whole, (), as_json=True)
+    print_result(document, (), as_json=True)
 
 
 @click.command("check-config")
@@ -114,28 +115,31 @@ def check(config: Path | None, data_dir: Path | None) -> None:
 
     Checks the syntax, every key, also those of the installed channels, the policy's statements,
     that the named files exist, and that each secret can be read, here or by the running daemon.
-    Prints one line for each fault, and exits with 2 if there is any. What is merely odd, such as a
-    role that nobody has, is a warning. Starts nothing and changes nothing.
+    Prints one line for each fault, and exits with 2 if there is any. An oddity, such as a role
+    without people, is a warning. Starts nothing and changes nothing.
     """
     start = start_of(load(config, data_dir), os.environ, needs_all=False)
     path = start.places.config
     places, missing = start.places, start.checked.missing
-    held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
-    faults = (*(missing[key] for key in missing if key not in held), *start.checked.unread)
+    daemon_secrets = asyncio.run(secrets_of_daemon(places.data)) if missing else frozenset[str]()
+    faults = (
+        *(missing[key] for key in missing if key not in daemon_secrets),
+        *start.checked.unread,
+    )
     if faults:
         raise ConfigError(in_file(path, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")
     name = path or "the built-in defaults"
-    no_model = (f"provider: {why}" for why in unready(start.config.provider, places))
+    no_model = (f"provider: {reason}" for reason in unready(start.config.provider, places))
     for warning in (*start.checked.warnings, *no_model):
         click.echo(f"{name}: warning: {warning}")
     click.echo(f"{name}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")
 
 
-def when_it_holds(before: str, after: str, place: Path) -> str:
-    """Return a few words on when a change takes effect.
+def when_it_applies(before: str, after: str, place: Path) -> str:
+    """Return a clause on when a change takes effect.
 
     Args:
         before: The old text.
@@ -147,10 +151,10 @@ def when_it_holds(before: str, after: str, place: Path) -> str:
     except ConfigError:
         return "it applies once the file has no fault and zeroclaw is restarted"
     if not keys:
-        return "nothing changes by that"
+        return "the configuration means the same as before"
     if not asyncio.run(is_running(place)):
         return "it applies when zeroclaw is started"
     # A daemon that was started without a file, or with an empty one, may have none to read again.
     if before and all(map(is_live, keys)):
         return "zeroclaw is running; `zeroclaw reload` puts it in force"
-    return "zeroclaw is running; it applies when that is started again"
+    return "zeroclaw is running; it applies when the daemon is restarted"

@@ -1,6 +1,6 @@
 """Loads a configuration for a command, finds its faults, and prepares a daemon's start.
 
-It imports the configuration's models, so commands import it late.
+This file imports pydantic and the configuration's models, so commands import it late.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ class Loaded(Value):
     Attributes:
         data_dir: As given on the command line.
         written: The configuration as in the file, if `config` has a discovered model instead.
-        why: One line about a model that was discovered; empty if the configuration names it.
+        reason: Why a model was chosen, in one line; empty if the configuration names it.
     """
 
     config: Config
     places: Places
     data_dir: Path | None = None
     written: Config | None = None
-    why: str = ""
+    reason: str = ""
 
 
 def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
@@ -96,7 +96,7 @@ def start_of(loaded: Loaded, environment: Mapping[str, str], *, needs_all: bool 
 
 
 def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return one line for each fault, `key.path: what is wrong, what is allowed`; empty if none.
+    """Return one line for each fault, `key.path: the fault, the allowed values`; empty if none.
 
     Args:
         text: The whole TOML.
@@ -115,7 +115,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def unready(settings: ProviderSettings, places: Places) -> Iterator[str]:
-    """Yield why a model that is to run on this machine can't answer; the daemon starts without it."""
+    """Yield the reason why a local model can't answer, if any; the daemon starts all the same."""
     if settings.kind == "local":
         from zeroclaw.providers.local.checks import check_model
         from zeroclaw.providers.local.provider import model_file_of
@@ -133,13 +133,13 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
     except ValidationError as error:
         faults.extend(faults_of(error, Config))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
-    tables = {place[0] for place in broken}
-    kept = {key: one for key, one in table.items() if key not in tables}
-    if named := object_at(table, "channels"):
-        kept["channels"] = {
-            name: one for name, one in named.items() if ("channels", name) not in broken
+    tables = {path[0] for path in broken}
+    valid = {key: value for key, value in table.items() if key not in tables}
+    if channels := object_at(table, "channels"):
+        valid["channels"] = {
+            name: value for name, value in channels.items() if ("channels", name) not in broken
         }
-    return config_of(kept)
+    return config_of(valid)
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
@@ -160,19 +160,19 @@ def channel_models() -> Mapping[str, type[BaseModel]]:
     return {kind: model for kind, (_, model) in channel_kinds().items()}
 
 
-class Seen(Value):
-    """The result of a check.
+class TrialResult(Value):
+    """The result of trying a model or a platform.
 
     Attributes:
-        is_well: It works, or there was nothing to try.
+        is_ok: It works, or there was nothing to try.
         line: One sentence for a person.
     """
 
-    is_well: bool
+    is_ok: bool
     line: str
 
 
-async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float) -> Seen:
+async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float) -> TrialResult:
     """Check a channel's settings with its platform, by the manifest's `check`.
 
     Raises:
@@ -182,9 +182,11 @@ async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float
     ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
     try:
         async with asyncio.timeout(within_s):
-            said = await call(lambda: ask(part.settings, part.secrets))
+            answer = await call(lambda: ask(part.settings, part.secrets))
     except TimeoutError:
-        return Seen(is_well=False, line=f"no answer within {within_s:g} s")
-    is_well = not isinstance(said, Raised)
-    line = redactor.redact(said if is_well else said.line)
-    return Seen(is_well=is_well, line=line.removeprefix(f"`{part.name}`: "))  # the caller names it
+        return TrialResult(is_ok=False, line=f"no answer within {within_s:g} s")
+    is_ok = not isinstance(answer, Raised)
+    line = redactor.redact(answer if is_ok else answer.line)
+    return TrialResult(
+        is_ok=is_ok, line=line.removeprefix(f"`{part.name}`: ")
+    )  # the caller names it

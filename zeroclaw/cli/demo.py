@@ -31,7 +31,7 @@ async def _demo(*, auto: bool) -> None:
     with as_file(files("zeroclaw.cli") / "demo.toml") as script:
         tables = {
             "provider": {"kind": "scripted", "script": str(script)},
-            # A daemon that already runs has the usual port.
+            # A running daemon may have the usual port.
             "channels": {"web": {"enabled": False}},
             # A person who leaves with a card open will not answer it.
             "runtime": {"grace_s": 0.5},

@@ -13,14 +13,14 @@ from typing import cast
 import click
 
 from zeroclaw.channel import ChannelManifest
-from zeroclaw.cli.options import Whole, with_config
+from zeroclaw.cli.options import Integer, with_config
 from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.places import find_config
 
 _KEY = "try"
-_LOOKS_S = 0.05
-_TALKS = """A daemon of its own answers there. Write to it as Ann; this asks Olga for an approval:
+_POLL_S = 0.05
+_HOW_TO_TALK = """A temporary daemon answers there. Write to it as Ann; this asks Olga for an approval:
     /tool shell {"command": "date"}
 Ctrl-C ends both."""
 
@@ -30,7 +30,7 @@ Ctrl-C ends both."""
 @click.option("--run", "with_daemon", is_flag=True, help="Also start a daemon that answers there.")
 @click.option(
     "--port",
-    type=Whole(0, 65535),
+    type=Integer(0, 65535),
     default=0,
     help="The page's port on 127.0.0.1. Default: any free one.",
 )
@@ -50,7 +50,7 @@ def command(
     zeroclaw try discord --run   likewise
     zeroclaw try email --run     likewise; needs root, dovecot and postfix
     zeroclaw try slack --run     likewise; first fetches a package from npm
-    zeroclaw try telegram        prints how to connect a daemon of your own
+    zeroclaw try telegram        prints how to connect your own daemon
 
     With --run, the model is the one in your configuration or, without one, the small model on this
     machine, which only chats. To see a tool call, write `/tool shell {"command": "date"}`. Ctrl-C
@@ -58,19 +58,19 @@ def command(
     """  # noqa: D301  the \b is click's
     try:
         emulate = _emulate_of(platform)
-        own = find_config(config) if with_daemon else None
+        path = find_config(config) if with_daemon else None
         click.echo(f"opening {platform} on this machine…", err=True)
         asyncio.run(
-            _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, own=own)
+            _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, config=path)
         )
-    except ModuleNotFoundError as error:  # an emulator imports what it runs when it opens
-        raise _unequipped(platform) from error
+    except ModuleNotFoundError as error:  # an emulator imports its servers when it opens
+        raise _missing_packages(platform) from error
     except KeyboardInterrupt:
         click.echo("")
 
 
 async def _try(
-    emulate: Emulate, *, port: int, has_limits: bool, with_daemon: bool, own: Path | None
+    emulate: Emulate, *, port: int, has_limits: bool, with_daemon: bool, config: Path | None
 ) -> None:
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.host.ids import SystemIds
@@ -81,60 +81,60 @@ async def _try(
         try:
             emulated = await stack.enter_async_context(emulate(context))
         except OSError as error:
-            why = os.strerror(error.errno or 0).lower()
-            message = f"port {port} on 127.0.0.1 can't be had: {why}; choose another with --port"
+            reason = os.strerror(error.errno or 0).lower()
+            message = f"can't use port {port} of 127.0.0.1: {reason}; choose another with --port"
             raise PortInUse(message) from error
         if with_daemon:
-            await _with_daemon(emulated, own)
+            await _with_daemon(emulated, config)
         else:
-            await _until_told(_explained(emulated))
+            await _print_until_signal(_instructions(emulated))
 
 
-async def _until_told(text: str) -> None:
+async def _print_until_signal(text: str) -> None:
     """Print a text, and wait for Ctrl-C or SIGTERM.
 
     Both need handlers: a shell makes background programs ignore SIGINT, and without a handler
     SIGTERM would leave the directory behind.
     """
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop, signalled = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, signalled.set)
     click.echo(text)
-    await told.wait()
+    await signalled.wait()
 
 
 def _emulate_of(platform: str) -> Emulate:
     """Return the function that opens an emulator.
 
     Raises:
-        ConfigError: None of that name is installed, or a package that it needs is missing.
+        ConfigError: No emulator of that name is installed, or a package that it needs is missing.
     """
     from zeroclaw.host import plugins
 
-    if platform in plugins.names(plugins.CHANNELS):  # the daemon's part
+    if platform in plugins.names(plugins.CHANNELS):  # for the daemon's side
         manifest = plugins.load(plugins.CHANNELS, platform, key=_KEY)
         if isinstance(manifest, ChannelManifest) and not all(map(find_spec, manifest.needs)):
-            raise _unequipped(platform)
+            raise _missing_packages(platform)
     try:
-        found = plugins.load(plugins.EMULATORS, platform, key=_KEY)
+        emulate = plugins.load(plugins.EMULATORS, platform, key=_KEY)
     except ConfigError as error:
         if isinstance(error.__cause__, ModuleNotFoundError):
-            raise _unequipped(platform) from error
+            raise _missing_packages(platform) from error
         raise
-    if not callable(found):
-        raise ConfigError((f"{_KEY}: `{platform}` is installed but opens nothing",))
-    return cast("Emulate", found)  # from a package's entry point; accepts a context or fails
+    if not callable(emulate):
+        raise ConfigError((f"{_KEY}: `{platform}` is installed, but is not a function",))
+    return cast("Emulate", emulate)  # from a package's entry point; accepts a context or fails
 
 
-def _unequipped(platform: str) -> ConfigError:
+def _missing_packages(platform: str) -> ConfigError:
     """Return the error that names everything to install for a channel and its emulator."""
-    ours = metadata("zeroclaw").get_all("Provides-Extra") or ()
-    extras = ",".join(one for one in (platform, f"try-{platform}") if one in ours)
-    what = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout" if extras else ""
-    return ConfigError((f"{_KEY}: {platform} needs more packages{what}",))
+    provided = metadata("zeroclaw").get_all("Provides-Extra") or ()
+    extras = ",".join(extra for extra in (platform, f"try-{platform}") if extra in provided)
+    hint = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout" if extras else ""
+    return ConfigError((f"{_KEY}: {platform} needs more packages{hint}",))
 
 
-def _explained(emulated: Emulated) -> str:
+def _instructions(emulated: Emulated) -> str:
     """Return how to open the page, and how to connect a daemon."""
     import tomli_w
 
@@ -153,7 +153,7 @@ and this into its environment
 
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
-    """Run a daemon on a directory of its own until it is interrupted."""
+    """Run a daemon on a temporary directory until a signal ends it."""
     from zeroclaw.cli.chat.own_daemon import with_temporary_daemon
 
     os.environ.update(emulated.environment)  # the daemon inherits it
@@ -162,7 +162,7 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
 
     async def session(place: Path) -> None:
         await until_connected(place)
-        await _until_told(f"open    {emulated.page}\n\n{_TALKS}")
+        await _print_until_signal(f"open    {emulated.page}\n\n{_HOW_TO_TALK}")
 
     await with_temporary_daemon(tables, session, prefix="zeroclaw-try-")
 
@@ -170,23 +170,23 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
 async def until_connected(place: Path) -> None:
     """Wait until each channel of the daemon in this data directory is up, or has failed.
 
-    What people write before a channel is up for the first time is never answered on most platforms.
+    On most platforms, messages from before a channel's first connection are never answered.
     """
     from zeroclaw.cli.client import ask
     from zeroclaw.host.answers import Status
     from zeroclaw.host.clock import SystemClock
 
     clock, channels = SystemClock(), (await ask(place, "status", Status)).channels
-    while any(one.condition == "starting" for one in channels.values()):
-        await clock.sleep(_LOOKS_S)
+    while any(channel.condition == "starting" for channel in channels.values()):
+        await clock.sleep(_POLL_S)
         channels = (await ask(place, "status", Status)).channels
 
 
 def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, object]:
-    """Return a configuration for one session, with the person's own model.
+    """Return a configuration for one session, with the model of the person's configuration.
 
     Raises:
-        ConfigError: Their configuration is not TOML.
+        ConfigError: That configuration is not TOML.
     """
     from zeroclaw.config import table_of
     from zeroclaw.config.model import Config
@@ -194,12 +194,12 @@ def _tables(tables: Mapping[str, object], config: Path | None) -> Mapping[str, o
 
     text = read_config(config)
     try:
-        own = table_of(text)
+        configured = table_of(text)
     except ConfigError as error:
-        why = f"`{config}` can't be read: {error}; `zeroclaw check-config` says more"
-        raise ConfigError((why,)) from error
-    model = {"provider": own["provider"]} if "provider" in own else {}
-    # A daemon that already runs has the usual port, and people use the emulator's page anyway.
+        fault = f"`{config}` can't be read: {error}; `zeroclaw check-config` says more"
+        raise ConfigError((fault,)) from error
+    model = {"provider": configured["provider"]} if "provider" in configured else {}
+    # A running daemon may have the usual port, and people use the emulator's page anyway.
     off = {name: {"enabled": False} for name in Config().channels}
     channels = {"channels": {**off, **cast("Mapping[str, object]", tables.get("channels", {}))}}
     return {**model, **tables, **channels}

@@ -13,12 +13,12 @@ from zeroclaw.cli.options import with_places
 from zeroclaw.errors import Refused, refused_as
 
 _PIECE_CHARS = 40_000
-"""Half of what fits into a line to the daemon, which is 1 MiB: one character takes up to twelve
-bytes in JSON."""
+"""Half of the characters that fit into a line to the daemon, 1 MiB: one takes up to twelve bytes in
+JSON."""
 
 
 @click.command("export")
-@click.argument("whose", metavar="WHOSE")
+@click.argument("subject", metavar="WHOSE")
 @click.option(
     "--to",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -30,16 +30,16 @@ bytes in JSON."""
 )
 @with_places
 def command(
-    whose: str, to: Path | None, config: Path | None, data_dir: Path | None, *, as_page: bool
+    subject: str, to: Path | None, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> None:
     """Export one conversation, or everything of one person.
 
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
-    telegram:7. For a person, that is all of their private conversations, what they said in others
-    with the answers to it, and what the bot remembers about them. Secrets are redacted as in chats;
-    a running daemon redacts those that only it knows. Of a damaged record, only its existence.
+    telegram:7. For a person, that is all of their private conversations, their messages in others
+    with the answers to them, and the bot's memories of them. Secrets are redacted as in chats; a
+    running daemon redacts those that only it knows. A damaged record is only listed.
     """
-    text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
+    text = asyncio.run(_exported(subject, config, data_dir, as_page=as_page))
     if to is None:
         click.echo(text, nl=False)
     else:
@@ -48,10 +48,10 @@ def command(
 
 
 async def _exported(
-    whose: str, config: Path | None, data_dir: Path | None, *, as_page: bool
+    subject: str, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> str:
     # The whole configuration is loaded, because it knows which secrets exist.
-    from zeroclaw.cli.client import held_by_daemon
+    from zeroclaw.cli.client import secrets_of_daemon
     from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines, page
@@ -63,30 +63,29 @@ async def _exported(
         lambda: start_of(load(config, data_dir), os.environ, needs_all=False)
     )
     place = start.places.data
-    async with open_read_only(place) as kept:
-        found = lines(
-            await collect(kept, whose, start.config.people), start.checked.redactor.redact
-        )
+    async with open_read_only(place) as store:
+        collected = await collect(store, subject, start.config.people)
+    records = lines(collected, start.checked.redactor.redact)
     missing = start.checked.missing
-    for key in sorted(missing.keys() - (await held_by_daemon(place) if missing else ())):
-        note(f"{missing[key]}; where somebody wrote it, it is not redacted")
-    if found:
-        texts = tuple(text for line in found for text in (line.by, line.text))
-        told = iter(await _redacted_there(place, texts))
-        found = tuple(replace(line, by=next(told), text=next(told)) for line in found)
-    damaged = sum(line.kind == "damaged" for line in found)
-    if len(found) == damaged:  # such a record may be anybody's
-        what = "nothing that can be read" if damaged else "nothing"
-        message = f"{what} is kept of `{whose}`; name a conversation, a person or a sender"
+    for key in sorted(missing.keys() - (await secrets_of_daemon(place) if missing else ())):
+        note(f"{missing[key]}; the export does not redact it")
+    if records:
+        texts = tuple(text for record in records for text in (record.by, record.text))
+        redacted = iter(await _redacted_by_daemon(place, texts))
+        records = tuple(replace(it, by=next(redacted), text=next(redacted)) for it in records)
+    damaged = sum(record.kind == "damaged" for record in records)
+    if len(records) == damaged:  # and damaged records may belong to other people
+        stored = "nothing that can be read" if damaged else "nothing"
+        message = f"{stored} is stored of `{subject}`; name a conversation, a person or a sender"
         raise Refused(message)
     if damaged:
-        note(f"{damaged} of the records can't be read, and are only named, as `damaged`")
+        note(f"{damaged} of the records can't be read, and are only listed, as `damaged`")
     if as_page:
-        return page(f"zeroclaw: {whose}", found)
-    return "".join(f"{as_json(line.as_json())}\n" for line in found)
+        return page(f"zeroclaw: {subject}", records)
+    return "".join(f"{as_json(record.as_json())}\n" for record in records)
 
 
-async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]:
+async def _redacted_by_daemon(place: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Let a running daemon redact as well: its environment may have secrets that this one lacks.
 
     Returns the texts unchanged if no daemon runs, or an older one.
@@ -95,17 +94,17 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
     from zeroclaw.host.answers import Redacted
     from zeroclaw.host.control import DaemonUnreachable
 
-    pieces = [(at, piece) for at, text in enumerate(said) for piece in _pieces(text)]
+    pieces = [(index, piece) for index, text in enumerate(texts) for piece in _pieces(text)]
     ends = accumulate(len(piece) + 1 for _, piece in pieces)
-    redacted = [""] * len(said)
+    redacted = [""] * len(texts)
     try:
         for _, batch in groupby(pieces, key=lambda _: next(ends) // _PIECE_CHARS):
-            places, texts = zip(*batch, strict=True)
-            told = await ask(place, "redact", Redacted, texts=texts)
-            for at, text in zip(places, told.texts, strict=True):
-                redacted[at] += text
+            indexes, parts = zip(*batch, strict=True)
+            reply = await ask(place, "redact", Redacted, texts=parts)
+            for index, text in zip(indexes, reply.texts, strict=True):
+                redacted[index] += text
     except (DaemonUnreachable, DaemonRefused):
-        return said
+        return texts
     return tuple(redacted)
 
 

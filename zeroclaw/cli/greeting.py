@@ -8,19 +8,21 @@ from zeroclaw.daemon.foundation import ReadyFacts
 from zeroclaw.host.places import Places
 
 
-def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = "") -> Iterator[str]:
-    """Return the lines; the first says that it is ready.
+def greeting(
+    facts: ReadyFacts, config: Config, places: Places, *, reason: str = ""
+) -> Iterator[str]:
+    """Return the lines; the first says that the daemon is ready.
 
     Args:
         facts: About the daemon.
         config: Its configuration.
         places: The places of the configuration and the data.
-        why: The line about a model that was discovered.
+        reason: Why a discovered model was chosen.
     """
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"
-    if why:
-        yield f"            {why}"
+    if reason:
+        yield f"            {reason}"
     if facts.note:
         yield f"            {facts.note}"
     if facts.halted:
@@ -28,7 +30,7 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
     if facts.shell:
         yield f"  no shell  {facts.shell}"
     if facts.is_root:
-        yield "  root      should not run this; give it a user of its own, as deploy/zeroclaw.service does"
+        yield "  root      should not run this; give it its own user, as deploy/zeroclaw.service does"
     if facts.claim:
         yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:

@@ -1,7 +1,7 @@
-"""How to type a command of ours in the current shell, for lines that say what to type next.
+"""Completes the `zeroclaw` commands in hints, so that a person can paste them into their shell.
 
 In a checkout the program is in `.venv`, where no shell looks for it. And a command about the same
-daemon needs the `--config` and `--data-dir` that this one was given.
+daemon needs the `--config` and `--data-dir` of this one.
 """
 
 import os
@@ -17,19 +17,19 @@ import click
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
-_TAKES = {
+_FEWER_OPTIONS = {
     **dict.fromkeys(("demo", "config schema"), ()),
     **dict.fromkeys(("config get", "init", "models", "policy show", "try"), OPTIONS[:1]),
 }
-"""Commands that select a daemon by fewer of them, or by none."""
+"""Commands that have only some of these options, or none."""
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
 
 
 def noted_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
-    """Store the path of an option that was given, and return it; a click callback."""
+    """Store the path of an option on the command line, and return it; a click callback."""
     if value is None:
         return None
-    if not value:  # a variable that is not set; as a path it would be this directory
+    if not value:  # from an unset variable; as a path it would be this directory
         message = f"{param.opts[-1]}: it is empty; name a path, or leave the option out"
         raise click.UsageError(message, ctx)
     path = Path(value)
@@ -37,24 +37,24 @@ def noted_path(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return path
 
 
-def command(words: str) -> str:
-    """Return what to type for a command about the same daemon as this one.
+def command(subcommand: str) -> str:
+    """Return the shell command that runs a subcommand on the same daemon as this one.
 
     Args:
-        words: The command with its own arguments, such as `config set KEY VALUE`.
+        subcommand: With its arguments, such as `config set KEY VALUE`.
     """
-    first, *more = words.split()
-    names = _TAKES.get(" ".join((first, *more[:1])), _TAKES.get(first, OPTIONS))
-    return " ".join((program(), words, *map(shlex.quote, handed_on(names))))
+    first, *rest = subcommand.split()
+    names = _FEWER_OPTIONS.get(" ".join((first, *rest[:1])), _FEWER_OPTIONS.get(first, OPTIONS))
+    return " ".join((program(), subcommand, *map(shlex.quote, daemon_options(names))))
 
 
-def handed_on(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
-    """Return the given options that select this command's daemon, for another command."""
+def daemon_options(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
+    """Return those of this command's options that select its daemon, for another command."""
     context = click.get_current_context(silent=True)
     meta = cast("dict[str, str]", {} if context is None else context.meta)
-    given = {f"--{name.replace('_', '-')}": meta.get(f"{NAME}.{name}") for name in names}
+    values = {f"--{name.replace('_', '-')}": meta.get(f"{NAME}.{name}") for name in names}
     return tuple(
-        part for name, value in given.items() if value is not None for part in (name, value)
+        part for name, value in values.items() if value is not None for part in (name, value)
     )
 
 
@@ -64,53 +64,53 @@ def say(text: str) -> None:
 
 
 def note(line: str) -> None:
-    """Print a line beside a command's result, on stderr, made harmless."""
+    """Print a line that is not part of a command's result, on stderr, made harmless."""
     click.echo(f"zeroclaw: {harmless(line)}", err=True)
 
 
 def harmless(text: str) -> str:
-    """Return a text with our commands as they can be typed here, and no control characters."""
+    """Return a text with complete commands, and without control characters."""
     from zeroclaw.text.escape import escape_invisible
 
     return copyable(escape_invisible(text))
 
 
 def copyable(text: str) -> str:
-    """Return a text with every `zeroclaw …` in it as it can be typed here."""
+    """Return a text in which every `zeroclaw …` can be pasted into this shell."""
 
-    def typed_out(found: re.Match[str]) -> str:
-        words = found[1]
-        is_whole = " --config " in words or words.endswith("--help")
-        return found[0] if is_whole else f"`{command(words)}`"
+    def completed(found: re.Match[str]) -> str:
+        subcommand = found[1]
+        is_complete = " --config " in subcommand or subcommand.endswith("--help")
+        return found[0] if is_complete else f"`{command(subcommand)}`"
 
-    return _COMMAND.sub(typed_out, text)
+    return _COMMAND.sub(completed, text)
 
 
 def program() -> str:
-    """Return what to type for this process's program; reads the disk."""
+    """Return the shell word that starts this process's program; reads the disk."""
     try:
-        here = Path.cwd()
+        cwd = Path.cwd()
     except FileNotFoundError:  # the current directory was removed
         return NAME
     started = Path(sys.argv[0])
     if started.parts[-2:] == (NAME, "__main__.py"):  # `python -m zeroclaw`
         started = Path(sys.executable).with_name(NAME)
-    return typed(str(started), path=os.environ.get("PATH", os.defpath), here=here)
+    return shell_word(str(started), path=os.environ.get("PATH", os.defpath), cwd=cwd)
 
 
-def typed(started: str, *, path: str, here: Path) -> str:
-    """Return what to type for a program.
+def shell_word(started: str, *, path: str, cwd: Path) -> str:
+    """Return the shell word that starts a program.
 
     Args:
-        started: The path that it was started by; a name other than ours is not shown.
+        started: The path that started it; if it has another name than `NAME`, it is not used.
         path: The directories that the person's shell searches, `$PATH`.
-        here: The current directory.
+        cwd: The current directory.
 
     Returns:
         Its name if the shell finds it, else its path, relative to the current directory if inside.
     """
-    whole = here / started
+    absolute = cwd / started
     found = shutil.which(NAME, path=path)
-    if whole.name != NAME or (found is not None and Path(found).samefile(whole)):
+    if absolute.name != NAME or (found is not None and Path(found).samefile(absolute)):
         return NAME
-    return shlex.quote(str(whole.relative_to(here) if whole.is_relative_to(here) else whole))
+    return shlex.quote(str(absolute.relative_to(cwd) if absolute.is_relative_to(cwd) else absolute))

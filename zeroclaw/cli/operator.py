@@ -1,8 +1,8 @@
 """Commands of an operator to the running daemon, through its control socket.
 
-`status` and `reload`; `halt` and `resume`; `logout`; `pair` (who may talk to the bot) and `grants`
-(what runs without asking). Commands that work without a daemon open its store or its file instead,
-and import what that needs only then.
+`status` and `reload`; `halt` and `resume`; `logout`; `pair` (people and pairing requests) and
+`grants` (calls that run without asking). Without a daemon, most commands open its store or its file
+instead, and import the code for that only then.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import msgspec
 
 from zeroclaw.cli.client import ask, ask_if_running, change
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import as_json, at_place, print_found
+from zeroclaw.cli.options import as_json, at_place, print_result
 from zeroclaw.errors import ConfigError, Refused, refused_as
 from zeroclaw.host.answers import ChannelSeen, Grants, Halted, LoggedOut, Reloaded, Status, Text
 
-BY = "the operator on this machine"
+_ACTOR = "the operator on this machine"
 
 
 # --- status ----------------------------------------------------------------------------------------
@@ -31,39 +31,39 @@ BY = "the operator on this machine"
 def status(place: Path, *, as_json: bool) -> None:
     """Show the state of the running daemon.
 
-    Its channels, its model, what waits, how much disk space it uses, and a new link to the web page
+    Its channels, its model, its work, how much disk space it uses, and a new link to the web page
     that logs one browser in. As long as no operator can be reached, also the code that makes its
     sender one. Exits with 3 if no daemon runs.
     """
-    told = asyncio.run(ask(place, "status", Status))
-    print_found(msgspec.to_builtins(told), status_lines(told), as_json=as_json)
+    reply = asyncio.run(ask(place, "status", Status))
+    print_result(msgspec.to_builtins(reply), status_lines(reply), as_json=as_json)
 
 
-def status_lines(told: Status) -> Iterator[str]:
+def status_lines(status: Status) -> Iterator[str]:
     """Yield a status as lines for a person."""
-    yield f"zeroclaw   {told.version}"
-    if told.halted:
-        yield f"HALTED     by {told.halted}; `zeroclaw resume` goes on"
-    failing = f"; failures in a row: {told.failures}, see `zeroclaw doctor`"
-    yield f"model      {told.model}{failing if told.failures else ''}"
-    if told.restart_for:
-        yield f"restart    for {', '.join(told.restart_for)}"
+    yield f"zeroclaw   {status.version}"
+    if status.halted:
+        yield f"HALTED     by {status.halted}; `zeroclaw resume` goes on"
+    failing = f"; failures in a row: {status.failures}, see `zeroclaw doctor`"
+    yield f"model      {status.model}{failing if status.failures else ''}"
+    if status.restart_for:
+        yield f"restart    for {', '.join(status.restart_for)}"
     label = "channels"
-    for name, channel in sorted(told.channels.items()):
+    for name, channel in sorted(status.channels.items()):
         yield f"{label:<10} {name} {_condition(channel)}"
         label = ""
-    yield f"work       {told.busy} at work, {told.waiting} waiting, {told.unsent} to be sent"
-    if told.pending:
-        yield f"approvals  {told.pending} to answer; `/pending` in a chat lists them"
-    for name, count in sorted(told.dropped.items()):
+    yield f"work       {status.busy} at work, {status.waiting} waiting, {status.unsent} to be sent"
+    if status.pending:
+        yield f"approvals  {status.pending} to answer; `/pending` in a chat lists them"
+    for name, count in sorted(status.dropped.items()):
         yield f"strangers  {count} messages dropped on {name}"
-    for name, count in sorted(told.refused.items()):
+    for name, count in sorted(status.refused.items()):
         yield f"limits     {count} messages not taken on {name}"
-    yield f"disk       {told.disk_bytes / 1e6:,.1f} MB"
-    if told.claim:
-        yield f"operator   nobody yet: send {told.claim} to the bot in a private chat"
-    if told.login_url:
-        yield f"web page   {told.login_url} (works once)"
+    yield f"disk       {status.disk_bytes / 1e6:,.1f} MB"
+    if status.claim:
+        yield f"operator   nobody yet: send {status.claim} to the bot in a private chat"
+    if status.login_url:
+        yield f"web page   {status.login_url} (works once)"
 
 
 def _condition(channel: ChannelSeen) -> str:
@@ -79,24 +79,24 @@ def _condition(channel: ChannelSeen) -> str:
 def reload(place: Path) -> None:
     """Make the running daemon read its configuration again.
 
-    Changes to people, policy and limits apply at once, also to what is running: turns of people who
-    are no longer let in are stopped. Keys that need a restart are listed and keep their old values.
-    If the file has a fault, every fault is printed and nothing changes. SIGHUP does the same, and
-    logs the result.
+    Changes to people, policy and limits apply at once, also to running turns: those of removed
+    people are stopped. Keys that need a restart are listed and keep their old values. If the file
+    has a fault, every fault is printed and nothing changes. SIGHUP does the same, and logs the
+    result.
     """
-    done = asyncio.run(ask(place, "reload", Reloaded))
-    if done.faults:
-        raise ConfigError((*done.faults, "nothing was changed"))
-    click.echo("\n".join(reload_lines(done)))
+    result = asyncio.run(ask(place, "reload", Reloaded))
+    if result.faults:
+        raise ConfigError((*result.faults, "nothing was changed"))
+    click.echo("\n".join(reload_lines(result)))
 
 
-def reload_lines(done: Reloaded) -> Iterator[str]:
+def reload_lines(result: Reloaded) -> Iterator[str]:
     """Yield the result of a reload as lines for a person."""
-    yield f"read        {done.file}"
-    yield f"holds now   {', '.join(done.live) or 'nothing new'}"
-    if done.waiting:
-        yield f"restart     needed for {', '.join(done.waiting)}; as it was until then"
-    for warning in done.warnings:
+    yield f"read        {result.file}"
+    yield f"in force    {', '.join(result.live) or 'nothing new'}"
+    if result.waiting:
+        yield f"restart     needed for {', '.join(result.waiting)}; unchanged until then"
+    for warning in result.warnings:
         yield f"warning     {warning}"
 
 
@@ -128,22 +128,22 @@ def resume(place: Path) -> None:
         case None:
             click.echo("no daemon runs; the next one starts as usual")
         case Halted(before=True):
-            click.echo("going on: what waited is answered now")
+            click.echo("going on: messages that waited are answered now")
         case _:
             click.echo("nothing was halted")
 
 
 async def _switch(place: Path, *, on: bool) -> Halted | None:
     """Halt or resume; return the running daemon's answer, None if none runs."""
-    if told := await ask_if_running(place, "halt" if on else "resume", Halted, by=BY):
-        return told
+    if reply := await ask_if_running(place, "halt" if on else "resume", Halted, by=_ACTOR):
+        return reply
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.invocation import switch
     from zeroclaw.stores.sqlite import open_store
 
     clock = SystemClock()
     async with aclosing(await open_store(place, clock=clock)) as store:
-        await switch(store, on=on, by=BY, at=clock.now())
+        await switch(store, on=on, by=_ACTOR, at=clock.now())
     return None
 
 
@@ -158,10 +158,10 @@ def logout(place: Path) -> None:
     That includes the console. Open pages say so at once, and unused login links stop working. No
     daemon has to run. `zeroclaw status` prints a new link.
     """
-    told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
-    count = _log_out_stored(place) if told is None else told.sessions
-    said = "1 browser is" if count == 1 else f"{count} browsers are"
-    click.echo(f"{said} logged out" if count else "no browser was logged in")
+    reply = asyncio.run(ask_if_running(place, "logout", LoggedOut))
+    count = _log_out_stored(place) if reply is None else reply.sessions
+    browsers = "1 browser is" if count == 1 else f"{count} browsers are"
+    click.echo(f"{browsers} logged out" if count else "no browser was logged in")
 
 
 def _log_out_stored(place: Path) -> int:
@@ -172,7 +172,7 @@ def _log_out_stored(place: Path) -> int:
 
     if not place.is_dir():
         return 0
-    lock = lock_directory(place)  # a daemon that still starts has read the sessions already
+    lock = lock_directory(place)  # held by a starting daemon too, which has read the sessions
     with closing_descriptor(lock), refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
         return log_out_stored(place / SESSIONS)
 
@@ -185,7 +185,7 @@ def pair() -> None:
     """Show who wants to talk to the bot; let people in, or remove them.
 
     On channels with `pairing = "code"`, a stranger who writes in private gets a code, and operators
-    get a card. Instead of answering the card, you can use the code that the stranger tells you.
+    get a card. Instead of answering the card, you can use the stranger's code here.
     """
 
 
@@ -197,42 +197,42 @@ def pair_list(place: Path) -> None:
 
 
 @pair.command("approve")
-@click.argument("who", metavar="CODE|PERSON")
+@click.argument("person", metavar="CODE|PERSON")
 @at_place
-def pair_approve(place: Path, *, who: str) -> None:
-    """Let in the person who has this code, or somebody who was revoked."""
-    say(asyncio.run(change(place, "pair", "approve", who)))
+def pair_approve(place: Path, *, person: str) -> None:
+    """Let in the person who has this code, or a revoked person."""
+    say(asyncio.run(change(place, "pair", "approve", person)))
 
 
 @pair.command("deny")
-@click.argument("who", metavar="CODE|PERSON")
+@click.argument("person", metavar="CODE|PERSON")
 @at_place
-def pair_deny(place: Path, *, who: str) -> None:
+def pair_deny(place: Path, *, person: str) -> None:
     """Refuse the person who has this code, and ignore them for a day."""
-    say(asyncio.run(change(place, "pair", "deny", who)))
+    say(asyncio.run(change(place, "pair", "deny", person)))
 
 
 @pair.command("revoke")
-@click.argument("who", metavar="PERSON")
+@click.argument("person", metavar="PERSON")
 @at_place
-def pair_revoke(place: Path, *, who: str) -> None:
-    """Remove a person at once, and stop what they have running.
+def pair_revoke(place: Path, *, person: str) -> None:
+    """Remove a person at once, and stop their running turns.
 
     PERSON is a name from the configuration, or <channel>:<sender id>.
     """
-    say(asyncio.run(change(place, "pair", "revoke", who)))
+    say(asyncio.run(change(place, "pair", "revoke", person)))
 
 
 async def _pairs(place: Path) -> str:
-    if (told := await ask_if_running(place, "pair", Text, words="list")) is not None:
-        return told.text
+    if (reply := await ask_if_running(place, "pair", Text, words="list")) is not None:
+        return reply.text
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.pair import listed
     from zeroclaw.stores.sqlite.reader import open_read_only
     from zeroclaw.text.language import ENGLISH
 
-    async with open_read_only(place) as kept:
-        return await listed(kept, SystemClock().now(), ENGLISH)
+    async with open_read_only(place) as store:
+        return await listed(store, SystemClock().now(), ENGLISH)
 
 
 # --- grants ----------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ async def _pairs(place: Path) -> str:
 
 @click.group("grants")
 def grants() -> None:
-    """Show what may run without asking for a time, and revoke it.
+    """Show the calls that may run for a time without asking, and revoke them.
 
     An approver who answers "for a time" grants that conversation further calls of that tool.
     """
@@ -252,10 +252,10 @@ def grants() -> None:
 def grants_list(place: Path, *, as_json: bool) -> None:
     """Show every grant in force.
 
-    Each with its id, tool, resources and end, who gave it, and whom it is for.
+    Each with its id, tool, resources and end, its approver, and the people it is for.
     """
-    told = asyncio.run(ask(place, "grants", Grants, words="list"))
-    print_found(told.grants, (told.text,), as_json=as_json)
+    reply = asyncio.run(ask(place, "grants", Grants, words="list"))
+    print_result(reply.grants, (reply.text,), as_json=as_json)
 
 
 @grants.command("revoke")

@@ -1,4 +1,4 @@
-"""The options that commands share, and the places that they select."""
+"""The options that commands share, and the output of their results."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -14,8 +14,8 @@ from zeroclaw.host.places import data_place
 C = TypeVar("C", bound=Callable[..., object])
 
 
-class Whole(click.IntRange):
-    """A whole number; "x is not a valid integer range" is not what a person calls it."""
+class Integer(click.IntRange):
+    """An integer in a range; click's own name would give "x is not a valid integer range"."""
 
     name = "integer"
 
@@ -49,8 +49,8 @@ def at_place(function: Callable[..., None]) -> Callable[..., None]:
 
     @with_places
     @wraps(function)
-    def command(*, config: Path | None, data_dir: Path | None, **given: object) -> None:
-        function(data_place(config, data_dir), **given)
+    def command(*, config: Path | None, data_dir: Path | None, **arguments: object) -> None:
+        function(data_place(config, data_dir), **arguments)
 
     return command
 
@@ -60,12 +60,12 @@ def as_json(function: C) -> C:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
-def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print what a command found: all of it as JSON, or lines for people."""
+def print_result(result: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a command's result: all of it as JSON, or lines for people."""
     if as_json:
         from zeroclaw.text import escape
 
-        click.echo(escape.as_json(told, indent=2))
+        click.echo(escape.as_json(result, indent=2))
     else:
         say("\n".join(lines))
 
@@ -76,8 +76,8 @@ def progress(name: str) -> Callable[[int, int], None]:
     def show(done: int, total: int) -> None:
         if not sys.stderr.isatty():
             return
-        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %"
+        share = f"{total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %"
         end = "\n" if done == total else ""
-        click.echo(f"\r{name}  {done / 1e6:,.0f}{of}  {end}", nl=False, err=True)
+        click.echo(f"\r{name}  {done / 1e6:,.0f} of {share}  {end}", nl=False, err=True)
 
     return show

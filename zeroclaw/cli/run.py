@@ -40,11 +40,11 @@ def command(
     log_form: Literal["lines", "json"],
     until_stdin_ends: bool,
 ) -> None:
-    """Run the daemon until it is told to stop.
+    """Run the daemon until a signal stops it.
 
     Without a configuration it uses built-in defaults: a small model on this machine, the web page
     on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read. SIGTERM or
-    Ctrl-C ends it, after a grace period for answers that are being written. SIGHUP reads the
+    Ctrl-C ends it, after a grace period for unfinished answers. SIGHUP reads the
     configuration again, like `zeroclaw reload`. The log goes to stderr.
     """
     if until_stdin_ends and not _is_pipe(_STDIN):
@@ -69,22 +69,22 @@ def command(
     start = start_of(loaded, os.environ)
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form=log_form, level=log_level)
 
-    if why := loaded.why:
+    if reason := loaded.reason:
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
-        logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
+        logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=reason)
 
-    def tell(facts: daemon.ReadyFacts) -> None:
+    def greet(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # code and services live as long as the process
         gc.enable()
-        lines = greeting(facts, loaded.config, loaded.places, why=why)
-        # A reader that has gone, or a full disk, must not end the daemon.
+        lines = greeting(facts, loaded.config, loaded.places, reason=reason)
+        # A closed pipe or a full disk must not end the daemon.
         with suppress(OSError):
             click.echo("\n".join(lines))
             sys.stdout.flush()
 
     try:
         lifeline = _STDIN if until_stdin_ends else None
-        daemon.run(start, on_ready=tell, lifeline=lifeline, hangup=hangup)
+        daemon.run(start, on_ready=greet, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
 

@@ -80,7 +80,7 @@ def _first_line_of(path: Path) -> bytes:
         return file.readline()
 
 
-def kept_before(path: Path) -> Path:
+def backup_path(path: Path) -> Path:
     """Copy a file that is about to be replaced to `<name>.before`, and return that path.
 
     The copy has the file's mode, and replaces an older copy.

@@ -151,7 +151,7 @@ def test_who_may_be_let_in_again_is_told_where_nothing_says_who_was_revoked(tmp_
     (data / FILE_NAME).write_text("this is no database any more", encoding="utf-8")
     code, out, err = run("restore", copy, "--force", "--data-dir", data)
     assert (code, out) == (0, f"restored {data} from {copy}\n")
-    assert "whoever was revoked since the backup is let in again" in err
+    assert "people revoked since the backup are let in again" in err
     assert run("restore", copy, "--force", "--data-dir", data)[2] == ""
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_record_is_named_and_told_beside_the_rest(data: Path) -> None:
     held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
     code, out, err = run("export", "ada", "--data-dir", data)
     assert [json.loads(line)["kind"] for line in out.splitlines()] == ["damaged", "said"]
-    said = "zeroclaw: 1 of the records can't be read, and are only named, as `damaged`\n"
+    said = "zeroclaw: 1 of the records can't be read, and are only listed, as `damaged`\n"
     assert (code, err) == (0, said)
 
 
@@ -232,7 +232,7 @@ def test_a_damaged_record_alone_is_no_export_of_whoever_is_named(data: Path) -> 
     """It may be anybody's, so a name that was typed wrong must not pass for one that is known (P10)."""
     held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
     code, out, err = run("export", "aad", "--data-dir", data)
-    assert (code, out, "nothing that can be read is kept of `aad`" in err) == (1, "", True)
+    assert (code, out, "nothing that can be read is stored of `aad`" in err) == (1, "", True)
 
 
 def test_a_secret_that_nobody_has_is_named_in_one_harmless_line(data: Path, tmp_path: Path) -> None:
@@ -262,6 +262,6 @@ def test_where_nothing_is_kept_it_is_said(data: Path, tmp_path: Path) -> None:
     """Of nobody, and nowhere."""
     code, out, err = run("export", "nobody", "--data-dir", data)
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "nothing is kept of `nobody`" in err
+    assert "nothing is stored of `nobody`" in err
     code, _, err = run("export", "ada", "--data-dir", tmp_path / "empty")
     assert (code, "holds no data yet" in err) == (1, True)

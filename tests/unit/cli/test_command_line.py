@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from zeroclaw.cli import COMMANDS, CommandFailed, load_command, root
-from zeroclaw.cli.invocation import command, copyable, program, say, typed
-from zeroclaw.cli.options import print_found, with_places
+from zeroclaw.cli.invocation import command, copyable, program, say, shell_word
+from zeroclaw.cli.options import print_result, with_places
 from zeroclaw.errors import Refused, refused_as
 
 HEAVY = {"pydantic", "httpx", "starlette", "xllamacpp", "sqlite3"}
@@ -153,7 +153,7 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
         ),
         (("config", "nothing"), "no such command 'nothing'; `zeroclaw config --help` shows how"),
         (("models", "get", "http://h/x"), "give --sha256"),
-        (("init",), "this is not a terminal, so nobody can be asked"),
+        (("init",), "there is no terminal to ask questions on"),
         (("try", "telegram", "--port", "x"), "invalid value for '--port'"),
     ],
 )
@@ -271,7 +271,7 @@ def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
     assert [line for line in lines if len(line) > 80 or line.endswith("...")] == []
 
 
-# --- what to type next is shown as it can be typed ------------------------------------------------
+# --- what to type next is shown as it can be shell_word ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -293,13 +293,15 @@ def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "zeroclaw").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
-    assert typed(started.format(tmp_path), path=path.format(tmp_path), here=tmp_path) == expected
+    assert (
+        shell_word(started.format(tmp_path), path=path.format(tmp_path), cwd=tmp_path) == expected
+    )
 
 
 def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So `python -m zeroclaw` says what can be typed, and so does a daemon that `chat` started."""
+    """So `python -m zeroclaw` says what can be shell_word, and so does a daemon that `chat` started."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/checkout/zeroclaw/__main__.py"])
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
@@ -310,7 +312,7 @@ def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
 def test_a_path_with_a_blank_can_be_typed(tmp_path: Path) -> None:
     """As it is shown, in a shell."""
     started = str(tmp_path / "my bots/.venv/bin/zeroclaw")
-    assert typed(started, path="/nowhere", here=tmp_path) == "'my bots/.venv/bin/zeroclaw'"
+    assert shell_word(started, path="/nowhere", cwd=tmp_path) == "'my bots/.venv/bin/zeroclaw'"
 
 
 def test_where_nobody_can_stand_the_name_is_told(
@@ -388,8 +390,8 @@ EVIL = "\x1b[2J\x9b7m\u202e\u200b\x08\r"
     "shown",
     [
         lambda: say(EVIL),
-        lambda: print_found([EVIL], [EVIL], as_json=False),
-        lambda: print_found([EVIL], [EVIL], as_json=True),
+        lambda: print_result([EVIL], [EVIL], as_json=False),
+        lambda: print_result([EVIL], [EVIL], as_json=True),
         lambda: CommandFailed(f"the server said {EVIL}").show(),
     ],
     ids=["words", "lines", "json", "an error"],
@@ -407,7 +409,7 @@ def test_nothing_that_a_command_tells_is_obeyed_by_a_terminal(
 def test_json_says_the_same_with_what_nobody_sees_escaped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_found({EVIL: ["straße 日本 👩\u200d👩"]}, (), as_json=True)
+    print_result({EVIL: ["straße 日本 👩\u200d👩"]}, (), as_json=True)
     told = capsys.readouterr().out
     assert json.loads(told) == {EVIL: ["straße 日本 👩\u200d👩"]}
     assert "straße 日本 👩\u200d👩" in told

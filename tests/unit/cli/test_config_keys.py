@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.cli import root
-from zeroclaw.cli.config import when_it_holds
+from zeroclaw.cli.config import when_it_applies
 from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
@@ -413,8 +413,8 @@ BEFORE = 'autonomy = "supervised"\n'
     ("after", "runs", "stopped"),
     [
         ('autonomy = "full"\n', "`zeroclaw reload` puts it in force", "when zeroclaw is started"),
-        ("[provider]\nattempts = 2\n", "when that is started again", "when zeroclaw is started"),
-        ("", "nothing changes", "nothing changes"),
+        ("[provider]\nattempts = 2\n", "when the daemon is restarted", "when zeroclaw is started"),
+        ("", "the same as before", "the same as before"),
         ("autonomy = 3\n", "has no fault", "has no fault"),
     ],
 )
@@ -422,9 +422,9 @@ async def test_it_is_said_whether_a_reload_is_enough(
     tmp_path: Path, after: str, runs: str, stopped: str
 ) -> None:
     """By what differs, and by whether a daemon runs at all."""
-    assert stopped in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
+    assert stopped in await asyncio.to_thread(when_it_applies, BEFORE, after, tmp_path)
     async with listening(tmp_path):
-        assert runs in await asyncio.to_thread(when_it_holds, BEFORE, after, tmp_path)
+        assert runs in await asyncio.to_thread(when_it_applies, BEFORE, after, tmp_path)
 
 
 @pytest.mark.parametrize("change", [("set", "autonomy", "full"), ("unset", "autonomy")])
@@ -453,6 +453,6 @@ async def test_a_daemon_without_a_file_has_none_to_read_again(tmp_path: Path) ->
     """It would refuse the reload: only the next start reads the first file."""
     async with listening(tmp_path):
         said = await asyncio.to_thread(
-            when_it_holds, "", BEFORE.replace("supervised", "full"), tmp_path
+            when_it_applies, "", BEFORE.replace("supervised", "full"), tmp_path
         )
-    assert said == "zeroclaw is running; it applies when that is started again"
+    assert said == "zeroclaw is running; it applies when the daemon is restarted"

@@ -224,7 +224,7 @@ def test_a_disk_that_takes_no_file_is_told(tmp_path: Path, options: str, why: st
         text=True,
         check=False,
     )
-    said = f"fail  permissions    `{data}` takes no file: {why}; check its disk, or name another "
+    said = f"fail  permissions    can't create a file in `{data}`: {why}; check its disk, or name another "
     assert said in done.stdout, done
 
 

@@ -27,7 +27,7 @@ from zeroclaw.cli.doctor.checks import (
     run_checks,
     warn,
 )
-from zeroclaw.cli.doctor.health import LATELY, STUCK, health
+from zeroclaw.cli.doctor.health import RECENT, STUCK, health
 from zeroclaw.cli.doctor.probes import versions
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
@@ -50,7 +50,7 @@ WELL = Facts(
     disk=DISK,
     enabled=("web",),
     sandbox="",
-    found=(
+    results=(
         ok("configuration", "/c.toml: no faults"),
         ok("provider", "`m` of http://h/v1: it answers"),
         ok("permissions", "data and secrets are this user's alone"),
@@ -84,7 +84,7 @@ def with_store(**changes: object) -> Facts:
 
 def failing(number: int, place: str = "chat:1") -> Failing:
     here = ConversationId(f"C{number}")
-    return Failing(conversation=here, place=place, times=4, last_at=NOW - timedelta(minutes=2))
+    return Failing(conversation=here, place=place, failures=4, last_at=NOW - timedelta(minutes=2))
 
 
 def test_where_all_is_well_every_check_says_so() -> None:
@@ -180,7 +180,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "channels",
         replace(WELL, enabled=(), status="none runs"),
         "fail",
-        "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
+        "none is enabled, so no message can reach the bot; set `enabled = true` for one",
     ),
     (
         "sandbox",
@@ -189,7 +189,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "not needed: no shell, and no reading of attachments",
     ),
     ("sandbox", with_daemon(), "ok", "works"),
-    ("sandbox", with_daemon(watched=""), "ok", "works; a cgroup of its own limits each command"),
+    ("sandbox", with_daemon(watched=""), "ok", "works; each command has a cgroup with limits"),
     (
         "sandbox",
         with_daemon(watched="other programs share its cgroup"),
@@ -209,7 +209,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         replace(WELL, is_root=True),
         "warn",
         "zeroclaw runs as root, so a fault in it endangers the whole machine; "
-        "run it as a user of its own, as `deploy/zeroclaw.service` does",
+        "give it its own user, as `deploy/zeroclaw.service` does",
     ),
     ("store", replace(WELL, store=None), "ok", "nothing yet, before the first start"),
     ("store", replace(WELL, store="broken; restore it"), "fail", "broken; restore it"),
@@ -240,7 +240,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "approvals",
         with_store(pending=3, damaged=1),
         "warn",
-        "3 to answer, of which 1 is damaged, so that nobody can; "
+        "3 to answer, of which 1 is damaged and can't be answered; "
         "`/pending` in an approver's chat lists the others",
     ),
     ("audit", with_store(chains=3), "ok", "newest chains checked: 3; none was changed"),
@@ -248,8 +248,8 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "audit",
         with_store(chains=3, broken=("`c` at entry 7: its hash is wrong",)),
         "fail",
-        "`c` at entry 7: its hash is wrong; from there on nothing in it is proven, and receipts can't "
-        "be checked: find out who, or which disk, changed it",
+        "`c` at entry 7: its hash is wrong; nothing from there on is proven, and receipts can't be "
+        "checked; find out which program, person or disk changed it",
     ),
     (
         "approvals",
@@ -300,7 +300,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "disk",
         replace(WELL, disk=replace(DISK, free_bytes=2000 * MB)),
         "warn",
-        "2,000 MB free on /data, and what is stored may grow by 2,038 MB; "
+        "2,000 MB free on /data, and the store may grow by 2,038 MB; "
         "make room there, or lower retention.max_disk_mb",
     ),
     (
@@ -364,7 +364,7 @@ def test_of_a_broken_configuration_nobody_says_that_no_sandbox_is_needed() -> No
 def test_what_a_channels_own_check_found_is_told() -> None:
     """Beside what the daemon says of it."""
     found = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
-    assert told("channels", replace(WELL, found=found))[:2] == [
+    assert told("channels", replace(WELL, results=found))[:2] == [
         ("ok", "`a`: @bot"),
         ("fail", "`b`: no; do"),
     ]
@@ -373,7 +373,7 @@ def test_what_a_channels_own_check_found_is_told() -> None:
 def test_what_was_judged_where_it_was_met_has_its_place() -> None:
     """All faults at once, before what hangs on them, which is not blamed."""
     found = (warn("provider", "not looked at"), fail("configuration", "a"))
-    facts = replace(WELL, found=(*found, fail("configuration", "b")), enabled=None)
+    facts = replace(WELL, results=(*found, fail("configuration", "b")), enabled=None)
     assert [line.text for line in run_checks(facts)][:2] == ["a", "b"]
     assert told("provider", facts) == [("warn", "not looked at")]
     assert told("channels", facts) == [("ok", "`web` up for 3 h")]
@@ -505,7 +505,7 @@ async def test_why_a_turn_failed_stays_unsaid_where_its_journal_is_damaged(world
     await rows(world, *["failed"] * MIN_FAILURES)
     await world.store.write(Append(log=LogKind.JOURNAL, stream=HERE, body=b"{"))
     [found] = (await health(world.store, world.clock.now())).failing
-    assert (found.times, found.why) == (MIN_FAILURES, "")
+    assert (found.failures, found.reason) == (MIN_FAILURES, "")
 
 
 async def test_a_chain_of_the_audit_that_was_changed_is_told(world: World) -> None:
@@ -535,7 +535,7 @@ async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) 
     """What waits, was stopped by nobody or joined another does not hide it."""
     await rows(world, "failed", "answered", *["failed"] * MIN_FAILURES, "joined", "queued")
     found = await health(world.store, world.clock.now())
-    assert [(one.conversation, one.place, one.times) for one in found.failing] == [
+    assert [(one.conversation, one.place, one.failures) for one in found.failing] == [
         (HERE, "chat/ada", MIN_FAILURES)
     ]
     assert found.failing[0].last_at == made_at(world.ids.ulid())
@@ -549,7 +549,7 @@ async def test_why_the_last_turn_failed_is_told(world: World) -> None:
         for _ in range(MIN_FAILURES):
             await house.say("hello")
     [found] = (await health(world.store, world.clock.now())).failing
-    assert found.why == "the model can't answer: no such model"
+    assert found.reason == "the model can't answer: no such model"
 
 
 async def test_a_conversation_that_was_answered_since_is_well(world: World) -> None:
@@ -574,7 +574,7 @@ async def test_messages_that_were_refused_lately_are_counted(world: World) -> No
     await rows(world, "refused", kind=RowKind.OUTBOX, key="no-ulid")
     now = world.clock.now()
     assert (await health(world.store, now)).refused == 1
-    assert (await health(world.store, now + LATELY)).refused == 0
+    assert (await health(world.store, now + RECENT)).refused == 0
 
 
 # --- platforms whose channels offer a check -------------------------------------------------------

@@ -15,16 +15,16 @@ PLACES = Places(config=None, data=Path("/d"), workspaces=Path("/w"), models=Path
 CHOSEN = '[provider]\nkind = "local"\nmodel_file = "/m/big.gguf"\n'
 
 
-def said(config: str, *, note: str = "", why: str = "") -> str:
+def greeted(config: str, *, note: str = "", reason: str = "") -> str:
     facts = ReadyFacts(
         model="m", note=note, web_url="", channels=("terminal",), shell="", halted=""
     )
-    return "\n".join(greeting(facts, parse(config), PLACES, why=why))
+    return "\n".join(greeting(facts, parse(config), PLACES, reason=reason))
 
 
 def test_the_small_models_limits_are_told_once() -> None:
     """Once that it calls no tools, then what to do about it."""
-    words = said("", note=SHIPPED_NOTE)
+    words = greeted("", note=SHIPPED_NOTE)
     assert words.count("small") == words.count("never calls a tool") == 1
     assert words.count("`zeroclaw demo`") == words.count("/tool shell") == 1
     assert "name a model that calls tools, with `zeroclaw init`" in words
@@ -32,14 +32,16 @@ def test_the_small_models_limits_are_told_once() -> None:
 
 def test_a_chosen_model_without_a_place_for_tools_is_advised_the_same() -> None:
     """Its note says why; what to do is the same."""
-    words = said(CHOSEN, note=NO_TOOLS_NOTE)
+    words = greeted(CHOSEN, note=NO_TOOLS_NOTE)
     assert words.count("tools: it only chats") == words.count("/tool shell") == 1
     assert "name a model that calls tools, with `zeroclaw init`" in words
 
 
 def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
     """It has no note."""
-    assert said(CHOSEN) == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
+    assert greeted(CHOSEN) == (
+        "zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat"
+    )
 
 
 def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
@@ -47,7 +49,7 @@ def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
     facts = ReadyFacts(
         model="m", note="", web_url="", channels=(), shell="", halted="", is_root=True
     )
-    assert "  root      should not run this; give it a user of its own" in "\n".join(
+    assert "  root      should not run this; give it its own user" in "\n".join(
         greeting(facts, parse(CHOSEN), PLACES)
     )
 
@@ -71,7 +73,7 @@ def test_who_is_to_become_the_operator_is_told_how() -> None:
 
 def test_a_model_that_was_found_comes_with_the_reason() -> None:
     """Which one it is, and why it is that one."""
-    lines = said(CHOSEN, why="taken because Ollama offers it").splitlines()
+    lines = greeted(CHOSEN, reason="taken because Ollama offers it").splitlines()
     assert lines[1:3] == ["  model     m", "            taken because Ollama offers it"]
 
 

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tests.emulators.model_server import ModelServer
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli import root
-from zeroclaw.cli.configuration import Seen
+from zeroclaw.cli.configuration import TrialResult
 from zeroclaw.cli.init import flow
-from zeroclaw.cli.init.flow import channel_seen
+from zeroclaw.cli.init.flow import try_channel
 from zeroclaw.cli.init.prompts import Interview
 from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.cli.models.choice import Discovered, Key
@@ -243,7 +243,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "this is not a terminal"),
+        ((), "there is no terminal"),
         (("--yes", "--model", "m"), "name it with --url"),
         (("--yes", "--url", "http://h/v1", "--model-file", "f"), "are two models"),
         (("--yes", "--url", "h/v1", "--model", "m"), "begins with http"),
@@ -344,16 +344,16 @@ class Room:
             try_channel=self._channel,
         )
 
-    def _model(self, settings: ProviderSettings) -> Seen:
+    def _model(self, settings: ProviderSettings) -> TrialResult:
         self.models.append(settings)
-        return Seen(is_well=self.verdicts.pop(0) if self.verdicts else True, line="seen")
+        return TrialResult(is_ok=self.verdicts.pop(0) if self.verdicts else True, line="seen")
 
-    def _channel(self, chosen: ChosenChannel, manifest: ChannelManifest) -> Seen:
+    def _channel(self, chosen: ChosenChannel, manifest: ChannelManifest) -> TrialResult:
         assert manifest is CHAT
         self.chats.append(chosen)
         if self.says:
-            return Seen(is_well=False, line=self.says.pop(0))
-        return Seen(is_well=True, line="seen")
+            return TrialResult(is_ok=False, line=self.says.pop(0))
+        return TrialResult(is_ok=True, line="seen")
 
     def ask(self, *typed: str) -> str:
         """Return what stood on the screen."""
@@ -431,7 +431,7 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     text = compose(room.told())
     assert (text_of(path), path.stat().st_mode & 0o777) == (f"{SECRET}\n", 0o600)
     assert (SECRET in shown + text, text_of(taken)) == (False, "x")
-    assert ("begins with http" in shown, "is there already" in shown) == (True, True)
+    assert ("begins with http" in shown, "already exists" in shown) == (True, True)
     provider = parse(text).provider
     assert provider.base_url == "https://models.example/v1"
     assert provider.api_key == SecretReference(file=str(path))
@@ -649,29 +649,29 @@ async def check_chat(settings: BaseModel, secrets: Mapping[str, str]) -> str:
 @pytest.mark.parametrize(
     ("token", "check", "seen"),
     [
-        ("right-token", "check_chat", Seen(is_well=True, line="chat: logged in to h")),
-        ("", "check_chat", Seen(is_well=False, line="")),
-        ("right-token", "", Seen(is_well=True, line="chat: its settings are well-formed")),
-        ("right-token", "nowhere", Seen(is_well=False, line="")),
+        ("right-token", "check_chat", TrialResult(is_ok=True, line="chat: logged in to h")),
+        ("", "check_chat", TrialResult(is_ok=False, line="")),
+        ("right-token", "", TrialResult(is_ok=True, line="chat: its settings are well-formed")),
+        ("right-token", "nowhere", TrialResult(is_ok=False, line="")),
     ],
 )
 def test_a_platform_is_asked_where_its_manifest_can(
-    token: str, check: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    token: str, check: str, seen: TrialResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = asked(monkeypatch, token, check)
-    assert found.is_well == seen.is_well
+    assert found.is_ok == seen.is_ok
     assert found.line == (seen.line or found.line)
 
 
 def test_what_a_platform_says_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that repeats the token shows it to nobody (P8), and the channel is named once."""
     found = asked(monkeypatch, "wrong-token-12345", "check_chat")
-    assert (found.is_well, "wrong-token" in found.line) == (False, False)
+    assert (found.is_ok, "wrong-token" in found.line) == (False, False)
     assert found.line.startswith("chat: the token ")
     assert "is refused" in found.line
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
+def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> TrialResult:
     manifest = ChannelManifest(
         kind="chat",
         adapter="a:b",
@@ -686,4 +686,4 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
     monkeypatch.setattr(flow, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     monkeypatch.setenv("CHAT_TOKEN", token)
-    return channel_seen(ChosenChannel(kind="chat", own=own), manifest)
+    return try_channel(ChosenChannel(kind="chat", own=own), manifest)

@@ -18,7 +18,15 @@ from tests.fakes.manual_clock import LoopClock
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import Loaded, load
 from zeroclaw.cli.models.provider import at_the_terminal, take_model
-from zeroclaw.cli.models.trial import TOOL, Played, Tried, as_json, in_words, try_and_close, verdict
+from zeroclaw.cli.models.trial import (
+    TOOL,
+    MeasuredAnswer,
+    Trial,
+    as_json,
+    in_words,
+    try_and_close,
+    verdict,
+)
 from zeroclaw.errors import ProviderUnusable
 from zeroclaw.host.models.gguf import model_files
 from zeroclaw.provider import Endpoint, ModelRequest, ProviderFacts, StreamEvent, TextDelta
@@ -284,9 +292,9 @@ async def test_what_is_found_stands_in_for_what_is_left_open(tmp_path: Path) -> 
     async with ModelServer() as server:
         found = await taken(configured(tmp_path, 'kind = "auto"'), server.url)
         assert found.config.provider.base_url == server.url
-        assert server.url in found.why
+        assert server.url in found.reason
         fixed = await taken(configured(tmp_path, 'kind = "local"'), server.url)
-        assert (fixed.config.provider.kind, fixed.why) == ("local", "")
+        assert (fixed.config.provider.kind, fixed.reason) == ("local", "")
 
 
 @pytest.mark.parametrize(("says", "kind"), [(None, "local"), (False, "local"), (True, "openai")])
@@ -296,7 +304,7 @@ async def test_a_key_is_taken_only_after_a_yes(
     """And where nobody can be asked, the reason says that it was left alone."""
     found = await taken(configured(tmp_path, 'kind = "auto"'), says=says, GROQ_API_KEY="gsk")
     assert found.config.provider.kind == kind
-    assert "GROQ_API_KEY" in found.why
+    assert "GROQ_API_KEY" in found.reason
 
 
 def test_without_a_terminal_nobody_is_asked() -> None:
@@ -332,7 +340,7 @@ async def trying() -> AsyncGenerator[ModelServer, None]:
         yield server
 
 
-async def tried(server: ModelServer) -> Tried:
+async def tried(server: ModelServer) -> Trial:
     return await try_and_close(over(Endpoint(base_url=server.url, model="m")))
 
 
@@ -348,8 +356,8 @@ async def test_a_model_that_does_all_is_told_so() -> None:
     words = "\n".join(in_words(found))
     assert "answer       A lobster is a crustacean.\ntool call    yes\n" in words
     assert as_json(found)["tool_call"] == "called"
-    assert "is sent      text" in list(in_words(found))
-    assert "window       nobody says; the first refusal will" in list(in_words(found))
+    assert "accepts      text" in list(in_words(found))
+    assert "window       unknown until the first refusal" in list(in_words(found))
 
 
 async def test_who_says_how_much_a_model_reads_is_told() -> None:
@@ -363,8 +371,8 @@ async def test_who_says_how_much_a_model_reads_is_told() -> None:
 
 def test_what_a_model_is_sent_beside_text_is_told() -> None:
     """So that nobody wonders why it does not see a picture."""
-    found = Tried(model="m", answer=Played(pieces=1), takes=("audio", "images"))
-    assert "is sent      text, audio, images" in list(in_words(found))
+    found = Trial(model="m", answer=MeasuredAnswer(pieces=1), takes=("audio", "images"))
+    assert "accepts      text, audio, images" in list(in_words(found))
     assert as_json(found)["takes"] == ("audio", "images")
 
 
@@ -459,8 +467,10 @@ async def test_a_model_that_does_not_load_does_not_answer() -> None:
 
 def test_thoughts_that_people_would_read_are_told() -> None:
     """If the closing tag has no line of its own, nothing tells them from an answer about tags."""
-    found = Tried(model="m", answer=Played(text="Okay, a lobster.</think>An animal.", pieces=9))
-    assert any(line.startswith("thoughts     stand in the answer") for line in in_words(found))
+    found = Trial(
+        model="m", answer=MeasuredAnswer(text="Okay, a lobster.</think>An animal.", pieces=9)
+    )
+    assert any(line.startswith("reasoning    is in the answer") for line in in_words(found))
     found.answer.text = "An animal."
     assert not any(line.startswith("thoughts") for line in in_words(found))
 
@@ -475,10 +485,10 @@ async def test_thoughts_that_a_tag_ends_are_no_part_of_the_answer() -> None:
 
 def test_speed_is_of_the_writing_and_not_of_the_waiting() -> None:
     """The first token takes as long as reading the question does."""
-    played = Played(pieces=11, first_s=5.0, writing_s=2.0, tokens=21)
+    played = MeasuredAnswer(pieces=11, first_s=5.0, writing_s=2.0, tokens=21)
     assert played.per_second == 10.0
-    guessed = Tried(model="m", answer=Played(pieces=11, first_s=5.0, writing_s=2.0))
+    guessed = Trial(model="m", answer=MeasuredAnswer(pieces=11, first_s=5.0, writing_s=2.0))
     assert "speed        about 5 tokens a second" in list(in_words(guessed))
-    at_once = Tried(model="m", answer=Played(pieces=11, first_s=5.0))
+    at_once = Trial(model="m", answer=MeasuredAnswer(pieces=11, first_s=5.0))
     assert "speed        too fast to measure" in list(in_words(at_once))
     assert verdict(at_once).startswith("`m` streams")

@@ -79,7 +79,7 @@ def test_show_prints_all_three_sets_and_says_which_holds(config: str) -> None:
     assert 'autonomy = "supervised"\n' in out
     assert 'autonomy = "full"  (not in force)' in out
     assert "editors-write  allow  role:editor → tool:write_file" in out
-    assert out.rstrip().endswith("What nothing matches is denied.")
+    assert out.rstrip().endswith("A call that no statement matches is denied.")
 
 
 def test_show_says_what_each_statement_matches_today(config: str) -> None:

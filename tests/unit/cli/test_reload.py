@@ -87,13 +87,13 @@ def test_a_file_that_is_gone_is_a_fault(tmp_path: Path) -> None:
             {"file": "/c.toml", "live": ["autonomy", "people"], "waiting": ["provider.model"]},
             [
                 "read        /c.toml",
-                "holds now   autonomy, people",
-                "restart     needed for provider.model; as it was until then",
+                "in force    autonomy, people",
+                "restart     needed for provider.model; unchanged until then",
             ],
         ),
         (
             {"file": "/c.toml", "live": [], "waiting": []},
-            ["read        /c.toml", "holds now   nothing new"],
+            ["read        /c.toml", "in force    nothing new"],
         ),
     ],
 )

@@ -196,7 +196,7 @@ async def test_a_running_daemon_is_told(
         ),
         (
             {"token": TOKEN, "verdict": "false"},
-            "FALSE: nobody here issued it for what is stored",
+            "FALSE: this daemon did not issue it for a stored result",
             1,
         ),
         (

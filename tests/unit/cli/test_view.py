@@ -25,7 +25,7 @@ from zeroclaw import (
     escape_invisible,
 )
 from zeroclaw.cli.chat.pipe import Pipe, lines_from
-from zeroclaw.cli.chat.screen import MARK, Shown, View
+from zeroclaw.cli.chat.screen import MARK, StyledText, View
 
 Line = Mapping[str, object]
 SCREEN, PIPE = "screen", "pipe"
@@ -73,9 +73,9 @@ def ended(how: str, by: str = "ann", reason: str = "") -> Line:
 
 
 def live_view(
-    where: str, *before: Line, history: int = 10, columns: int = 40, most_rows: int = 6
+    where: str, *before: Line, history: int = 10, columns: int = 40, max_rows: int = 6
 ) -> View:
-    view = View(is_terminal=where == SCREEN, history=history, columns=columns, most_rows=most_rows)
+    view = View(is_terminal=where == SCREEN, history=history, columns=columns, max_rows=max_rows)
     view.take({"type": "snapshot"})
     for line in before:
         view.take(line)
@@ -89,17 +89,17 @@ def added(view: View, *lines: Line) -> list[str]:
     return [written(view.take(line)) for line in lines]
 
 
-def text_of(shown: Shown) -> str:
+def text_of(shown: StyledText) -> str:
     return "".join(text for _, text in shown)
 
 
-def in_a_pipe(shown: Shown) -> str:
+def in_a_pipe(shown: StyledText) -> str:
     output = io.StringIO()
     Pipe(0, output).show(shown)
     return output.getvalue()
 
 
-def marks(shown: Shown) -> list[str]:
+def marks(shown: StyledText) -> list[str]:
     return [text for style, text in shown if style == MARK]
 
 
@@ -124,7 +124,7 @@ def test_an_answer_that_changed_is_shown_anew() -> None:
 
 def test_of_a_long_answer_the_rows_that_have_no_room_are_printed() -> None:
     """So what has scrolled away can be read while the rest grows, and is printed once."""
-    view = live_view(SCREEN, most_rows=4)
+    view = live_view(SCREEN, max_rows=4)
     first = added(view, item("\n\none\ntwo\nthree", draft=True), item("\n\none\ntwo\nthree 4"))
     assert first == ["● \n\none\n", "two\nthree 4\n"]
 
@@ -395,7 +395,7 @@ def test_ones_own_message_is_not_repeated() -> None:
     """It stands where it was typed; another client's is shown."""
     view = live_view(SCREEN)
     assert text_of(view.entered("hi\nthere")) == "» hi\n  there\n"
-    view.said("mine")
+    view.sent("mine")
     own, other = (item("hi", key=f"person/{one}", kind="person") for one in ("mine", "other"))
     assert added(view, own, other, other) == ["", "» hi\n", ""]
 
@@ -441,7 +441,7 @@ def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
 @given(st.lists(st.text(alphabet="ab\n", max_size=12), max_size=8), st.text(alphabet="ab\n"))
 def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final: str) -> None:
     """P6: the screen ends as exactly the final answer, but for blanks at its end."""
-    view = live_view(SCREEN, columns=500, most_rows=3)
+    view = live_view(SCREEN, columns=500, max_rows=3)
     growing = [item(frame, draft=True) for frame in frames]
     shown = "".join(added(view, *growing, item(final)))
     assert shown.rstrip().endswith(f"● {final}".rstrip())
@@ -450,7 +450,7 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
 
 @given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
-    view = live_view(SCREEN, columns=12, most_rows=4)
+    view = live_view(SCREEN, columns=12, max_rows=4)
     texts = ["".join(parts[: number + 1]) for number in range(len(parts))]
     growing = [item(text, draft=True) for text in texts]
     shown = "".join(added(view, *growing, item(texts[-1])))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.invocation import handed_on
+from zeroclaw.cli.invocation import daemon_options
 from zeroclaw.cli.options import at_place
 
 
@@ -21,10 +21,10 @@ def command(place: Path) -> None:
 
     /help lists the commands, and Tab completes them. Alt-Enter, or a backslash before Enter, begins
     a further line, and pasted lines are one message, which Enter sends. The up arrow and Ctrl-R find
-    what you said before. Ctrl-C stops the answer that is being written; press it twice, or Ctrl-D,
+    your earlier messages. Ctrl-C stops the answer that is being written; press it twice, or Ctrl-D,
     to leave.
 
-    Input from a pipe is a script: each line is sent once the one before has been answered.
+    Input from a pipe is a script: each line is sent once the previous one has been answered.
 
     \b
     echo "What is on my list?" | zeroclaw chat
@@ -43,9 +43,9 @@ async def _chat(place: Path) -> None:
     if sys.stdin.isatty() and sys.stdout.isatty():
         click.echo("no daemon is running, so I start one; it ends when you leave")
     try:
-        await with_own_daemon(place, handed_on(), lambda: converse(place))
+        await with_own_daemon(place, daemon_options(), lambda: converse(place))
     except DidNotStart:
-        # Another command may have started one at the same moment.
+        # Another command may have started one at the same time.
         if not await is_running(place):
             raise
         await converse(place)

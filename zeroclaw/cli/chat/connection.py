@@ -1,8 +1,8 @@
 """The connection to the daemon's chat: reconnects after a restart, and loses no line.
 
-A line sent has an id and is kept until the daemon confirms that it is stored; after a lost
-connection it is sent again, and the daemon counts it once. The lines themselves are described
-where the daemon makes them, in `channels/terminal/decode.py` and `render.py`.
+Each line to the daemon has an id and stays pending until the daemon confirms that it is stored;
+after a lost connection it is sent again, and the daemon counts it once. The format of the lines is
+described in `channels/terminal/decode.py` and `render.py`.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Link(Struct):
     Attributes:
         place: The data directory.
         clock: For the waits between attempts.
-        token: Makes an id that no message has had.
+        token: Makes a new id.
         pending: Lines that are not confirmed as stored, by id, oldest first.
     """
 
@@ -39,14 +39,14 @@ class Link(Struct):
     token: Callable[[], str]
     pending: dict[str, Line] = field(default_factory=dict[str, Line])
     _lines: Lines | None = None  # set while connected
-    _has_stood: bool = False
+    _was_live: bool = False
 
-    async def run(self, heard: Callable[[Line], None], lost: Callable[[], None]) -> None:
+    async def run(self, on_line: Callable[[Line], None], on_lost: Callable[[], None]) -> None:
         """Stay connected until cancelled.
 
         Args:
-            heard: Called with every line.
-            lost: Called when an established connection has ended; it is retried.
+            on_line: Called with every line.
+            on_lost: Called when an established connection has ended; it is retried.
 
         Raises:
             DaemonUnreachable: There was no daemon at the first attempt.
@@ -56,9 +56,9 @@ class Link(Struct):
         tries = 0
         while True:
             try:
-                if await self._talk(lines, heard):
+                if await self._talk(lines, on_line):
                     tries = 0
-                    lost()
+                    on_lost()
             finally:
                 await lines.aclose()
             lines = None
@@ -74,8 +74,8 @@ class Link(Struct):
 
     def press(self, approval: str, choice: str, card: str) -> str:
         """Answer an approval; return the press's id."""
-        pressed = {"approval": approval, "choice": choice, "card": card}
-        return self._write({"type": "press", **pressed})
+        line = {"type": "press", "approval": approval, "choice": choice, "card": card}
+        return self._write(line)
 
     def _write(self, line: Line) -> str:
         key = self.token()
@@ -88,16 +88,16 @@ class Link(Struct):
         if self._lines is not None:
             self._lines.write(line)
 
-    async def _talk(self, lines: Lines, heard: Callable[[Line], None]) -> bool:
-        """Talk until the connection ends; return whether it was ever established."""
+    async def _talk(self, lines: Lines, on_line: Callable[[Line], None]) -> bool:
+        """Talk until the connection ends; return whether it was ever live."""
         self._lines = lines
         for line in ({"open": STREAM}, {"type": "hello", "after": ""}, *self.pending.values()):
             self._send(line)
-        has_stood = False
+        is_live = False
         async with asyncio.TaskGroup() as group:
-            later: set[asyncio.Task[None]] = set()
+            resends: set[asyncio.Task[None]] = set()
             while (line := await lines.receive()) is not None:
-                if "type" not in line and self._has_stood:
+                if "type" not in line and self._was_live:
                     break  # the daemon is starting, and its socket answers before the channel does
                 if "type" not in line:
                     message = (
@@ -105,17 +105,17 @@ class Link(Struct):
                         "`channels.terminal.enabled` to true, and start it again"
                     )
                     raise NeedsOperator(message)
-                has_stood = has_stood or line["type"] == "live"
-                self._has_stood = self._has_stood or has_stood
-                if late := self._settled(line):
-                    later.add(group.create_task(self._send_later(late)))
-                heard(line)
+                is_live = is_live or line["type"] == "live"
+                self._was_live = self._was_live or is_live
+                if refused := self._settle(line):
+                    resends.add(group.create_task(self._send_later(refused)))
+                on_line(line)
             self._lines = None
-            for task in later:
+            for task in resends:
                 task.cancel()
-        return has_stood
+        return is_live
 
-    def _settled(self, line: Line) -> Line | None:
+    def _settle(self, line: Line) -> Line | None:
         """Drop a line that the daemon has confirmed; return a line to send again."""
         key = str(line.get("id", ""))
         if line["type"] == "received" or (line["type"] == "refused" and not line.get("again")):

@@ -1,7 +1,7 @@
 """A daemon that is started for one chat session, and ended with it.
 
-Its standard input is a pipe that stays empty and that only this process holds open. So the kernel
-tells the daemon when this process is gone, even after kill -9, and it ends as at SIGTERM.
+Its standard input is a pipe that stays empty and that only this process holds open. When this
+process ends, even by kill -9, the kernel closes the pipe, and the daemon ends as at SIGTERM.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from zeroclaw.host.atomic_file import closing_descriptor
 LOG = "chat.log"
 END_S = 30.0
 """Seconds to wait for its end; longer than the usual grace time and the shutdown after it."""
-_FAULTY = 2
+_EXIT_FAULTY = 2
 """The exit code of `zeroclaw run` for a faulty configuration; it prints one line for each fault."""
 
 
 class DidNotStart(ZeroclawError):
-    """Raised if the daemon ended before it was ready; the text is its own last line."""
+    """Raised if the daemon ended before it was ready; the text says why."""
 
 
 async def with_own_daemon(
@@ -37,15 +37,15 @@ async def with_own_daemon(
     arguments: tuple[str, ...],
     session: Callable[[], Awaitable[None]],
     *,
-    is_kept: bool = True,
+    keeps_log: bool = True,
 ) -> None:
-    """Run a daemon for the time of a session; its log is kept in the data directory.
+    """Run a daemon during a session; its log is in the data directory.
 
     Args:
         place: The data directory; created if missing.
         arguments: Options for `zeroclaw run`.
         session: The session; begins when the daemon is ready.
-        is_kept: The directory, and so the log, outlives the session.
+        keeps_log: The data directory, with the log in it, outlives the session.
 
     Raises:
         ConfigError: Its configuration has faults.
@@ -59,17 +59,17 @@ async def with_own_daemon(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
-            start_new_session=True,  # Ctrl-C in this terminal is ours to handle
+            start_new_session=True,  # this process handles Ctrl-C
         )
     try:
-        # It writes nothing before it is ready, and little then, which fits into the pipe.
+        # It writes nothing before it is ready, and then little, which fits into the pipe.
         if process.stdout is None or not await process.stdout.readline():
-            raise DidNotStart(await _last_word(process, place / LOG, is_kept=is_kept))
+            raise DidNotStart(await _end_reason(process, place / LOG, keeps_log=keeps_log))
         with ungrouped():
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(_watch(process, place / LOG, is_kept=is_kept))
+                watch = group.create_task(_watch(process, place / LOG, keeps_log=keeps_log))
                 await session()
-                watching.cancel()
+                watch.cancel()
     finally:
         await _end(process)
 
@@ -91,11 +91,11 @@ async def with_temporary_daemon(
         places = {"data_dir": str(data), "workspace_dir": str(Path(folder, "workspaces"))}
         await asyncio.to_thread(config.write_text, tomli_w.dumps({**places, **tables}), "utf-8")
         options = ("--config", str(config))
-        await with_own_daemon(data, options, lambda: session(data), is_kept=False)
+        await with_own_daemon(data, options, lambda: session(data), keeps_log=False)
 
 
-async def _watch(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> None:
-    raise NeedsOperator(await _last_word(process, log, is_kept=is_kept))
+async def _watch(process: asyncio.subprocess.Process, log: Path, *, keeps_log: bool) -> None:
+    raise NeedsOperator(await _end_reason(process, log, keeps_log=keeps_log))
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -122,16 +122,17 @@ def _open_log(place: Path) -> int:
         return log
 
 
-async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
+async def _end_reason(process: asyncio.subprocess.Process, log: Path, *, keeps_log: bool) -> str:
     """Wait for a daemon to end, and return why it ended."""
     code = await process.wait()
     text = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
-    said = text.splitlines()
-    ours = [line.removeprefix("zeroclaw: ") for line in said if line.startswith("zeroclaw: ")]
-    if code == _FAULTY:
-        raise ConfigError(tuple(ours))
-    if ours:
-        return "; ".join(ours)
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-    more = f"`{log}` may say more" if is_kept else f"its last line was `{said[-1] if said else ''}`"
-    return f"the daemon {how} and said nothing; {more}"
+    lines = text.splitlines()
+    errors = [line.removeprefix("zeroclaw: ") for line in lines if line.startswith("zeroclaw: ")]
+    if code == _EXIT_FAULTY:
+        raise ConfigError(tuple(errors))
+    if errors:
+        return "; ".join(errors)
+    end = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+    last_line = f"its last line was `{lines[-1] if lines else ''}`"
+    hint = f"`{log}` may say more" if keeps_log else last_line
+    return f"the daemon {end} and said nothing; {hint}"

@@ -1,8 +1,8 @@
-"""One session of the chat: sends what is typed, shows what arrives, and knows when to end.
+"""One session of the chat: sends typed lines, shows arriving ones, and decides when to end.
 
-A script's next line is sent once the one before was answered, or a card waits. At the end of the
+A script's next line is sent once the previous one was answered, or a card waits. At the end of the
 script the session waits for the last answer. It does not wait for a person: it ends if a card is
-open when nothing more can be typed, or if the daemon stays away.
+open when the input has ended, or if the daemon does not come back.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zeroclaw.cli.chat.connection import Line, Link
-from zeroclaw.cli.chat.screen import KEYS, Shown, View
+from zeroclaw.cli.chat.screen import KEYS, StyledText, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError, ungrouped
@@ -26,12 +26,12 @@ HISTORY = 10
 """Number of earlier messages that are shown on a terminal."""
 POLL_S = 0.1
 _IDLE_POLLS = 10
-"""Polls after which an idle daemon has nothing more to say."""
-_STILL_POLLS = 20
-"""The same for a daemon that others keep busy: all is answered, and nothing arrived for so long."""
+"""Polls after which an idle daemon will send nothing more."""
+_SILENT_POLLS = 20
+"""The same for a daemon that others keep busy: all is answered, and no line came during these."""
 _CARD_POLLS = 50
 """A card open for so long after the last line was sent is not answered by that line."""
-_GONE_POLLS = 300
+_UNREACHABLE_POLLS = 300
 """Polls within which a restarting daemon is back."""
 
 
@@ -42,8 +42,8 @@ class Unanswered(Refused):
 class Screen(Protocol):
     """A terminal, or the pipes of a script."""
 
-    def show(self, shown: Shown) -> None:
-        """Print, and draw what has changed."""
+    def show(self, text: StyledText) -> None:
+        """Print a text, and redraw the rest."""
         ...
 
     async def run(self, session: "Session") -> None:
@@ -71,39 +71,43 @@ class Session(Struct, kw_only=True):
     approves: bool = False
     _pressed: set[str] = field(default_factory=set[str])
     _live: asyncio.Event = field(default_factory=asyncio.Event)
-    _said: int = 0
+    _sent: int = 0
     _awaited: int = 0
-    _still: int = 0
-    _gone: int = 0
+    _silent_polls: int = 0
+    _failed_polls: int = 0
     _interrupts: int = 0
 
     async def run(self, first: tuple[str, ...] = ()) -> None:
-        """Send the first messages, then what is typed, until the person leaves.
+        """Send the first messages, then the typed ones, until the person leaves.
 
         Raises:
-            Unreachable: No daemon runs, or it stays away at the end of a script.
+            Unreachable: No daemon runs, or it does not come back at the end of a script.
             NeedsOperator: The daemon has no terminal channel.
             Unanswered: A script ended with a card open.
         """
         with ungrouped():
             async with asyncio.TaskGroup() as group:
-                linked = group.create_task(self.link.run(self._heard, self._lost))
+                link = group.create_task(self.link.run(self._receive, self._note_loss))
                 await self._live.wait()
                 for text in first:
                     self._say(text)
                 await self.screen.run(self)
                 self.screen.show(self.view.settled())
-                linked.cancel()
+                link.cancel()
 
     async def quiet(self, *, or_card: bool) -> None:
         """Wait until every message sent is answered, or a card waits for a person."""
         idle = open_for = 0
         while not (or_card and self.view.cards.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
-            is_answered = self.view.answered >= self._said
+            is_answered = self.view.answered >= self._sent
             if (idle and is_answered) or idle >= _IDLE_POLLS:
                 return
-            if is_answered and self._still >= _STILL_POLLS and not self.view.cards.open_calls:
+            if (
+                is_answered
+                and self._silent_polls >= _SILENT_POLLS
+                and not self.view.cards.open_calls
+            ):
                 return
             open_for = open_for + 1 if self.view.cards.open_calls and not self.approves else 0
             if open_for >= _CARD_POLLS:
@@ -112,34 +116,34 @@ class Session(Struct, kw_only=True):
                     "in another `zeroclaw chat`, or on the web page"
                 )
                 raise Unanswered(message)
-            self._still += 1
+            self._silent_polls += 1
             await self.clock.sleep(POLL_S)
 
     async def _is_idle(self) -> bool:
         try:
-            told = await self.status()
+            status = await self.status()
         except ZeroclawError:
-            self._gone += 1
-            if self._gone >= _GONE_POLLS:
+            self._failed_polls += 1
+            if self._failed_polls >= _UNREACHABLE_POLLS:
                 raise
             return False  # it restarts, and answers afterwards
-        self._gone = 0
+        self._failed_polls = 0
         if self.link.pending or self.view.is_drafting or not self.view.is_live:
-            self._still = 0
+            self._silent_polls = 0
             return False
-        return not told.busy and (not told.waiting or bool(told.halted))
+        return not status.busy and (not status.waiting or bool(status.halted))
 
-    # --- what comes ------------------------------------------------------------------------------
+    # --- the daemon's lines ----------------------------------------------------------------------
 
-    def _heard(self, line: Line) -> None:
-        self._still = 0
+    def _receive(self, line: Line) -> None:
+        self._silent_polls = 0
         self.screen.show(self.view.take(line))
         if self.view.is_live:
             self._live.set()
         if self.approves:
             self._approve()
 
-    def _lost(self) -> None:
+    def _note_loss(self) -> None:
         self.screen.show(self.view.note("the daemon is gone; I go on when it is back"))
 
     def _approve(self) -> None:
@@ -148,18 +152,18 @@ class Session(Struct, kw_only=True):
                 self._pressed.add(call.approval)
                 self.link.press(call.approval, "once", call.card)
 
-    # --- what is typed ---------------------------------------------------------------------------
+    # --- the person's input ----------------------------------------------------------------------
 
     @property
     def is_busy(self) -> bool:
         """Whether an answer is awaited."""
         return self.view.is_drafting or self.view.answered < self._awaited
 
-    def entered(self, text: str, *, is_letter_typed: bool = True) -> None:
-        """Take a message, a command or the answer to a card.
+    def enter(self, text: str, *, is_letter_typed: bool = True) -> None:
+        """Handle a message, a command or the answer to a card.
 
         Args:
-            text: What was entered.
+            text: The input.
             is_letter_typed: If it is a single letter, its key was the last one before Enter.
         """
         self._interrupts = 0
@@ -176,22 +180,22 @@ class Session(Struct, kw_only=True):
         elif text.strip():
             self._say(text)
 
-    def interrupted(self) -> bool:
-        """Take a Ctrl-C: it stops the answer, and the second leaves."""
+    def interrupt(self) -> bool:
+        """Handle Ctrl-C: the first stops the answer, the second returns true, to leave."""
         self._interrupts += 1
         if self._interrupts == 1 and self.is_busy:
             self.screen.show(self.view.note("stopping it; Ctrl-C again leaves"))
-            self.view.said(self.link.say("/stop"))
+            self.view.sent(self.link.say("/stop"))
         elif self._interrupts == 1:
             self.screen.show(self.view.note("Ctrl-C again leaves"))
         return self._interrupts > 1
 
     def _say(self, text: str) -> None:
         self.screen.show(self.view.entered(text))
-        self._said += 1
+        self._sent += 1
         is_for_model = not text.lstrip().startswith("/")
         self._awaited = max(self._awaited, self.view.answered) + is_for_model
-        self.view.said(self.link.say(text))
+        self.view.sent(self.link.say(text))
 
 
 async def converse(place: Path, *, first: tuple[str, ...] = (), approves: bool = False) -> None:

@@ -1,8 +1,8 @@
-"""A chat's terminal: a growing answer, below it the input, and above them what is printed for good.
+"""A chat's terminal: a growing answer, the input below it, and above both the printed messages.
 
 prompt_toolkit edits the input, knows how wide characters are and follows the window's size. It
 draws nothing above the growing answer, and rows that it draws don't wrap, so nothing that is printed
-can be erased. All text is handed to it with its style, as data.
+can be erased. All text is passed to it with its style, as data.
 """
 
 import asyncio
@@ -22,22 +22,22 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 from prompt_toolkit.output import Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
-from zeroclaw.cli.chat.screen import BOLD, PROMPT, Shown, View
+from zeroclaw.cli.chat.screen import BOLD, PROMPT, StyledText, View
 from zeroclaw.cli.chat.session import Session
 
-# Else a terminal that does not tell where its cursor is gets a warning; nothing here needs to know.
+# Else a terminal that does not report its cursor's position gets a warning; nothing here needs it.
 os.environ["PROMPT_TOOLKIT_NO_CPR"] = "1"
-_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminal:
-    """Prints, and reads what is typed until the person leaves.
+    """Prints messages, and reads keys until the person leaves.
 
-    What was said before is in the history, which is kept in memory only: the daemon keeps the
-    conversation for as long as it may, and nothing that is said off the record is stored.
+    Earlier messages are in the input's history, in memory only: the daemon's retention rules hold,
+    and messages off the record are not stored.
 
     Args:
-        view: What stands on the screen.
+        view: The state of the screen.
         source: Where keys come from; this process's terminal if None.
         output: Where to draw; this process's terminal if None.
     """
@@ -62,7 +62,7 @@ class Terminal:
             input=source,
             output=output,
         )
-        # The cursor keeps the end in sight, should it have more rows than the view knows.
+        # The cursor keeps the end visible, should the answer have more rows than the view counts.
         growing = FormattedTextControl(lambda: [("", view.growing()), ("[SetCursorPosition]", "")])
         answer = ConditionalContainer(
             Window(growing, wrap_lines=True, dont_extend_height=True),
@@ -73,12 +73,12 @@ class Terminal:
         self._prompts.app.before_render += self._resize
         self._resize()
 
-    def show(self, shown: Shown) -> None:
-        """Print above the input, and draw what has changed below it."""
+    def show(self, text: StyledText) -> None:
+        """Print a text above the input, and redraw the rest."""
         app = self._prompts.app
-        if shown:
+        if text:
             app.renderer.erase()
-            app.print_text(FormattedText(shown))
+            app.print_text(FormattedText(text))
         app.invalidate()
 
     async def run(self, session: Session) -> None:
@@ -86,8 +86,8 @@ class Terminal:
         for text in self._view.earlier:
             self._history.append_string(text)
         loop, app = asyncio.get_running_loop(), self._prompts.app
-        # By themselves they would leave the terminal without echo.
-        for number in _ENDINGS:
+        # Without handlers these signals would leave the terminal without echo.
+        for number in _END_SIGNALS:
             loop.add_signal_handler(number, lambda: app.is_done or app.exit())
         keys = self._keys(session)
         try:
@@ -95,12 +95,12 @@ class Terminal:
         except EOFError:
             return
         finally:
-            for number in _ENDINGS:
+            for number in _END_SIGNALS:
                 loop.remove_signal_handler(number)
 
     def _resize(self, _app: object = None) -> None:
         size = self._prompts.app.output.get_size()
-        self._view.columns, self._view.most_rows = size.columns, max(1, size.rows // 2)
+        self._view.columns, self._view.max_rows = size.columns, max(1, size.rows // 2)
 
     def _keys(self, session: Session) -> KeyBindings:
         keys, buffer = KeyBindings(), self._prompts.default_buffer
@@ -118,8 +118,8 @@ class Terminal:
                 text = buffer.text
                 buffer.reset(append_to_history=True)
                 # Not if it was pasted, or comes from the history.
-                before = [key.key for key in event.previous_key_sequence]
-                session.entered(text, is_letter_typed=before == [text.strip()])
+                last_keys = [key.key for key in event.previous_key_sequence]
+                session.enter(text, is_letter_typed=last_keys == [text.strip()])
 
         @keys.add("escape", "enter")
         def _further_line(event: KeyPressEvent) -> None:
@@ -134,7 +134,7 @@ class Terminal:
         def _interrupt(event: KeyPressEvent) -> None:
             if event.current_buffer.text and not session.is_busy:
                 event.current_buffer.reset()
-            elif session.interrupted():
+            elif session.interrupt():
                 event.app.exit()
 
         return keys

@@ -1,7 +1,7 @@
 """Judges the facts that `zeroclaw doctor` found; returns one line for each check.
 
-Pure. `fail` keeps the bot silent or unsafe; `warn` may do so soon, or is something that a person
-has to know. Each line that is not `ok` says what to do.
+Pure. `fail` keeps the bot silent or unsafe; `warn` may do so soon, or a person has to know of it.
+Each line that is not `ok` says what to do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _ORDER = (
     "user", "store", "approvals", "conversations", "delivery",
     "audit", "disk", "clock", "permissions", "versions", "errors",
 )  # fmt: skip
-_SHOWN = 3
+_MAX_SHOWN = 3
 _RESTART = "restart `zeroclaw run`"
 
 
@@ -41,7 +41,7 @@ class CheckResult(Value):
 
     Attributes:
         check: Its name; a check with several findings has a line for each.
-        text: What was found.
+        text: The finding.
         remedy: What to do; empty if nothing is to be done, or the text already says it.
     """
 
@@ -52,12 +52,12 @@ class CheckResult(Value):
 
 
 def ok(check: str, text: str) -> CheckResult:
-    """Return a line about something that is well."""
+    """Return a line about something that works."""
     return CheckResult(check=check, verdict="ok", text=text)
 
 
 def warn(check: str, text: str, remedy: str = "") -> CheckResult:
-    """Return a line about something that may soon be wrong, or that a person has to know."""
+    """Return a line about something that may soon go wrong, or that a person has to know."""
     return CheckResult(check=check, verdict="warn", text=text, remedy=remedy)
 
 
@@ -70,16 +70,16 @@ class Failing(Value):
     """A conversation whose newest turns all failed.
 
     Attributes:
-        times: Failures in a row, at least `MIN_FAILURES`; counted over the last 20 messages.
+        failures: Failures in a row, at least `MIN_FAILURES`; counted over the last 20 messages.
         last_at: When the newest failed message came.
-        why: What its person was told; empty if the journal does not say.
+        reason: The bot's note to its person; empty if the journal has none.
     """
 
     conversation: ConversationId
     place: str
-    times: int
+    failures: int
     last_at: datetime
-    why: str = ""
+    reason: str = ""
 
 
 class Health(Value):
@@ -96,9 +96,9 @@ class Health(Value):
         stuck: Messages to platforms that are not sent after five minutes.
         refused: Messages that a platform refused within the last day.
         failing: Failing conversations, the newest failure first.
-        joined: Channels on which an operator let somebody in.
+        joined: Channels on which an operator let people in.
         chains: How many chains of the audit were checked, the newest ones.
-        broken: The first fault of each that was changed, in one line.
+        broken: One line for each chain that was changed, about its first fault.
     """
 
     newest_at: datetime | None = None
@@ -146,7 +146,7 @@ class Facts(Struct, kw_only=True):
         enabled: The channels that the configuration enables; None if it has faults.
         missing: The faults of secrets that this shell does not have, by key path.
         sandbox: Why there is none, empty if it works; None if nothing needs one.
-        found: Lines that the probes have already judged.
+        results: Lines that the probes have already judged.
     """
 
     now: datetime
@@ -159,13 +159,13 @@ class Facts(Struct, kw_only=True):
     enabled: tuple[str, ...] | None = None
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: str | None = None
-    found: tuple[CheckResult, ...] = ()
+    results: tuple[CheckResult, ...] = ()
 
 
 def run_checks(facts: Facts) -> tuple[CheckResult, ...]:
     """Return the lines, in the order in which one would look for trouble."""
     lines = (
-        *facts.found,
+        *facts.results,
         *_daemon(facts),
         *_secrets(facts),
         *_halt(facts),
@@ -205,7 +205,7 @@ def _daemon(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _secrets(facts: Facts) -> Iterator[CheckResult]:
-    """Yield secrets that this shell does not have; a fault only if no daemon has them either."""
+    """Yield a line for each secret that this shell lacks; a fault if the daemon lacks it, too."""
     for key, fault in facts.missing.items():
         if key in facts.errors.secrets:
             yield ok("secrets", f"{key} is not known in this shell; the running daemon has it")
@@ -222,12 +222,12 @@ def _halt(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _model(facts: Facts) -> Iterator[CheckResult]:
-    """Yield what the running daemon last met when it called the model."""
-    seen = facts.errors.model
-    if seen.at is not None:
-        often = f"the last {seen.failures} requests" if seen.failures > 1 else "the last request"
-        text = f"{often} to it failed, the newest {_ago(facts.now, seen.at)}: {seen.why}"
-        yield (fail if seen.failures >= MIN_FAILURES else warn)("provider", text)
+    """Yield a line about the running daemon's last failed requests to the model, if any."""
+    model = facts.errors.model
+    if model.at is not None:
+        latest = f"the last {model.failures} requests" if model.failures > 1 else "the last request"
+        text = f"{latest} to it failed, the newest {_ago(facts.now, model.at)}: {model.why}"
+        yield (fail if model.failures >= MIN_FAILURES else warn)("provider", text)
 
 
 def _channels(facts: Facts) -> Iterator[CheckResult]:
@@ -246,14 +246,14 @@ def _channels(facts: Facts) -> Iterator[CheckResult]:
     elif enabled:
         yield ok("channels", f"{', '.join(enabled)}; they start with the daemon")
     if facts.enabled == ():
-        text = "none is switched on, so nobody can write to the bot"
+        text = "none is enabled, so no message can reach the bot"
         yield fail("channels", text, "set `enabled = true` for one")
 
 
 def _channel(name: str, channel: ChannelSeen, now: datetime) -> CheckResult:
     since = "" if channel.since is None else f" for {_span(now - channel.since)}"
-    why = f": {channel.why}" if channel.why else ""
-    text = f"`{name}` {channel.condition}{since}{why}"
+    reason = f": {channel.why}" if channel.why else ""
+    text = f"`{name}` {channel.condition}{since}{reason}"
     match channel.condition:
         case "up":
             return ok("channels", text)
@@ -281,28 +281,28 @@ def _sandbox(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _bounds(watched: str | None) -> str:
-    """Say what limits a command's memory and processes in the running daemon."""
+    """Describe what limits a command's memory and processes in the running daemon."""
     match watched:
         case None:
             return ""
         case "":
-            return "; a cgroup of its own limits each command"
-        case why:
-            return f"; limits of each process and a watch bound a command, because {why}"
+            return "; each command has a cgroup with limits"
+        case reason:
+            return f"; limits of each process and a watch bound a command, because {reason}"
 
 
 def _user(facts: Facts) -> Iterator[CheckResult]:
     if facts.is_root:
         text = "zeroclaw runs as root, so a fault in it endangers the whole machine"
-        yield warn("user", text, "run it as a user of its own, as `deploy/zeroclaw.service` does")
+        yield warn("user", text, "give it its own user, as `deploy/zeroclaw.service` does")
 
 
 def _store(facts: Facts) -> Iterator[CheckResult]:
     match facts.store:
         case None:
             yield ok("store", "nothing yet, before the first start")
-        case str(why):
-            yield fail("store", why)
+        case str(reason):
+            yield fail("store", reason)
         case store:
             yield ok("store", f"{store.queued} messages wait")
             yield _approvals(store, facts.now)
@@ -317,31 +317,33 @@ def _approvals(store: Health, now: datetime) -> CheckResult:
     oldest = f", the oldest asked {_ago(now, store.oldest_at)}" if store.oldest_at else ""
     ending = ""
     if store.next_deadline_at is not None:
-        left = store.next_deadline_at - now
-        soon = "soon" if left <= SOON else "first"
-        ending = (
-            f", {soon} to expire in {_span(left)}" if left > timedelta() else ", one has expired"
-        )
-    lost, others = "", "them"
+        remaining = store.next_deadline_at - now
+        ending = ", one has expired"
+        if remaining > timedelta():
+            soon = "soon" if remaining <= SOON else "first"
+            ending = f", {soon} to expire in {_span(remaining)}"
+    damaged, listed = "", "them"
     if store.damaged:
         are = "is" if store.damaged == 1 else "are"
-        lost, others = f", of which {store.damaged} {are} damaged, so that nobody can", "the others"
-    text = f"{store.pending} to answer{lost}{oldest}{ending}"
-    return warn("approvals", text, f"`/pending` in an approver's chat lists {others}")
+        damaged = f", of which {store.damaged} {are} damaged and can't be answered"
+        listed = "the others"
+    text = f"{store.pending} to answer{damaged}{oldest}{ending}"
+    return warn("approvals", text, f"`/pending` in an approver's chat lists {listed}")
 
 
 def _conversations(store: Health, now: datetime) -> Iterator[CheckResult]:
     if not store.failing:
         yield ok("conversations", "none fails again and again")
-    for one in store.failing[:_SHOWN]:
+    for failing in store.failing[:_MAX_SHOWN]:
+        reason = f": {failing.reason}" if failing.reason else ""
         yield warn(
             "conversations",
-            f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
-            f"row, last {_ago(now, one.last_at)}{f': {one.why}' if one.why else ''}",
-            f"`/new` there starts afresh; `zeroclaw export {one.conversation}` shows it",
+            f"{failing.conversation} in {failing.place or 'no chat'} failed {failing.failures} times "
+            f"in a row, last {_ago(now, failing.last_at)}{reason}",
+            f"`/new` there starts afresh; `zeroclaw export {failing.conversation}` shows it",
         )
-    if (more := len(store.failing) - _SHOWN) > 0:
-        text = f"{more} more fail again and again"
+    if (others := len(store.failing) - _MAX_SHOWN) > 0:
+        text = f"{others} more fail again and again"
         yield warn("conversations", text, "look at the provider first")
 
 
@@ -360,9 +362,9 @@ def _delivery(store: Health) -> CheckResult:
 def _audit(store: Health) -> Iterator[CheckResult]:
     if not store.broken:
         yield ok("audit", f"newest chains checked: {store.chains}; none was changed")
-    for one in store.broken[:_SHOWN]:
-        why = "from there on nothing in it is proven, and receipts can't be checked"
-        yield fail("audit", one, f"{why}: find out who, or which disk, changed it")
+    for fault in store.broken[:_MAX_SHOWN]:
+        text = f"{fault}; nothing from there on is proven, and receipts can't be checked"
+        yield fail("audit", text, "find out which program, person or disk changed it")
 
 
 def _disk(disk: Disk | None) -> CheckResult:
@@ -370,15 +372,15 @@ def _disk(disk: Disk | None) -> CheckResult:
         text = "the free space is unknown"
         return warn("disk", text, "check that the data directory can be read")
     bound, used = disk.bound_bytes, disk.used_bytes
-    to_come = max(bound - used, 0) if bound else ROOM_BYTES
+    growth = max(bound - used, 0) if bound else ROOM_BYTES
     free = f"{_mb(disk.free_bytes)} free on {disk.place}"
     if disk.free_bytes < SCARCE_BYTES:
         return fail("disk", free, "make room there, or move `data_dir`")
     if bound and used > bound:
         text = f"{_mb(used)} are stored, more than the {_mb(bound)} of retention.max_disk_mb"
         return warn("disk", text, "raise it, or shorten the days of `[retention]`")
-    if disk.free_bytes < to_come:
-        text = f"{free}, and what is stored may grow by {_mb(to_come)}"
+    if disk.free_bytes < growth:
+        text = f"{free}, and the store may grow by {_mb(growth)}"
         return warn("disk", text, "make room there, or lower retention.max_disk_mb")
     limit = f" of at most {_mb(bound)}" if bound else ", without a limit"
     return ok("disk", f"{free}, {_mb(used)} stored{limit}")
@@ -398,15 +400,15 @@ def _errors(facts: Facts) -> Iterator[CheckResult]:
         return
     if not facts.errors.errors:
         yield ok("errors", "none since the daemon was started")
-    seen: dict[tuple[str, str], list[datetime]] = {}
-    for one in reversed(facts.errors.errors):
-        seen.setdefault((one.level, one.text), []).append(one.at)
-    for (level, said), times in list(seen.items())[:_SHOWN]:
-        often = f" ({len(times)} times)" if len(times) > 1 else ""
-        yield warn("errors", f"{_ago(facts.now, times[0])}{often}, {level}: {said}")
+    groups: dict[tuple[str, str], list[datetime]] = {}
+    for error in reversed(facts.errors.errors):
+        groups.setdefault((error.level, error.text), []).append(error.at)
+    for (level, text), times in list(groups.items())[:_MAX_SHOWN]:
+        count = f" ({len(times)} times)" if len(times) > 1 else ""
+        yield warn("errors", f"{_ago(facts.now, times[0])}{count}, {level}: {text}")
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- numbers -------------------------------------------------------------------------------------
 
 
 def _ago(now: datetime, at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Trouble that the store shows: pending approvals, undelivered messages, failing conversations."""
+"""Trouble in the store: pending approvals, undelivered messages, failing conversations."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -20,51 +20,51 @@ from zeroclaw.turn import entries
 
 STUCK = timedelta(minutes=5)
 """A message that is not sent after this long is in trouble."""
-LATELY = timedelta(days=1)
-_MOST_FAILED = 500  # messages, newest first; older failures are not recent
-_LOOKED_BACK = 20
-_CHAINS = 50  # the marks of each are in memory, some hundred bytes for five minutes of use
+RECENT = timedelta(days=1)
+_MAX_FAILED = 500  # messages, newest first; older failures are not recent
+_MAX_LATEST = 20
+_MAX_CHAINS = 50  # the anchors of each are in memory, some hundred bytes for five minutes of use
 _ENDED = frozenset({"answered", "failed", "stopped"})
 # The kinds whose keys are ulids; every message adds a row of one of them.
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
 
 
-async def health(kept: ReadableStore, now: datetime) -> Health:
+async def health(store: ReadableStore, now: datetime) -> Health:
     """Return the state of the store.
 
     Args:
-        kept: Opened read-only.
+        store: Opened read-only.
         now: The time to compare with.
 
     Raises:
         StoreUnusable: A row that a daemon needs to start can't be read.
     """
-    approvals = [row async for row in scan(kept, APPROVALS.where(state="pending"))]
+    approvals = [row async for row in scan(store, APPROVALS.where(state="pending"))]
     actions = [*readable_of(approvals, lambda row: APPROVALS.of(row).action)]
-    asked = _times(actions)
+    requested = _times(actions)
     deadlines = [row.due_at for row in approvals if row.due_at is not None]
-    unsent = [row for state in OPEN_STATES async for row in scan(kept, OUTBOX.where(state=state))]
-    newest = [await kept.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
-    refused = await kept.select(
-        OUTBOX.where(state="refused", newest_first=True, limit=_MOST_FAILED)
+    unsent = [row for state in OPEN_STATES async for row in scan(store, OUTBOX.where(state=state))]
+    newest = [await store.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
+    refused = await store.select(
+        OUTBOX.where(state="refused", newest_first=True, limit=_MAX_FAILED)
     )
-    chains = await kept.streams(LogKind.AUDIT, last=_CHAINS)
-    verdicts = zip(chains, await verify_streams(kept, chains), strict=True)
+    chains = await store.streams(LogKind.AUDIT, last=_MAX_CHAINS)
+    verdicts = zip(chains, await verify_streams(store, chains), strict=True)
     return Health(
         newest_at=max(
             (at for rows in newest for at in _times(row.key for row in rows)), default=None
         ),
-        halt=await last_halt(kept),
+        halt=await last_halt(store),
         pending=len(approvals),
         damaged=len(approvals) - len(actions),
-        oldest_at=min(asked, default=None),
+        oldest_at=min(requested, default=None),
         next_deadline_at=min(deadlines, default=None),
-        queued=await kept.count(INBOX.where(state="queued")),
+        queued=await store.count(INBOX.where(state="queued")),
         stuck=sum(at < now - STUCK for at in _times(row.key for row in unsent)),
-        refused=sum(at > now - LATELY for at in _times(row.key for row in refused)),
-        failing=await _failing(kept),
+        refused=sum(at > now - RECENT for at in _times(row.key for row in refused)),
+        failing=await _failing(store),
         joined=frozenset(
-            [identity_parts(one.id)[0] async for one in PEOPLE.all(kept, state="admitted")]
+            [identity_parts(person.id)[0] async for person in PEOPLE.all(store, state="admitted")]
         ),
         chains=len(chains),
         broken=tuple(
@@ -75,51 +75,51 @@ async def health(kept: ReadableStore, now: datetime) -> Health:
     )
 
 
-async def _failing(kept: ReadableStore) -> tuple[Failing, ...]:
-    failed = await kept.select(INBOX.where(state="failed", newest_first=True, limit=_MOST_FAILED))
+async def _failing(store: ReadableStore) -> tuple[Failing, ...]:
+    failed = await store.select(INBOX.where(state="failed", newest_first=True, limit=_MAX_FAILED))
     newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
     found: list[Failing] = []
     for conversation, row in newest.items():
-        latest = await kept.select(
-            INBOX.where(conversation=conversation, newest_first=True, limit=_LOOKED_BACK)
+        latest = await store.select(
+            INBOX.where(conversation=conversation, newest_first=True, limit=_MAX_LATEST)
         )
-        times = _in_a_row(one.state for one in latest)
-        if times >= MIN_FAILURES:
+        failures = _failures_in_a_row(message.state for message in latest)
+        if failures >= MIN_FAILURES:
             found += [
                 Failing(
                     conversation=conversation,
                     place=row.place,
-                    times=times,
+                    failures=failures,
                     last_at=at,
-                    why=await _told(kept, conversation),
+                    reason=await _last_note(store, conversation),
                 )
                 for at in _times((row.key,))
             ]
-    return tuple(sorted(found, key=lambda one: one.last_at, reverse=True))
+    return tuple(sorted(found, key=lambda failing: failing.last_at, reverse=True))
 
 
-async def _told(kept: ReadableStore, conversation: ConversationId) -> str:
+async def _last_note(store: ReadableStore, conversation: ConversationId) -> str:
     """Return the note at the end of the newest turn."""
-    last = await kept.last(LogKind.JOURNAL, conversation)
+    last = await store.last(LogKind.JOURNAL, conversation)
     with suppress(RecordUnreadable):
         entry = None if last is None else entries.decode(last.body)
         return entry.note if isinstance(entry, entries.TurnFinished) else ""
     return ""
 
 
-def _in_a_row(states: Iterable[str]) -> int:
+def _failures_in_a_row(states: Iterable[str]) -> int:
     """Count the failures before the first message that ended well; open messages are skipped."""
-    times = 0
+    failures = 0
     for state in states:
         if state == "failed":
-            times += 1
+            failures += 1
         elif state in _ENDED:
             break
-    return times
+    return failures
 
 
 def _times(ulids: Iterable[str]) -> list[datetime]:
-    """Return when these ulids were made; other keys are skipped."""
+    """Return the times of these ulids; other keys are skipped."""
     found: list[datetime] = []
     for ulid in ulids:
         with suppress(ValueError):

@@ -52,10 +52,10 @@ from zeroclaw.tools.attachments import try_reader
 
 _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
-_OTHERS = 0o077
+_GROUP_AND_OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
 _ANY_SERVER = "server.invalid"  # never contacted; RFC 2606
-_NOT_ASKED = "not asked, because this shell does not have its secret"
+_NOT_TRIED = "not tried, because this shell does not have its secret"
 
 
 async def probe(config: Path | None, data_dir: Path | None) -> Facts:
@@ -68,20 +68,20 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
     now = SystemClock().now()
     configured, start = await asyncio.to_thread(_configuration, config, data_dir)
     facts = Facts(now=now, version=await asyncio.to_thread(version, "zeroclaw"))
-    here = versions(facts.version, sqlite3.sqlite_version_info[:3])
-    found = [*configured, here, await _network()]
+    sqlite = sqlite3.sqlite_version_info[:3]
+    results = [*configured, versions(facts.version, sqlite), await _network()]
     if start is None:
-        why = "not checked, because the configuration has faults"
-        found.append(warn("provider", why, "mend them first"))
+        text = "not checked, because the configuration has faults"
+        results.append(warn("provider", text, "mend them first"))
     else:
-        found.append(await _provider(start))
+        results.append(await _provider(start))
         facts.enabled = tuple(part.name for part in start.checked.channels)
         facts.missing = start.checked.missing
         facts.sandbox = await _sandbox(start.config.tools)
-        found += await _accounts(start.checked)
+        results += await _platforms(start.checked)
     data = await asyncio.to_thread(_data, config, data_dir, start)
-    is_anothers = data is not None and await asyncio.to_thread(_is_anothers, data)
-    facts.is_root = os.geteuid() == 0 and not is_anothers
+    is_foreign = data is not None and await asyncio.to_thread(_is_foreign, data)
+    facts.is_root = os.geteuid() == 0 and not is_foreign
     if data is not None:
         facts.status, facts.errors = await _daemon(data)
         facts.store, used_bytes = await _store(data, now)
@@ -89,16 +89,16 @@ async def probe(config: Path | None, data_dir: Path | None) -> Facts:
         bound_bytes = retention.max_disk_mb * 1_000_000
         facts.disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
         if start is not None:
-            found += _closed(start, facts.store)
+            results += _closed(start, facts.store)
             if not await is_running(data):
-                found += await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
-    found += await asyncio.to_thread(_permissions, config, data, start, is_anothers=is_anothers)
-    facts.found = tuple(found)
+                results += await asyncio.to_thread(lambda: tuple(_taken_ports(start)))
+    results += await asyncio.to_thread(_permissions, config, data, start, is_foreign=is_foreign)
+    facts.results = tuple(results)
     return facts
 
 
 def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> CheckResult:
-    """Return a line with the versions that run here."""
+    """Return a line with the versions in use."""
     text = f"zeroclaw {zeroclaw}, Python {platform.python_version()}, SQLite {'.'.join(map(str, sqlite))}"
     if has_wal_reset_bug(sqlite):
         # Not a warning: the bug needs a second program that writes, and zeroclaw is only one.
@@ -112,18 +112,18 @@ def versions(zeroclaw: str, sqlite: tuple[int, int, int]) -> CheckResult:
 def _configuration(
     config: Path | None, data_dir: Path | None
 ) -> tuple[tuple[CheckResult, ...], Start | None]:
-    """Return the configuration's faults; if it has none, what a daemon would start with."""
+    """Return the configuration's faults; if it has none, also a daemon's start."""
     try:
         loaded = take_model(load(config, data_dir), os.environ, ask=None)
         start = start_of(loaded, os.environ, needs_all=False)
     except ConfigError as error:
         return tuple(fail("configuration", fault) for fault in error.faults), None
-    read = start.places.config or "the built-in defaults"
+    name = start.places.config or "the built-in defaults"
     lines = (
         *(fail("configuration", fault) for fault in start.checked.unread),
         *(warn("configuration", warning) for warning in start.checked.warnings),
     )
-    return lines or (ok("configuration", f"{read}: no faults"),), start
+    return lines or (ok("configuration", f"{name}: no faults"),), start
 
 
 def _data(config: Path | None, data_dir: Path | None, start: Start | None) -> Path | None:
@@ -141,21 +141,21 @@ async def _daemon(data: Path) -> tuple[Status | str, Errors]:
         async with asyncio.timeout(_ANSWER_S):
             return await ask(data, "status", Status), await ask(data, "errors", Errors)
     except TimeoutError:
-        why = f"the one in `{data}` does not answer within {_ANSWER_S:g} s; restart it"
+        reason = f"the one in `{data}` does not answer within {_ANSWER_S:g} s; restart it"
     except (DaemonUnreachable, DaemonRefused) as error:
-        why = str(error)
-    return why, Errors()
+        reason = str(error)
+    return reason, Errors()
 
 
 def _taken_ports(start: Start) -> Iterator[CheckResult]:
-    """Yield a line for each port that another program has, so that no daemon starts."""
+    """Yield a line for each port that another program has, so that no daemon can start."""
     listener, public, channels = start.config.listener, start.config.public, start.checked.channels
-    wanted: list[tuple[str, int, str]] = []
+    addresses: list[tuple[str, int, str]] = []
     if any(part.manifest.kind == "web" for part in channels):
-        wanted.append((listener.host, listener.port, "listener.port"))
+        addresses.append((listener.host, listener.port, "listener.port"))
     if any(part.is_public for part in channels):
-        wanted.append((public.host, public.port, "public.port"))
-    for host, port, key in wanted:
+        addresses.append((public.host, public.port, "public.port"))
+    for host, port, key in addresses:
         try:
             bind(host, port, key=key).close()
         except PortInUse as error:
@@ -173,11 +173,11 @@ async def _network() -> CheckResult:
         await network.trusted_for(f"https://{_ANY_SERVER}")
     except NoWayOut as error:
         return fail("network", str(error), "mend it here, and where the daemon is started")
-    ways = " and ".join(sorted(without_credentials(proxy) for proxy in proxies if proxy))
-    named = [f"`{name}`" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
-    trusted = named[0] if named else "Mozilla's list"
+    urls = " and ".join(sorted(without_credentials(proxy) for proxy in proxies if proxy))
+    variables = [f"`{name}`" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+    trusted = variables[0] if variables else "Mozilla's list"
     return ok(
-        "network", f"{f'through {ways}' if ways else 'no proxy'}; certificates from {trusted}"
+        "network", f"{f'through {urls}' if urls else 'no proxy'}; certificates from {trusted}"
     )
 
 
@@ -185,7 +185,7 @@ async def _provider(start: Start) -> CheckResult:
     """Request the list of models, or check the file; never request an answer, which may cost."""
     settings = start.config.provider
     if any(key.startswith(f"{ANSWERS}.") for key in start.checked.missing):
-        return ok("provider", f"`{settings.model or settings.kind}`: {_NOT_ASKED}")
+        return ok("provider", f"`{settings.model or settings.kind}`: {_NOT_TRIED}")
     if settings.kind == "openai":
         return await _server(start)
     name = f"`{settings.kind}`"
@@ -200,7 +200,7 @@ async def _provider(start: Start) -> CheckResult:
     except ZeroclawError as error:
         return fail("provider", f"{name}: {error}")
     await provider.aclose()
-    return ok("provider", f"{name}: opened, not asked")
+    return ok("provider", f"{name}: opened, not tried")
 
 
 async def _server(start: Start) -> CheckResult:
@@ -212,41 +212,41 @@ async def _server(start: Start) -> CheckResult:
         server = await offers_of(settings.base_url, api_key=key)
     except NoOffer as error:
         if error.status in _UNAUTHORIZED:
-            why = f"it answered {error.status}; check that `provider.api_key` is its key"
-            return fail("provider", f"{name}: {why}")
+            remedy = "check that `provider.api_key` is its key"
+            return fail("provider", f"{name}: it answered {error.status}", remedy)
         # A server that answers anything else may speak the protocol without offering a list.
         answers = error.status is not None and error.status < 500  # noqa: PLR2004  HTTP's
         return (warn if answers else fail)("provider", f"{name}: {error}")
-    known = {*server.models, *(model.removesuffix(":latest") for model in server.models)}
-    if known and settings.model not in known:
-        why = "it answers, and its list has no such model; `zeroclaw models list` shows it"
-        return warn("provider", f"{name}: {why}")
+    models = {*server.models, *(model.removesuffix(":latest") for model in server.models)}
+    if models and settings.model not in models:
+        text = f"{name}: it answers, and its list has no such model"
+        return warn("provider", text, "`zeroclaw models list` shows the list")
     return ok("provider", f"{name}: it answers")
 
 
-async def _accounts(checked: CheckedConfig) -> tuple[CheckResult, ...]:
+async def _platforms(checked: CheckedConfig) -> tuple[CheckResult, ...]:
     """Ask the platforms of channels that offer a check, all at once."""
 
-    async def ask(part: ChannelPart) -> CheckResult:
+    async def try_channel(part: ChannelPart) -> CheckResult:
         if any(key.startswith(f"channels.{part.name}.") for key in checked.missing):
-            return ok("channels", f"`{part.name}`: {_NOT_ASKED}")
+            return ok("channels", f"`{part.name}`: {_NOT_TRIED}")
         try:
-            seen = await ask_platform(part, checked.redactor, within_s=_PLATFORM_S)
+            result = await ask_platform(part, checked.redactor, within_s=_PLATFORM_S)
         except ConfigError as error:
             return fail("channels", f"`{part.name}`: {'; '.join(error.faults)}")
-        return (ok if seen.is_well else fail)("channels", f"`{part.name}`: {seen.line}")
+        return (ok if result.is_ok else fail)("channels", f"`{part.name}`: {result.line}")
 
     async with asyncio.TaskGroup() as group:
-        asked = [
-            group.create_task(ask(part), name=f"check {part.name}")
+        tasks = [
+            group.create_task(try_channel(part), name=f"check {part.name}")
             for part in checked.channels
             if part.manifest.check
         ]
-    return tuple(task.result() for task in asked)
+    return tuple(task.result() for task in tasks)
 
 
 def _closed(start: Start, store: Health | str | None) -> Iterator[CheckResult]:
-    """Yield a line for each channel on which everybody is a stranger, and so gets silence."""
+    """Yield a line for each channel that admits no sender, and so answers none."""
     joined = store.joined if isinstance(store, Health) else ()
     for part in start.checked.channels:
         settings = start.config.channels[part.name]
@@ -261,13 +261,13 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
     if not (tools.shell.enabled or tools.attachments.enabled):
         return None
     limits = Limits(memory_bytes=tools.shell.memory_bytes)
-    tested = await self_test(limits, network=tools.shell.network)
+    result = await self_test(limits, network=tools.shell.network)
     if tools.attachments.enabled:
-        tested = await try_reader(tested)
-    return tested.reason if isinstance(tested, Broken) else ""
+        result = await try_reader(result)
+    return result.reason if isinstance(result, Broken) else ""
 
 
-# --- what is stored ------------------------------------------------------------------------------
+# --- the store -----------------------------------------------------------------------------------
 
 
 async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
@@ -276,8 +276,8 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
         return None, 0
     try:
         await asyncio.to_thread(kept_keys, data, now=now, secret=b"")
-        async with open_read_only(data) as kept:
-            return await health(kept, now), await kept.used_bytes()
+        async with open_read_only(data) as store:
+            return await health(store, now), await store.used_bytes()
     except StoreUnusable as error:
         return str(error), 0
 
@@ -292,34 +292,34 @@ def _disk(data: Path, used_bytes: int, bound_bytes: int) -> Disk | None:
 
 
 def _permissions(
-    config: Path | None, data: Path | None, start: Start | None, *, is_anothers: bool
+    config: Path | None, data: Path | None, start: Start | None, *, is_foreign: bool
 ) -> tuple[CheckResult, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
-    loose, text = [*_secrets_faults(config)], "no data yet"
+    faults, text = [*_secrets_faults(config)], "no data yet"
     needed = {} if start is None else {nearest(start.places.workspaces): "workspace_dir"}
     needed |= {} if data is None else {nearest(data): "data_dir"}
-    loose += (fault for there, key in needed.items() for fault in _unwritable(there, key))
+    faults += (fault for folder, key in needed.items() for fault in _unwritable(folder, key))
     if data is not None and is_there(data) and data.is_dir():
-        # Its files are that user's, too. Root must not take them from the user whom a daemon runs as.
-        anothers = (f"`{data}` belongs to another user; run zeroclaw as that user",)
-        loose += anothers if is_anothers else _reachable_in(data)
+        # Its files are that user's, too: root must not `chown` them away from a daemon's user.
+        foreign = (f"`{data}` belongs to another user; run zeroclaw as that user",)
+        faults += foreign if is_foreign else _reachable_in(data)
         text = "only this user can reach them"
-    return tuple(fail("permissions", one) for one in loose) or (ok("permissions", text),)
+    return tuple(fail("permissions", fault) for fault in faults) or (ok("permissions", text),)
 
 
-def _unwritable(there: Path, key: str) -> Iterator[str]:
+def _unwritable(folder: Path, key: str) -> Iterator[str]:
     """Yield why no daemon of this user could start there; the key can name another directory."""
-    if not there.is_dir():
-        yield f"`{there}` is no directory; name another `{key}`"
+    if not folder.is_dir():
+        yield f"`{folder}` is no directory; name another `{key}`"
         return
     try:
-        # Without a name. Modes and mounts don't show that inodes ran out, or that ext4 gave up a disk.
-        TemporaryFile(dir=there).close()
+        # Modes and mounts don't show that inodes ran out, or that ext4 gave up a disk.
+        TemporaryFile(dir=folder).close()
     except (PermissionError, FileNotFoundError):  # the latter is procfs's
-        yield f"this user can't write to `{there}`; run `chown` on it, or name another `{key}`"
+        yield f"this user can't write to `{folder}`; run `chown` on it, or name another `{key}`"
     except OSError as error:
-        why = system_words(error)
-        yield f"`{there}` takes no file: {why}; check its disk, or name another `{key}`"
+        reason = system_words(error)
+        yield f"can't create a file in `{folder}`: {reason}; check its disk, or name another `{key}`"
 
 
 def _secrets_faults(config: Path | None) -> Iterator[str]:
@@ -340,30 +340,31 @@ def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReferenc
             yield from _files_named(inner, f"{path}.{key}" if path else key)
 
 
-def _is_anothers(place: Path) -> bool:
-    """Tell whether a path is there and belongs neither to this user nor to root."""
-    return is_there(place) and place.lstat().st_uid not in (os.geteuid(), 0)
+def _is_foreign(path: Path) -> bool:
+    """Return whether a path exists and belongs neither to this user nor to root."""
+    return is_there(path) and path.lstat().st_uid not in (os.geteuid(), 0)
 
 
 def _reachable_in(data: Path) -> Iterator[str]:
     try:
         # Directories in it contain models, which are not secret.
-        files = (one for one in sorted(data.iterdir()) if one.name != SOCKET and not one.is_dir())
-        for place in (data, *files):
-            yield from _reachable(place)
+        paths = sorted(data.iterdir())
+        files = (path for path in paths if path.name != SOCKET and not path.is_dir())
+        for path in (data, *files):
+            yield from _reachable(path)
     except OSError as error:
-        yield f"`{data}` can't be looked at: {system_words(error)}; make this user its owner"
+        yield f"`{data}` can't be read: {system_words(error)}; make this user its owner"
 
 
-def _reachable(place: Path) -> Iterator[str]:
+def _reachable(path: Path) -> Iterator[str]:
     try:
-        status = place.lstat()
-    except FileNotFoundError:  # the log beside the database comes and goes
+        status = path.lstat()
+    except FileNotFoundError:  # the database's log comes and goes
         return
     if stat.S_ISLNK(status.st_mode):
         return
     if status.st_uid not in (os.getuid(), 0):
-        yield f"`{place}` belongs to another user; run `chown` on it, or run as its owner"
-    elif status.st_mode & _OTHERS:
+        yield f"`{path}` belongs to another user; run `chown` on it, or run as its owner"
+    elif status.st_mode & _GROUP_AND_OTHERS:
         mode = "700" if stat.S_ISDIR(status.st_mode) else "600"
-        yield f"others can reach `{place}`; run `chmod {mode} {place}`"
+        yield f"others can reach `{path}`; run `chmod {mode} {path}`"

@@ -55,10 +55,10 @@ from zeroclaw.cli.options import with_config
     default="en",
     help="The language of the bot's own sentences.",
 )
-@click.option("--set", "more", multiple=True, metavar="KEY=VALUE", help="Any other key.")
+@click.option("--set", "keys", multiple=True, metavar="KEY=VALUE", help="Any other key.")
 @click.option("--unchecked", is_flag=True, help="Don't try the model and the platforms.")
 def command(
-    *, config: Path | None, force: bool, yes: bool, unchecked: bool, **given: object
+    *, config: Path | None, force: bool, yes: bool, unchecked: bool, **options: object
 ) -> None:
     """Write a first configuration, after a few questions.
 
@@ -72,7 +72,7 @@ def command(
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.init import flow
     from zeroclaw.errors import ConfigError, Refused
-    from zeroclaw.host.atomic_file import kept_before, replace_text
+    from zeroclaw.host.atomic_file import backup_path, replace_text
     from zeroclaw.host.places import is_there, nearest, new_config, real
 
     path = new_config(config)
@@ -84,52 +84,51 @@ def command(
         fault = f"`{path}` is no file; name another"
         raise ConfigError((fault,))
     place = nearest(real(path).parent)
-    # Said before questions are answered in vain.
+    # Refuse before the person has answered questions in vain.
     if not (place.is_dir() and os.access(place, os.W_OK)):
         message = (
             f"`{path}` can't be written, because this user can't create files in `{place}`; "
             "name another"
         )
         raise Refused(message)
-    answers = (*flow.Given.__struct_fields__, "unchecked")
-    _refuse_idle_options(click.get_current_context(), () if yes else answers)
+    only_with_yes = (*flow.Options.__struct_fields__, "unchecked")
+    _refuse_idle_options(click.get_current_context(), () if yes else only_with_yes)
     if yes:
-        options = msgspec.convert(given, flow.Given)
-        text = flow.without_asking(options, is_tried=not unchecked)
+        text = flow.from_options(msgspec.convert(options, flow.Options), is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         click.echo(f"This writes `{path}`. Return takes the answer in brackets.\n")
         try:
-            text = flow.by_asking(path.parent)
+            text = flow.from_interview(path.parent)
         except (click.Abort, KeyboardInterrupt) as error:
             click.echo("")
             message = f"`{path}` was not written; `zeroclaw init` asks again"
             raise Refused(message) from error
     else:
-        message = "this is not a terminal, so nobody can be asked; give --yes, and options"
+        message = "there is no terminal to ask questions on; give --yes, and options"
         raise click.UsageError(message)
     if is_replaced:
-        click.echo(f"the old file is kept as `{kept_before(path)}`")
+        click.echo(f"the old file is kept as `{backup_path(path)}`")
     replace_text(path, text)
     click.echo("\n".join(flow.next_steps(path, text)))
 
 
-def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:
+def _refuse_idle_options(ctx: click.Context, only_with_yes: tuple[str, ...]) -> None:
     """Refuse options that would be silently ignored: answers to questions, or `--name` alone.
 
     Raises:
         click.UsageError: Names each of them.
     """
-    given = {
+    spellings = {
         parameter.name: parameter.opts[-1]
         for parameter in ctx.command.params
         if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
     }
-    if idle := [given[name] for name in asked if name in given]:
+    if idle := [spellings[name] for name in only_with_yes if name in spellings]:
         message = (
             f"{', '.join(idle)}: only with --yes, which asks nothing; leave it out to be asked"
         )
         raise click.UsageError(message)
-    if "name" in given and "operators" not in given:
+    if "name" in spellings and "operators" not in spellings:
         message = (
             "--name belongs to the operator that --operator CHANNEL:ID names; on web and terminal "
             "you are the operator without either"

@@ -11,11 +11,11 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from zeroclaw.channel import ChannelManifest
-from zeroclaw.cli.configuration import Seen
+from zeroclaw.cli.configuration import TrialResult
 from zeroclaw.cli.init.template import OWNER, Answers, ChosenChannel
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.models.choice import Discovered, Key, choose
-from zeroclaw.cli.options import Whole
+from zeroclaw.cli.options import Integer
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import Autonomy, ProviderSettings, endpoint_url
 from zeroclaw.config.references import SecretReference
@@ -30,8 +30,8 @@ from zeroclaw.redact import without_credentials
 from zeroclaw.text.language import LANGUAGES, NAMES
 from zeroclaw.value import Value, replace
 
-_MOST_SHOWN = 12
-_LEAST_TOKENS = 512
+_MAX_SHOWN = 12
+_MIN_TOKENS = 512
 
 
 class Interview(Value):
@@ -40,7 +40,7 @@ class Interview(Value):
     Attributes:
         found: Servers on this machine, and keys in the environment.
         channels: The installed channels, by kind.
-        secrets: The directory for typed secrets, each in a file of its own.
+        secrets: The directory for typed secrets, each in its own file.
         try_model: Tries a provider.
         try_channel: Tries a channel.
     """
@@ -48,8 +48,8 @@ class Interview(Value):
     found: Discovered
     channels: Mapping[str, tuple[ChannelManifest, type[BaseModel]]]
     secrets: Path
-    try_model: Callable[[ProviderSettings], Seen]
-    try_channel: Callable[[ChosenChannel, ChannelManifest], Seen]
+    try_model: Callable[[ProviderSettings], TrialResult]
+    try_channel: Callable[[ChosenChannel, ChannelManifest], TrialResult]
 
     def ask(self) -> Answers:
         """Ask every question; blocks until they are answered."""
@@ -58,7 +58,7 @@ class Interview(Value):
         operators: list[str] = []
         while not chosen:
             for kind, (manifest, model) in sorted(
-                self.channels.items(), key=lambda one: (not one[1][0].local_operator, one[0])
+                self.channels.items(), key=lambda item: (not item[1][0].local_operator, item[0])
             ):
                 if click.confirm(f"Use the channel `{kind}`?", default=manifest.local_operator):
                     chosen.append(self._channel(manifest, model, operators))
@@ -76,33 +76,32 @@ class Interview(Value):
         if click.confirm(
             "More questions (language, your name, what tools may reach)?", default=False
         ):
-            self._ask_further(answers)
+            self._ask_more(answers)
         return answers
 
     # --- the model ---
 
     def _model(self) -> ProviderSettings:
         number, settings = 1, ProviderSettings()
-        while True:  # what was answered before is the default
+        while True:  # the previous answers are the defaults
             number, settings = self._provider(number, settings)
             click.echo("trying it with one word …")
-            if _is_kept(self.try_model(settings)):
+            if _is_accepted(self.try_model(settings)):
                 return settings
 
-    def _provider(self, first: int, before: ProviderSettings) -> tuple[int, ProviderSettings]:
-        """Ask which model to use, and return the answer's number too; does not try it yet."""
+    def _provider(self, default: int, before: ProviderSettings) -> tuple[int, ProviderSettings]:
+        """Ask which model to use; return the answer's number and the settings, not tried yet."""
         offers: list[tuple[str, Callable[[], ProviderSettings]]] = []
         for server in self.found.servers:
             if (settings := _first_of(server)) is not None:
                 names = f"{len(server.models)} model{'s' if len(server.models) > 1 else ''}"
                 label = f"{server.name} on {without_credentials(server.base_url)}, with {names}"
                 offers.append((label, partial(_of_server, server, settings)))
-        small = ProviderSettings(kind="local")
-        is_here = model_file_of(small, places_of().models).is_file()
-        where = " on this machine" if is_here else f", to be fetched first by {FETCH}"
-        offers.append(
-            (f"the small model{where}, which only chats and calls no tools", lambda: small)
-        )
+        small_model = ProviderSettings(kind="local")
+        is_present = model_file_of(small_model, places_of().models).is_file()
+        state = " on this machine" if is_present else f", to be fetched first by {FETCH}"
+        label = f"the small model{state}, which only chats and calls no tools"
+        offers.append((label, lambda: small_model))
         for key in self.found.keys:
             label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))
@@ -110,7 +109,7 @@ class Interview(Value):
         click.echo("Which model should answer?")
         for number, (label, _) in enumerate(offers, start=1):
             click.echo(f"  {number}  {label}")
-        number = click.prompt("Model", type=Whole(1, len(offers)), default=first)
+        number = click.prompt("Model", type=Integer(1, len(offers)), default=default)
         return number, offers[number - 1][1]()
 
     def _of_endpoint(self, before: ProviderSettings) -> ProviderSettings:
@@ -131,76 +130,80 @@ class Interview(Value):
     ) -> ChosenChannel:
         if manifest.local_operator:  # local, for this user only: no questions
             return ChosenChannel(kind=manifest.kind)
-        own: dict[str, object] = {}
+        settings: dict[str, object] = {}
         fields = model.model_fields
-        asked = [
-            name for name, about in fields.items() if about.is_required() or name in manifest.asks
+        names = [
+            name for name, field in fields.items() if field.is_required() or name in manifest.asks
         ]
-        for name in asked:
-            self._setting(manifest, model, name, own)
-        for name, about in fields.items():
-            # Of the ways to use a channel, one is enough.
-            if about.annotation == SecretReference | None and _faults(model, own):
-                self._setting(manifest, model, name, own)
-                asked.append(name)
-        while not _is_kept(
-            seen := self.try_channel(ChosenChannel(kind=manifest.kind, own=dict(own)), manifest)
-        ):
+        for name in names:
+            self._setting(manifest, model, name, settings)
+        for name, field in fields.items():
+            # A channel may have several ways to be used; one is enough.
+            if field.annotation == SecretReference | None and _faults(model, settings):
+                self._setting(manifest, model, name, settings)
+                names.append(name)
+        while True:
+            channel = ChosenChannel(kind=manifest.kind, own=dict(settings))
+            if _is_accepted(result := self.try_channel(channel, manifest)):
+                break
             # Another way to use a channel, such as a webhook, needs keys that were not asked for.
-            named = [one for one in fields if re.search(rf"`{one}`|\b{one} = ", seen.line)]
-            asked += [one for one in named if one not in asked]
-            if not asked:
+            mentioned = [key for key in fields if re.search(rf"`{key}`|\b{key} = ", result.line)]
+            names += [name for name in mentioned if name not in names]
+            if not names:
                 continue
-            names = click.Choice(asked)
-            likely = next((name for name in asked if name in seen.line), asked[0])
-            wrong = click.prompt("Which answer is wrong", type=names, default=likely)
-            self._setting(manifest, model, wrong, own)
+            likely = next((name for name in names if name in result.line), names[0])
+            wrong = click.prompt("Which answer is wrong", type=click.Choice(names), default=likely)
+            self._setting(manifest, model, wrong, settings)
         if sender := _sender(manifest):
             operators.append(f"{manifest.kind}:{sender}")
-        return ChosenChannel(kind=manifest.kind, own=own, by_code=not sender)
+        return ChosenChannel(kind=manifest.kind, own=settings, by_code=not sender)
 
     def _setting(
-        self, manifest: ChannelManifest, model: type[BaseModel], name: str, own: dict[str, object]
+        self,
+        manifest: ChannelManifest,
+        model: type[BaseModel],
+        name: str,
+        settings: dict[str, object],
     ) -> None:
-        """Ask for one setting, until the answer fits its key, and put it into `own`."""
-        about, whose = model.model_fields[name], f"{manifest.kind}.{name}"
-        is_needed = about.is_required()
-        if about.annotation is SecretReference:
-            own[name] = self._secret(whose)
-        elif about.annotation == SecretReference | None:
+        """Ask for one setting, until the answer fits its key, and put it into `settings`."""
+        field, key = model.model_fields[name], f"{manifest.kind}.{name}"
+        is_needed = field.is_required()
+        if field.annotation is SecretReference:
+            settings[name] = self._secret(key)
+        elif field.annotation == SecretReference | None:
             click.echo(f"`{name}` is needed for one way to use {manifest.kind}; see docs/channels.")
-            own[name] = self._secret(whose, is_needed=False)
-            if own[name] is None:
-                del own[name]
+            settings[name] = self._secret(key, is_needed=False)
+            if settings[name] is None:
+                del settings[name]
         else:
             if not is_needed:
                 click.echo(f"`{name}` is explained in docs/channels; it may stay empty for now.")
 
-            def take(given: str) -> object:
+            def parse(answer: str) -> object:
                 # A name that looks like a number is still a name.
-                value = given.strip() if about.annotation is str else value_of(given.strip())
-                said = (one for one in _faults(model, {name: value}) if one.startswith(f"{name}: "))
-                if fault := next(said, ""):
-                    raise click.UsageError(fault)
+                value = answer.strip() if field.annotation is str else value_of(answer.strip())
+                for fault in _faults(model, {name: value}):
+                    if fault.startswith(f"{name}: "):
+                        raise click.UsageError(fault)
                 return value
 
-            own[name] = click.prompt(
-                name, default=None if is_needed else "", show_default=False, value_proc=take
+            settings[name] = click.prompt(
+                name, default=None if is_needed else "", show_default=False, value_proc=parse
             )
 
     # --- secrets ---
 
-    def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
+    def _secret(self, key: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret is stored; if nowhere yet, write it into a file."""
         click.echo(
-            f"Where is the key of `{whose}`: in an environment variable (env), in a file, in the\n"
+            f"Where is the key of `{key}`: in an environment variable (env), in a file, in the\n"
             "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you\n"
             "can read."
         )
-        ways = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
+        kinds = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
         while True:
             default = None if is_needed else "none"
-            match click.prompt("Key", type=click.Choice(ways), default=default):
+            match click.prompt("Key", type=click.Choice(kinds), default=default):
                 case "env":
                     name = click.prompt("The variable's name", value_proc=_variable)
                     return SecretReference(env=name)
@@ -210,20 +213,21 @@ class Interview(Value):
                     entry = click.prompt("Its entry, as service/name", value_proc=_keyring_entry)
                     return SecretReference(keyring=entry)
                 case "type":
-                    if (reference := self._typed(whose)) is not None:
+                    if (reference := self._typed(key)) is not None:
                         return reference
                 case _:
                     return None
 
-    def _typed(self, whose: str) -> SecretReference | None:
+    def _typed(self, key: str) -> SecretReference | None:
+        """Ask for a secret and write it into a file; None if the person picks no file for it."""
         value = click.prompt("The key (not shown)", hide_input=True).strip()
-        path = _path("The file it goes into", default=str(self.secrets / f"{whose}.key"))
+        path = _path("The file it goes into", default=str(self.secrets / f"{key}.key"))
         is_new = not path.exists()
         if not (is_new or path.is_file()):
             click.echo(f"`{path}` is no file; name another")
             return None
-        into = "Write it into" if is_new else "Something is there already. Replace"
-        if not click.confirm(f"{into} `{path}`, readable by you alone?", default=is_new):
+        verb = "Write it into" if is_new else "The file already exists. Replace"
+        if not click.confirm(f"{verb} `{path}`, readable by you alone?", default=is_new):
             return None
         try:
             write_secret(path, value)
@@ -234,21 +238,21 @@ class Interview(Value):
 
     # --- more ---
 
-    def _ask_further(self, answers: Answers) -> None:
+    def _ask_more(self, answers: Answers) -> None:
         """Ask the further questions that a person agreed to, and complete the answers."""
-        known = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
+        languages = ", ".join(f"{code} {NAMES[code]}" for code in LANGUAGES)
         click.echo(
-            f"In which language are the bot's own sentences, unless people choose theirs: {known}?"
+            f"In which language are the bot's own sentences, unless people choose theirs: {languages}?"
         )
-        languages = click.Choice(LANGUAGES)
-        answers.language = click.prompt("Language", type=languages, default=LANGUAGES[0])
+        codes = click.Choice(LANGUAGES)
+        answers.language = click.prompt("Language", type=codes, default=LANGUAGES[0])
         if answers.provider.kind == "openai":
             click.echo(
                 "How many tokens does the model read at once? 0 if its server says so itself."
             )
             tokens = int(click.prompt("Context", value_proc=_window, default="0"))
-            known_window = {"context_tokens": tokens or None}
-            answers.provider = answers.provider.model_copy(update=known_window)
+            window = {"context_tokens": tokens or None}
+            answers.provider = answers.provider.model_copy(update=window)
         if answers.operators:
             label = "Your name in policies"
             answers.owner = click.prompt(label, value_proc=_name, default=OWNER).lower()
@@ -265,24 +269,24 @@ class Interview(Value):
         return replace(channel, by_code=click.confirm(question, default=False))
 
 
-def _faults(model: type[BaseModel], own: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what is wrong with a channel's settings, one line each."""
+def _faults(model: type[BaseModel], settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the faults of a channel's settings, one line each."""
     try:
-        model.model_validate(own)
+        model.model_validate(settings)
     except ValidationError as error:
         return faults_of(error, model)
     return ()
 
 
-def address(given: str) -> str:
+def address(answer: str) -> str:
     """Return the address of an endpoint.
 
     Raises:
         click.UsageError: It is not an address, or contains a secret.
     """
-    text = given.strip().rstrip("/")
+    text = answer.strip().rstrip("/")
     try:
-        parts = urlsplit(endpoint_url(text or given))  # an address may be blank, but not empty
+        parts = urlsplit(endpoint_url(text or answer))  # an address may be blank, but not empty
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if "@" in parts.netloc or parts.query:
@@ -291,29 +295,29 @@ def address(given: str) -> str:
     return text
 
 
-def _taking(fits: Callable[[str], object], refusal: str) -> Callable[[str], str]:
-    """Return a parser of answers that fit; others may be secrets, so they are not repeated."""
+def _parser_of(fits: Callable[[str], object], refusal: str) -> Callable[[str], str]:
+    """Return a parser of answers that fit; the refusal repeats no answer, as it may be a secret."""
 
-    def take(given: str) -> str:
-        if not fits(text := given.strip()):
+    def parse(answer: str) -> str:
+        if not fits(text := answer.strip()):
             raise click.UsageError(refusal)
         return text
 
-    return take
+    return parse
 
 
-_variable = _taking(
+_variable = _parser_of(
     re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch,
     "that is not the name of an environment variable; give the name, not the key",
 )
-_keyring_entry = _taking(
+_keyring_entry = _parser_of(
     re.compile(r"[^/]+/.+").fullmatch, "that is not a keyring entry; give service/name, not the key"
 )
-_window = _taking(
-    lambda text: text == "0" or (text.isdecimal() and int(text) >= _LEAST_TOKENS),
-    f"a number of tokens, at least {_LEAST_TOKENS}, or 0",
+_window = _parser_of(
+    lambda text: text == "0" or (text.isdecimal() and int(text) >= _MIN_TOKENS),
+    f"a number of tokens, at least {_MIN_TOKENS}, or 0",
 )
-_name = _taking(
+_name = _parser_of(
     re.compile(r"(?i)[a-z][a-z0-9_-]{0,31}").fullmatch,  # as `config.Name`
     "a name begins with a letter, and has at most 32 of a to z, digits, - and _",
 )
@@ -328,10 +332,10 @@ def _first_of(server: Server) -> ProviderSettings | None:
 def _of_server(server: Server, first: ProviderSettings) -> ProviderSettings:
     if len(server.models) == 1:
         return first
-    for name in server.models[:_MOST_SHOWN]:
+    for name in server.models[:_MAX_SHOWN]:
         say(f"  {name}")
-    if (more := len(server.models) - _MOST_SHOWN) > 0:
-        click.echo(f"  … and {more} more")
+    if (others := len(server.models) - _MAX_SHOWN) > 0:
+        click.echo(f"  … and {others} more")
     return first.model_copy(update={"model": _text("Its model", default=first.model)})
 
 
@@ -344,20 +348,20 @@ def _of_key(key: Key) -> ProviderSettings:
     )
 
 
-def _is_kept(seen: Seen) -> bool:
-    """Show the result of a trial; a failed one is kept only if the person insists."""
-    say(f"  {seen.line}")
-    return seen.is_well or click.confirm("Use it anyway?", default=False)
+def _is_accepted(result: TrialResult) -> bool:
+    """Print the result of a trial; after a failed one, ask whether to use the answers anyway."""
+    say(f"  {result.line}")
+    return result.is_ok or click.confirm("Use it anyway?", default=False)
 
 
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty if a code will identify them."""
-    unknown = (
+    pairing = (
         " If you don't know it, leave it empty:\n"
-        "the daemon prints a code, and whoever sends it to the bot becomes the operator."
+        "the daemon prints a code, and the person who sends it to the bot becomes the operator."
     )
     click.echo(
-        f"Your sender id there makes you the operator.{unknown if manifest.may_pair else ''}"
+        f"Your sender id there makes you the operator.{pairing if manifest.may_pair else ''}"
     )
     default = "" if manifest.may_pair else None
     while typed := _text(f"Your sender id on {manifest.kind}", default=default):

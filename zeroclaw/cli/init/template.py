@@ -20,7 +20,7 @@ HEAD = """\
 COMMENTS: Mapping[str, str] = {
     "autonomy": "readonly | supervised | full: which calls run, ask, or are denied; see `zeroclaw policy show`",
     "provider": "the model that answers",
-    "provider.kind": "local | openai | scripted | auto: a model on this machine, any compatible endpoint, a script for tests, or whatever is found",
+    "provider.kind": "local | openai | scripted | auto: a model on this machine, any compatible endpoint, a script for tests, or the first one found",
     "provider.base_url": "for openai: up to and including /v1, such as http://127.0.0.1:11434/v1",
     "provider.model": "for openai: the model's name at the endpoint",
     "provider.model_file": "for local: a GGUF file",
@@ -104,25 +104,26 @@ def _tables(answers: Answers) -> Iterator[tuple[str, Mapping[str, object]]]:
     if answers.shell_network:
         yield "tools.shell", {"network": True}
     for kind in Config().channels:
-        if kind not in {one.kind for one in answers.channels}:
+        if kind not in {channel.kind for channel in answers.channels}:
             yield f"channels.{kind}", {"enabled": False}
-    for one in answers.channels:
-        here = f"{one.kind}:"
-        ids = [who.removeprefix(here) for who in answers.operators if who.startswith(here)]
-        pairing = "code" if one.by_code else None
-        yield f"channels.{one.kind}", {"allowed_users": ids, "pairing": pairing, **one.own}
+    for channel in answers.channels:
+        prefix = f"{channel.kind}:"
+        senders = [sender for sender in answers.operators if sender.startswith(prefix)]
+        ids = [sender.removeprefix(prefix) for sender in senders]
+        pairing = "code" if channel.by_code else None
+        yield f"channels.{channel.kind}", {"allowed_users": ids, "pairing": pairing, **channel.own}
 
 
 def _table(path: str, keys: Mapping[str, object], comments: Mapping[str, str]) -> Iterator[str]:
-    anywhere = "channels.*" if path.startswith("channels.") else path
+    pattern = "channels.*" if path.startswith("channels.") else path
     if path:
         header = f"[[{path}]]" if path == "people" else f"[{path}]"
-        about = comments.get(path, f"the {path.removeprefix('channels.')} channel")
-        yield from ("", _commented(header, about))
+        comment = comments.get(path, f"the {path.removeprefix('channels.')} channel")
+        yield from ("", _commented(header, comment))
     for key, value in keys.items():
         if value not in (None, "", []):
             line = f"{key} = {on_one_line(_plain(value))}"
-            comment = comments.get(f"{anywhere}.{key}" if path else key)
+            comment = comments.get(f"{pattern}.{key}" if path else key)
             yield line if comment is None else _commented(line, comment)
 
 
@@ -132,5 +133,5 @@ def _commented(line: str, comment: str) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, SecretReference):
-        return {key: one for key, one in asdict(value).items() if one is not None}
+        return {key: name for key, name in asdict(value).items() if name is not None}
     return value

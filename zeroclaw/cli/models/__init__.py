@@ -1,4 +1,4 @@
-"""`zeroclaw models`: lists models, gets one, and tests what one can do."""
+"""`zeroclaw models`: lists, gets and tests models."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import as_json, print_found, progress, with_config
+from zeroclaw.cli.options import as_json, print_result, progress, with_config
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _URL_HELP = "An OpenAI-compatible server, including /v1; asked without a key."
@@ -37,9 +37,9 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models import listing
     from zeroclaw.cli.models.provider import take_model
 
-    taken = take_model(load(config), os.environ, ask=None)
-    found = asyncio.run(listing.listing(taken, url=url))
-    print_found(listing.as_json(found), listing.in_words(found), as_json=as_json)
+    loaded = take_model(load(config), os.environ, ask=None)
+    listed = asyncio.run(listing.listing(loaded, url=url))
+    print_result(listing.as_json(listed), listing.in_words(listed), as_json=as_json)
 
 
 @command.command("get")
@@ -49,8 +49,8 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
 def get(source: str, sha256: str, config: Path | None) -> None:
     """Check a GGUF model, from a path or a URL, and say how to use it.
 
-    A model from a URL is put into the models directory once all of it is there and is what the
-    hash says. A download that was interrupted continues when the command is run again.
+    A model from a URL is put into the models directory once it is complete and its hash is right.
+    An interrupted download continues when the command is run again.
 
     \b
     zeroclaw models get ~/Downloads/qwen3-8b-q4_k_m.gguf
@@ -103,9 +103,9 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models import trial
     from zeroclaw.cli.models.provider import open_model
 
-    tried = asyncio.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
-    print_found(trial.as_json(tried), trial.in_words(tried), as_json=as_json)
-    if not tried.answers:
+    result = asyncio.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
+    print_result(trial.as_json(result), trial.in_words(result), as_json=as_json)
+    if not result.answers:
         sys.exit(1)
 
 

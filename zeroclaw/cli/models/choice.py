@@ -1,12 +1,12 @@
 """Chooses the model if the configuration leaves it open: `[provider] kind = "auto"`.
 
-Pure: turns what was found into a choice with a reason, in this order:
+Pure: turns the discovered servers and keys into a choice with a reason, in this order:
 
-    what the configuration names → a server on this machine → a key in the environment, if a person
-    says yes → the local model
+    the configured model → a server on this machine → a key in the environment, if a person says yes
+    → the local model
 
-Using a key sends what people write to another company's machine and costs money. So a person is
-asked first, and a key is not used if nobody can be asked.
+Using a key sends people's messages to another company's machine and costs money. So a person is
+asked first, and without a person to ask, no key is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ _OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 class Discovered(Value):
-    """What was found.
+    """The discovered servers and keys.
 
     Attributes:
         servers: Servers on this machine that answered, in order of preference.
@@ -76,7 +76,7 @@ class Choice(Value):
 
     Attributes:
         settings: Its settings, of a kind that can be opened.
-        reason: One line for a person: what was chosen, and why.
+        reason: Why it was chosen, in one line for a person.
     """
 
     settings: ProviderSettings
@@ -86,15 +86,15 @@ class Choice(Value):
 def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
     """Return the keys that are set; OpenAI's with the address that may be set with it."""
     variable, address = _OPENAI_ADDRESS
-    elsewhere = environment.get(address, "").strip().rstrip("/")
+    base_url = environment.get(address, "").strip().rstrip("/")
     return tuple(
-        replace(key, base_url=elsewhere) if elsewhere and key.variable == variable else key
+        replace(key, base_url=base_url) if base_url and key.variable == variable else key
         for key in KEYS
         if environment.get(key.variable, "").strip()
     )
 
 
-def named(settings: ProviderSettings) -> Choice | None:
+def configured(settings: ProviderSettings) -> Choice | None:
     """Return the choice that the configuration itself makes; None if it leaves it open."""
     for kind, key, value in (
         ("openai", "base_url", settings.base_url),
@@ -111,10 +111,10 @@ def choose(settings: ProviderSettings, found: Discovered, ask: Confirm | None = 
 
     Args:
         settings: Settings of kind auto.
-        found: What was found.
-        ask: None if nobody can be asked; then no key is used.
+        found: The discovered servers and keys.
+        ask: None without a person to ask; then no key is used.
     """
-    if (choice := named(settings)) is not None:
+    if (choice := configured(settings)) is not None:
         return choice
     for server in found.servers:
         if model := _model_of(server, settings.model):
@@ -123,25 +123,27 @@ def choose(settings: ProviderSettings, found: Discovered, ask: Confirm | None = 
         for key in found.keys:
             if ask(_question(settings, key)):
                 return _of_key(settings, key)
-    wanted = f" offers `{settings.model}`" if settings.model else " answers"
-    reason = f"no model server on this machine{wanted}{_why_no_key(found.keys, ask)}"
+    missing = f" offers `{settings.model}`" if settings.model else " answers"
+    reason = f"no model server on this machine{missing}{_why_no_key(found.keys, ask)}"
     return _choice(settings, reason, kind="local")
 
 
-def _model_of(server: Server, wanted: str) -> str:
+def _model_of(server: Server, name: str) -> str:
     """Return the model to request from a server; empty if it has none that fits."""
-    if wanted:
+    if name:
         # Ollama lists a model without a tag as `:latest`.
-        return next((one for one in (wanted, f"{wanted}:latest") if one in server.models), "")
-    chats = (one for one in server.models if not any(part in one.lower() for part in _NO_CHAT))
-    return next(chats, "")
+        return next((model for model in (name, f"{name}:latest") if model in server.models), "")
+    for model in server.models:
+        if not any(part in model.lower() for part in _NO_CHAT):
+            return model
+    return ""
 
 
 def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice:
     others = len(server.models) - 1
-    more = f", with {others} more to name in `provider.model`" if others else ""
-    why = f"{server.name} offers it on {without_credentials(server.base_url)}{more}"
-    return _choice(settings, why, kind="openai", base_url=server.base_url, model=model)
+    hint = f", with {others} more to name in `provider.model`" if others else ""
+    reason = f"{server.name} offers it on {without_credentials(server.base_url)}{hint}"
+    return _choice(settings, reason, kind="openai", base_url=server.base_url, model=model)
 
 
 def _question(settings: ProviderSettings, key: Key) -> str:
@@ -153,13 +155,13 @@ def _question(settings: ProviderSettings, key: Key) -> str:
 
 
 def _of_key(settings: ProviderSettings, key: Key) -> Choice:
-    why = (
+    reason = (
         f"you said yes to {key.variable}, for {without_credentials(key.base_url)}; a [provider] that "
         "names it is not asked about"
     )
     return _choice(
         settings,
-        why,
+        reason,
         kind="openai",
         base_url=key.base_url,
         model=settings.model or key.model,
@@ -167,8 +169,8 @@ def _of_key(settings: ProviderSettings, key: Key) -> Choice:
     )
 
 
-def _choice(settings: ProviderSettings, why: str, **chosen: object) -> Choice:
-    return Choice(settings=settings.model_copy(update=chosen), reason=f"taken because {why}")
+def _choice(settings: ProviderSettings, reason: str, **values: object) -> Choice:
+    return Choice(settings=settings.model_copy(update=values), reason=f"taken because {reason}")
 
 
 def _why_no_key(keys: Sequence[Key], ask: Confirm | None) -> str:

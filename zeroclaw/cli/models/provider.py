@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from zeroclaw.cli.configuration import Loaded, in_file, start_of
-from zeroclaw.cli.models.choice import Confirm, Discovered, choose, keys_in, named
+from zeroclaw.cli.models.choice import Confirm, Discovered, choose, configured, keys_in
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.errors import ConfigError
@@ -30,12 +30,12 @@ def take_model(
 ) -> Loaded:
     """Find a model if the configuration leaves it open; blocks, and runs its own event loop.
 
-    Otherwise the configuration is returned unchanged. The result says why a model was chosen.
+    Otherwise the configuration is returned unchanged. The result has the reason of the choice.
 
     Args:
         loaded: As read.
         environment: `os.environ`, for keys.
-        ask: None if no person can be asked; then no key is used.
+        ask: None without a person to ask; then no key is used.
         addresses: Where to look for servers.
     """
     settings = loaded.config.provider
@@ -45,11 +45,11 @@ def take_model(
         settings, asyncio.run(discover(settings, environment, addresses=addresses)), ask
     )
     config = loaded.config.model_copy(update={"provider": choice.settings})
-    return replace(loaded, config=config, written=loaded.config, why=choice.reason)
+    return replace(loaded, config=config, written=loaded.config, reason=choice.reason)
 
 
 def at_the_terminal() -> Confirm | None:
-    """Return how to ask the person at this terminal, None if there is none."""
+    """Return a function that asks the person at this terminal, None if there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return lambda question: click.confirm(question, default=False, err=True)
@@ -65,20 +65,20 @@ def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:
             in the models directory. If empty, the configured one, or the first that `url` offers.
 
     Raises:
-        ZeroclawError: Something that it needs is missing; the text says what to do.
+        ZeroclawError: A file, a key or a package that it needs is missing; the text says what to do.
     """
-    settings = _named(loaded, url=url, model=model)
+    settings = _selected(loaded, url=url, model=model)
     # A fault in another table does not concern this command.
-    alone = replace(loaded, config=Config(provider=settings))
-    taken = take_model(alone, os.environ, ask=at_the_terminal())
-    start = start_of(taken, os.environ, needs_all=False)  # the provider reports its own file
+    only_provider = replace(loaded, config=Config(provider=settings))
+    loaded = take_model(only_provider, os.environ, ask=at_the_terminal())
+    start = start_of(loaded, os.environ, needs_all=False)  # the provider reports its own file
     if missing := tuple(start.checked.missing.values()):
         raise ConfigError(in_file(start.places.config, missing))
     return open_provider(start, SystemClock())
 
 
-def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
-    """Return the configured settings, with the command line's values instead where given."""
+def _selected(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
+    """Return the configured settings, overridden by the command line's values."""
     settings = loaded.config.provider
     if url and url.rstrip("/") != settings.base_url.rstrip("/"):
         settings = ProviderSettings(
@@ -90,8 +90,8 @@ def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
             attempts=settings.attempts,
         )
     elif model and settings.kind == "local":
-        beside = loaded.places.models / model
-        path = str(beside if beside.is_file() else expand(model))
+        file = loaded.places.models / model
+        path = str(file if file.is_file() else expand(model))
         settings = settings.model_copy(update={"model_file": path})
     elif model:
         settings = settings.model_copy(update={"model": model})
@@ -121,10 +121,10 @@ async def discover(
     """Find servers and keys; within a second, and on this machine only.
 
     Args:
-        settings: If they name a model themselves, no other is searched for.
+        settings: If they name a model themselves, the search is skipped.
         environment: `os.environ`.
         addresses: Where to look for servers, up to and including `/v1`.
     """
-    if named(settings) is not None:
+    if configured(settings) is not None:
         return Discovered()
     return Discovered(servers=await on_loopback(addresses), keys=keys_in(environment))

@@ -29,8 +29,8 @@ from zeroclaw.value import Struct, replace
 # Limits for a model that does not stop; a call may come after long reasoning.
 ANSWER_TOKENS = 512
 CALL_TOKENS = 2048
-# Limit for a model that is not told about the tool.
-UNTOLD_TOKENS = 64
+# Limit for a greeting, and for a model whose request has no tools.
+BRIEF_TOKENS = 64
 WORD = "lobster"
 TOOL = ToolDefinition(
     name="repeat_word",
@@ -44,11 +44,11 @@ TOOL = ToolDefinition(
 
 
 def _request(
-    asked: str, tokens: int, how: str = "", tools: tuple[ToolDefinition, ...] = ()
+    prompt: str, tokens: int, instruction: str = "", tools: tuple[ToolDefinition, ...] = ()
 ) -> ModelRequest:
-    system = SystemMessage(content=f"You are a helpful assistant.{how}")
+    system = SystemMessage(content=f"You are a helpful assistant.{instruction}")
     return ModelRequest(
-        messages=(system, UserMessage(content=asked)),
+        messages=(system, UserMessage(content=prompt)),
         tools=tools,
         max_output_tokens=tokens,
         correlation="models-test",
@@ -56,7 +56,7 @@ def _request(
 
 
 ANSWER = _request("Say in one or two sentences what a lobster is.", ANSWER_TOKENS)
-BRIEF = _request("Say hello in one word.", UNTOLD_TOKENS)
+BRIEF = _request("Say hello in one word.", BRIEF_TOKENS)
 CALL = _request(
     f"Call the tool {TOOL.name} with the word {WORD}.",
     CALL_TOKENS,
@@ -67,7 +67,7 @@ CALL = _request(
 Calling = Literal["called", "wrong", "none", "failed"]
 
 
-class Played(Struct, kw_only=True):
+class MeasuredAnswer(Struct, kw_only=True):
     """One answer, measured.
 
     Attributes:
@@ -97,13 +97,13 @@ class Played(Struct, kw_only=True):
         return count / self.writing_s if count > 0 and self.writing_s > 0 else None
 
 
-class Tried(Struct, kw_only=True):
+class Trial(Struct, kw_only=True):
     """The results of trying a model.
 
     Attributes:
         load_s: Seconds to get ready, None if there is nothing to load.
         call: The answer to the request to call a tool; None if that was not requested.
-        takes: Kinds of files that it is sent besides text, as configured or known.
+        takes: Kinds of files that it accepts besides text, as configured or known.
         window: Its window in tokens and the source of that number; empty if unknown.
         counted_by: What counts its tokens, empty if they are estimated.
     """
@@ -113,70 +113,70 @@ class Tried(Struct, kw_only=True):
     window: str = ""
     counted_by: str = ""
     load_s: float | None = None
-    answer: Played
-    call: Played | None = None
+    answer: MeasuredAnswer
+    call: MeasuredAnswer | None = None
 
     @property
     def answers(self) -> bool:
-        """Whether it said something and finished."""
+        """Whether it sent text and finished."""
         return self.answer.pieces > 0 and not self.answer.failed
 
     @property
     def calling(self) -> Calling:
-        """What it did when asked to call a tool."""
+        """The result of the request to call a tool."""
         if self.call is None or not (self.call.calls or self.call.failed):
             return "none"
         if not self.call.calls:
             return "failed"
-        return "called" if any(_is_right(one) for one in self.call.calls) else "wrong"
+        return "called" if any(map(_is_right, self.call.calls)) else "wrong"
 
 
 async def try_and_close(
     provider: Provider, clock: Clock | None = None, *, is_brief: bool = False
-) -> Tried:
-    """Ask a model for an answer and, if it gave one, for a tool call; then close it.
+) -> Trial:
+    """Ask a model for an answer and, after one, for a tool call; then close it.
 
     Args:
         provider: The model; it is loaded first if necessary.
-        clock: This machine's clock, unless a test passes its own.
+        clock: This machine's clock, unless a test passes another.
         is_brief: One word is enough, and no tool is called.
     """
     clock = clock or SystemClock()
     takes = tuple(sorted(provider.facts.takes))
-    tried = Tried(model=provider.facts.model, takes=takes, answer=Played())
+    trial = Trial(model=provider.facts.model, takes=takes, answer=MeasuredAnswer())
     async with aclosing(provider):
         try:
             if isinstance(provider, Preloading):
                 started = clock.monotonic()
                 await provider.start()
-                tried.load_s = clock.monotonic() - started
+                trial.load_s = clock.monotonic() - started
         except ZeroclawError as error:
-            tried.answer.failed = _line(error)
-            return tried
+            trial.answer.failed = _line(error)
+            return trial
         if isinstance(provider, Measuring):
             await provider.measure()
         facts = provider.facts
-        tried.counted_by = facts.counted_by
+        trial.counted_by = facts.counted_by
         if facts.context_tokens is not None:
-            tried.window = f"{facts.context_tokens:,} tokens, says {facts.context_from}"
-        tried.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
-        if is_brief or not tried.answers:
-            return tried
+            trial.window = f"{facts.context_tokens:,} tokens, says {facts.context_from}"
+        trial.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
+        if is_brief or not trial.answers:
+            return trial
         calls_tools = provider.facts.calls_tools
-        request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
-        tried.call = await _play(provider, request, clock)
-    # A model that was not told of the tool did not run out of tokens while reasoning about it.
-    tried.call.is_cut &= calls_tools
-    return tried
+        request = CALL if calls_tools else replace(CALL, max_output_tokens=BRIEF_TOKENS)
+        trial.call = await _play(provider, request, clock)
+    # A model whose request had no tools did not run out of tokens while reasoning about them.
+    trial.call.is_cut &= calls_tools
+    return trial
 
 
-def verdict(tried: Tried) -> str:
-    """Say in one sentence what the model is good for."""
-    name = f"`{tried.model}`"
-    if not tried.answers:
-        return f"{name} does not answer: {tried.answer.failed or 'nothing came'}"
-    how = "streams" if tried.answer.pieces > 1 else "answers in one piece"
-    call = tried.call or Played()
+def verdict(trial: Trial) -> str:
+    """Return one sentence on what the model is good for."""
+    name = f"`{trial.model}`"
+    if not trial.answers:
+        return f"{name} does not answer: {trial.answer.failed or 'it sent nothing'}"
+    manner = "streams" if trial.answer.pieces > 1 else "answers in one piece"
+    call = trial.call or MeasuredAnswer()
     end = f" within {CALL_TOKENS} tokens" if call.is_cut else ": it can chat, and nothing else"
     calls = {
         "called": "and calls tools: it can do all that zeroclaw offers",
@@ -184,92 +184,92 @@ def verdict(tried: Tried) -> str:
         "failed": f"but makes no tool call: with tools its endpoint says: {call.failed}",
         "none": f"but makes no tool call{end}",
     }
-    return f"{name} {how} {calls[tried.calling]}"
+    return f"{name} {manner} {calls[trial.calling]}"
 
 
-def in_words(tried: Tried) -> Iterator[str]:
+def in_words(trial: Trial) -> Iterator[str]:
     """Yield the results as lines for a person; the verdict comes last."""
-    answer = tried.answer
-    if tried.load_s is not None:
-        yield f"load         {tried.load_s:.2f} s"
+    answer = trial.answer
+    if trial.load_s is not None:
+        yield f"load         {trial.load_s:.2f} s"
     if answer.first_s is not None:
         yield f"first token  {answer.first_s:.2f} s"
         yield f"speed        {_speed(answer)}"
         yield f"answer       {_short(answer.text)}"
-    if "</think>" in answer.text:  # nothing tells them from an answer about tags
-        yield "thoughts     stand in the answer: give its server a parser for its reasoning"
-    if tried.answers:
-        yield f"tool call    {_call_in_words(tried)}"
-        yield f"window       {tried.window or 'nobody says; the first refusal will'}"
-        yield f"tokens       {f'counted by {tried.counted_by}' if tried.counted_by else 'estimated'}"
-        yield f"is sent      {', '.join(('text', *tried.takes))}"
-    yield verdict(tried)
+    if "</think>" in answer.text:  # an answer about tags looks the same
+        yield "reasoning    is in the answer: give its server a parser for its reasoning"
+    if trial.answers:
+        yield f"tool call    {_call_in_words(trial)}"
+        yield f"window       {trial.window or 'unknown until the first refusal'}"
+        yield f"tokens       {f'counted by {trial.counted_by}' if trial.counted_by else 'estimated'}"
+        yield f"accepts      {', '.join(('text', *trial.takes))}"
+    yield verdict(trial)
 
 
-def as_json(tried: Tried) -> Mapping[str, object]:
+def as_json(trial: Trial) -> Mapping[str, object]:
     """Return the results as JSON."""
     return {
-        "model": tried.model,
-        "answers": tried.answers,
-        "streams": tried.answers and tried.answer.pieces > 1,
-        "tool_call": tried.calling,
-        "takes": tried.takes,
-        "window": tried.window,
-        "counted_by": tried.counted_by,
-        "load_s": tried.load_s,
-        "first_token_s": tried.answer.first_s,
-        "tokens_per_s": tried.answer.per_second,
-        "verdict": verdict(tried),
+        "model": trial.model,
+        "answers": trial.answers,
+        "streams": trial.answers and trial.answer.pieces > 1,
+        "tool_call": trial.calling,
+        "takes": trial.takes,
+        "window": trial.window,
+        "counted_by": trial.counted_by,
+        "load_s": trial.load_s,
+        "first_token_s": trial.answer.first_s,
+        "tokens_per_s": trial.answer.per_second,
+        "verdict": verdict(trial),
     }
 
 
-async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Played:
-    played, began = Played(), clock.monotonic()
+async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> MeasuredAnswer:
+    answer, began = MeasuredAnswer(), clock.monotonic()
     try:
         async with aclosing(provider.stream(request)) as events:
             async for event in events:
                 passed_s = clock.monotonic() - began
-                first_s = passed_s if played.first_s is None else played.first_s
+                first_s = passed_s if answer.first_s is None else answer.first_s
                 match event:
                     case TextDelta(text=text, joined=pieces):
                         # A fast server's pieces arrive together, but it streams all the same.
-                        played.text += text
-                        played.pieces += pieces
-                        played.first_s, played.writing_s = first_s, passed_s - first_s
+                        answer.text += text
+                        answer.pieces += pieces
+                        answer.first_s, answer.writing_s = first_s, passed_s - first_s
                     case ReasoningDelta(takes_back=takes_back):
-                        played.text = "" if takes_back else played.text
-                        played.pieces += 1
-                        played.first_s, played.writing_s = first_s, passed_s - first_s
+                        answer.text = "" if takes_back else answer.text
+                        answer.pieces += 1
+                        answer.first_s, answer.writing_s = first_s, passed_s - first_s
                     case ToolCallReady(call=call):
-                        played.calls, played.first_s = (*played.calls, call), first_s
+                        answer.calls, answer.first_s = (*answer.calls, call), first_s
                     case UsageReported(usage=usage):
-                        played.tokens = usage.output_tokens or None
+                        answer.tokens = usage.output_tokens or None
                     case Finished(reason=reason):
-                        played.is_cut = reason == "length"
+                        answer.is_cut = reason == "length"
     except ZeroclawError as error:
-        played.failed = _line(error)
-    return played
+        answer.failed = _line(error)
+    return answer
 
 
 def _is_right(call: ToolCall) -> bool:
-    """Whether a call is the one that was requested."""
+    """Whether a call is the requested one."""
     try:
-        asked = parse(call.arguments)
+        arguments = parse(call.arguments)
     except ValueError:
         return False
-    word = text_at(asked, "word") if is_object(asked) else ""
+    word = text_at(arguments, "word") if is_object(arguments) else ""
     return call.name == TOOL.name and word.strip().lower() == WORD
 
 
-def _call_in_words(tried: Tried) -> str:
-    if tried.calling == "called":
+def _call_in_words(trial: Trial) -> str:
+    if trial.calling == "called":
         return "yes"
-    calls = () if tried.call is None else tried.call.calls
-    made = _short("; ".join(f"{one.name} {one.arguments}" for one in calls))
-    return f"wrong: {made}" if calls else "no tool call"
+    calls = () if trial.call is None else trial.call.calls
+    text = _short("; ".join(f"{call.name} {call.arguments}" for call in calls))
+    return f"wrong: {text}" if calls else "no tool call"
 
 
-def _speed(answer: Played) -> str:
+def _speed(answer: MeasuredAnswer) -> str:
     if answer.per_second is None:
         return "came in one piece" if answer.pieces < 2 else "too fast to measure"  # noqa: PLR2004
     about = "" if answer.tokens is not None else "about "
@@ -277,8 +277,8 @@ def _speed(answer: Played) -> str:
 
 
 def _short(text: str) -> str:
-    plain = "".join(sign if sign.isprintable() else " " for sign in text)
-    return shortened(" ".join(plain.split()), 100)
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return shortened(" ".join(printable.split()), 100)
 
 
 def _line(error: ZeroclawError) -> str:

@@ -1,11 +1,11 @@
-"""`zeroclaw policy`: what may run, and why; needs no daemon."""
+"""`zeroclaw policy`: the statements, and the decision on a call; needs no daemon."""
 
 import asyncio
 from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import as_json, print_found, with_config, with_places
+from zeroclaw.cli.options import as_json, print_result, with_config, with_places
 
 
 @click.group("policy")
@@ -29,7 +29,8 @@ def show(config: Path | None, *, as_json: bool) -> None:
 
     loaded = load(config).config
     sets, today = sets_of(loaded), asyncio.run(today_of(loaded))
-    print_found([set_json(one, today) for one in sets], in_words(sets, today), as_json=as_json)
+    as_jsons = [set_json(statements, today) for statements in sets]
+    print_result(as_jsons, in_words(sets, today), as_json=as_json)
 
 
 @command.command("explain")
@@ -45,7 +46,7 @@ def show(config: Path | None, *, as_json: bool) -> None:
     "--resource",
     "resources",
     multiple=True,
-    help="What the call touches, such as file:/srv/notes; repeatable. Default: what the tool says.",
+    help="A resource of the call, such as file:/srv/notes; repeatable. Default: as the tool says.",
 )
 @with_places
 @as_json
@@ -61,8 +62,8 @@ def explain(
 ) -> None:
     """Answer "may X do Y, and why".
 
-    Prints every statement that was considered. The gate gives the answer, so it includes who is let
-    in or revoked, what is protected, and a halt. No daemon has to run.
+    Prints every statement that was considered. The gate gives the answer, so it takes admitted and
+    revoked people, protected resources and a halt into account. No daemon has to run.
 
     \b
     zeroclaw policy explain --tool shell --args '{"command": "ls"}'
@@ -72,7 +73,7 @@ def explain(
     from zeroclaw.cli.policy.show import explanation, explanation_json, ruling_of
 
     loaded = load(config, data_dir)
-    found = asyncio.run(
+    explained = asyncio.run(
         ruling_of(loaded, who=who, tool=tool, arguments=arguments, resources=resources)
     )
-    print_found(explanation_json(found), explanation(found), as_json=as_json)
+    print_result(explanation_json(explained), explanation(explained), as_json=as_json)

@@ -1,6 +1,6 @@
-"""What may run, and why: the statements and decisions of `zeroclaw policy`, as text and as JSON.
+"""The statements and decisions of `zeroclaw policy`, as text and as JSON.
 
-A decision is that of the gate, with this machine's tools and the store's state.
+The gate itself decides, with this machine's tools and the store's state.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ from zeroclaw.tools import loading
 from zeroclaw.value import Value, replace
 
 _KINDS = {"tool": "tools", "command": "commands", "approve": "approvals"}
-"""The kinds of actions, each with what a listing calls them."""
+"""The kinds of actions, each with its heading in a listing."""
 
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
-    """Return the tools that a daemon would offer here, only to be inspected, and why no shell."""
+    """Return the tools that a daemon would offer here, to inspect, and why there is no shell."""
     await asyncio.to_thread(plugins.names, plugins.TOOLS)  # reads every package, once
     # The tools are inspected, not run, so an empty store is enough.
     folder = await asyncio.to_thread(TemporaryDirectory, prefix="zeroclaw-policy-")
@@ -52,7 +52,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     groups, no_shell = await open_tools(
         LiveConfig(config, ()), store=empty, hidden=(), redact=str, version="", stack=stack
     )
-    loaders = loading.tools(lambda _who, _where: (), lambda _who, _where: {})
+    loaders = loading.tools(lambda _principal, _chat: (), lambda _principal, _chat: {})
     return by_name({**groups, "loading": loaders}), no_shell
 
 
@@ -74,9 +74,9 @@ async def ruling_of(
         people = await asyncio.to_thread(_people, config)
         # A halt and revoked people are in the store, if there is one.
         if await asyncio.to_thread((places.data / FILE_NAME).is_file):
-            kept = await stack.enter_async_context(open_read_only(places.data))
-            await people.remember(kept)
-            policy.halt(await last_halt(kept))
+            store = await stack.enter_async_context(open_read_only(places.data))
+            await people.remember(store)
+            policy.halt(await last_halt(store))
         policy.revoke(people.revoked)
         explainer = Explainer(
             settings=settings,
@@ -88,7 +88,7 @@ async def ruling_of(
             clock=SystemClock(),
         )
         try:
-            found = await explainer.explain(
+            explained = await explainer.explain(
                 who=who, action=tool, arguments=arguments, resources=resources
             )
         except ConfigError as error:
@@ -96,7 +96,7 @@ async def ruling_of(
         except ToolArgumentsInvalid as error:
             raise ConfigError((f"--args: {'; '.join(error.faults)}",)) from error
     sandbox = (f"there is no sandbox here: {no_shell}",) if no_shell else ()
-    return replace(found, notes=(*sandbox, *found.notes))
+    return replace(explained, notes=(*sandbox, *explained.notes))
 
 
 def _people(config: Config) -> People:
@@ -109,10 +109,10 @@ def _people(config: Config) -> People:
     return People(config, channels)
 
 
-# --- what the statements say -----------------------------------------------------------------------
+# --- statements ------------------------------------------------------------------------------------
 
 
-class Shown(Value):
+class StatementSet(Value):
     """A set of statements under a heading; not every set is in force."""
 
     name: str
@@ -124,21 +124,21 @@ class Today(Value):
     """The names that statements can match now.
 
     Attributes:
-        known: All the names that exist.
+        vocabulary: All the names that exist.
         facts: The declared facts of the tools that are offered here.
     """
 
-    known: Vocabulary
+    vocabulary: Vocabulary
     facts: Mapping[str, ToolFacts]
 
     def matched(self, statement: Statement) -> dict[str, tuple[str, ...]]:
         """Return what a statement matches, by kind: tools, commands, approvals, people."""
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(_KINDS.values(), ())
-        for action in actions_today(statement, self.known, self.facts):
+        matches: dict[str, tuple[str, ...]] = dict.fromkeys(_KINDS.values(), ())
+        for action in actions_today(statement, self.vocabulary, self.facts):
             kind, _, name = action.partition(":")
             if kind == "command" or name in self.facts:
-                found[_KINDS[kind]] += (name,)
-        return {**found, "people": people_today(statement, self.known)}
+                matches[_KINDS[kind]] += (name,)
+        return {**matches, "people": people_today(statement, self.vocabulary)}
 
 
 async def today_of(config: Config) -> Today:
@@ -146,10 +146,10 @@ async def today_of(config: Config) -> Today:
     async with AsyncExitStack() as stack:
         offered, _ = await offered_here(config, stack)
         facts = {name: facts_of(tool.spec) for name, tool in offered.items()}
-    return Today(known=await asyncio.to_thread(vocabulary_of, config, []), facts=facts)
+    return Today(vocabulary=await asyncio.to_thread(vocabulary_of, config, []), facts=facts)
 
 
-def sets_of(config: Config) -> tuple[Shown, ...]:
+def sets_of(config: Config) -> tuple[StatementSet, ...]:
     """Return the shipped sets and the configured one.
 
     Raises:
@@ -158,18 +158,18 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
     always = (*BASE, approver_statement(config.approvals.approvers))
     autonomies: tuple[Autonomy, ...] = get_args(Autonomy)
     return (
-        Shown(name="commands and approvers", in_force=True, statements=always),
+        StatementSet(name="commands and approvers", in_force=True, statements=always),
         *(
-            Shown(
-                name=f'autonomy = "{one}"',
-                in_force=one == config.autonomy,
+            StatementSet(
+                name=f'autonomy = "{autonomy}"',
+                in_force=autonomy == config.autonomy,
                 statements=autonomy_statements(
-                    one, ask_when_untrusted=config.policy.ask_when_untrusted
+                    autonomy, ask_when_untrusted=config.policy.ask_when_untrusted
                 ),
             )
-            for one in autonomies
+            for autonomy in autonomies
         ),
-        Shown(
+        StatementSet(
             name="[[policy.statement]]",
             in_force=True,
             statements=configured(config.policy.statement),
@@ -177,96 +177,96 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
     )
 
 
-def in_words(sets: Iterable[Shown], today: Today) -> Iterator[str]:
+def in_words(sets: Iterable[StatementSet], today: Today) -> Iterator[str]:
     """Yield the sets as lines for a person."""
-    for shown in sets:
-        yield f"{shown.name}{'' if shown.in_force else '  (not in force)'}"
-        yield from _table(shown.statements, today)
+    for group in sets:
+        yield f"{group.name}{'' if group.in_force else '  (not in force)'}"
+        yield from _table(group.statements, today)
         yield ""
-    yield "Deny beats ask beats allow. What nothing matches is denied."
+    yield "Deny beats ask beats allow. A call that no statement matches is denied."
 
 
-def set_json(shown: Shown, today: Today) -> dict[str, object]:
+def set_json(group: StatementSet, today: Today) -> dict[str, object]:
     """Return a set as JSON."""
-    told = [_statement_json(one, today) for one in shown.statements]
-    return {**asdict(shown), "statements": told}
+    statements = [_statement_json(statement, today) for statement in group.statements]
+    return {**asdict(group), "statements": statements}
 
 
 def _table(statements: tuple[Statement, ...], today: Today) -> Iterator[str]:
     if not statements:
         yield "  none"
-    widest = max((len(one.id) for one in statements), default=0)
-    for one in statements:
-        yield f"  {one.id:<{widest}}  {one.effect:<5}  {_scope(one)}"
-        if one.note:
-            yield f"  {'':<{widest}}         {one.note}"
-        yield f"  {'':<{widest}}         today: {_today(one, today)}"
+    width = max((len(statement.id) for statement in statements), default=0)
+    for statement in statements:
+        yield f"  {statement.id:<{width}}  {statement.effect:<5}  {_scope(statement)}"
+        if statement.note:
+            yield f"  {'':<{width}}         {statement.note}"
+        yield f"  {'':<{width}}         today: {_today(statement, today)}"
 
 
-def _today(one: Statement, today: Today) -> str:
-    matched = today.matched(one)
-    totals = {"tools": len(today.facts), "commands": len(today.known.commands)}
+def _today(statement: Statement, today: Today) -> str:
+    matched = today.matched(statement)
+    totals = {"tools": len(today.facts), "commands": len(today.vocabulary.commands)}
     totals["approvals"] = totals["tools"]
-    does = [
+    matches = [
         f"{len(names)} of {totals[kind]} {kind}"
         + (f" ({', '.join(names)})" if len(names) < totals[kind] else "")
         for kind, names in matched.items()
         if kind in totals and names
     ]
-    who = ", ".join(matched["people"]) or "nobody"
-    return f"{'; '.join(does) or 'nothing'}; for {who}"
+    people = ", ".join(matched["people"]) or "nobody"
+    return f"{'; '.join(matches) or 'nothing'}; for {people}"
 
 
-def _scope(one: Statement) -> str:
-    words = [", ".join(one.principals), "→", ", ".join(one.actions)]
-    if one.resources:
-        words += ["on", ", ".join(one.resources)]
-    if one.when:
-        words += ["when", ", ".join(f"{name} = {value}" for name, value in one.when.items())]
-    return " ".join(words)
+def _scope(statement: Statement) -> str:
+    parts = [", ".join(statement.principals), "→", ", ".join(statement.actions)]
+    if statement.resources:
+        parts += ["on", ", ".join(statement.resources)]
+    if statement.when:
+        parts += ["when", ", ".join(f"{name} = {value}" for name, value in statement.when.items())]
+    return " ".join(parts)
 
 
-def explanation(one: Explained) -> Iterator[str]:
+def explanation(explained: Explained) -> Iterator[str]:
     """Yield a decision and the result of every statement as lines for a person."""
-    query, decision = one.query, one.ruling.decision
+    query, decision = explained.query, explained.ruling.decision
     verb = "may not" if decision.effect == "deny" else "may"
     if_approved = ", if an approver agrees" if decision.effect == "ask" else ""
-    yield f"{one.who} {verb} use `{query.action}`{if_approved}: {decision.effect}"
-    yield f"decided by: {one.ruling.by}"
+    yield f"{explained.who} {verb} use `{query.action}`{if_approved}: {decision.effect}"
+    yield f"decided by: {explained.ruling.by}"
     yield f"why: {decision.why}"
     yield f"touches: {_touched(query)}"
-    for note in one.notes:
+    for note in explained.notes:
         yield f"note: {note}"
-    widest = max((len(each.statement.id) for each in one.considered), default=0)
+    width = max((len(result.statement.id) for result in explained.considered), default=0)
     yield ""
-    for each in one.considered:
-        sign = "matches" if each.matched else "no"
-        why = f"  {each.why}" if each.why else ""
-        line = f"  {each.statement.id:<{widest}}  {each.statement.effect:<5}  {sign:<7}{why}"
-        yield line.rstrip()
+    for result in explained.considered:
+        sign = "matches" if result.matched else "no"
+        reason = f"  {result.why}" if result.why else ""
+        statement = result.statement
+        yield f"  {statement.id:<{width}}  {statement.effect:<5}  {sign:<7}{reason}".rstrip()
 
 
-def explanation_json(one: Explained) -> dict[str, object]:
+def explanation_json(explained: Explained) -> dict[str, object]:
     """Return the same as JSON."""
     considered = [
         {"id": it.statement.id, "effect": it.statement.effect, "matched": it.matched, "why": it.why}
-        for it in one.considered
+        for it in explained.considered
     ]
     return {
-        **asdict(one.ruling.decision),
-        "by": one.ruling.by,
-        "resources": one.query.resources,
-        "notes": one.notes,
+        **asdict(explained.ruling.decision),
+        "by": explained.ruling.by,
+        "resources": explained.query.resources,
+        "notes": explained.notes,
         "considered": considered,
     }
 
 
 def _touched(query: Query) -> str:
     if query.resources is None:
-        return "what it would touch can't be told"
+        return "its resources are unknown"
     return ", ".join(query.resources) or "nothing"
 
 
-def _statement_json(one: Statement, today: Today) -> dict[str, object]:
-    when: object = to_builtins(one.when)
-    return {**asdict(one), "when": when, "today": today.matched(one)}
+def _statement_json(statement: Statement, today: Today) -> dict[str, object]:
+    when: object = to_builtins(statement.when)
+    return {**asdict(statement), "when": when, "today": today.matched(statement)}
