@@ -24,7 +24,7 @@ ACCOUNT = "local"
 CHAT = "operator"
 """The id of the one chat, and of the one person, of a local channel."""
 
-MOST_ID_CHARS = 64
+MAX_ID_CHARS = 64
 Key = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{8,64}$")]
 P = TypeVar("P", bound=BaseModel)
 
@@ -92,7 +92,7 @@ def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | RefusedPost:
 def id_of(sent: Mapping[str, object]) -> str:
     """Return the id of an event that may be invalid otherwise; empty for none."""
     found = sent.get("id")
-    return found[:MOST_ID_CHARS] if isinstance(found, str) else ""
+    return found[:MAX_ID_CHARS] if isinstance(found, str) else ""
 
 
 def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | RefusedPost:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from channels._local.render import Event, Happening, slot
 
-MOST_READERS = 32
-MOST_WAITING = 256
+MAX_READERS = 32
+MAX_WAITING = 256
 
 
 class Subscription:
@@ -36,7 +36,7 @@ class Subscription:
     def put(self, event: Event) -> None:
         """Queue an event, or end the subscription if the queue is full."""
         waiting_for = slot(event)
-        if waiting_for not in self._waiting and len(self._waiting) >= MOST_WAITING:
+        if waiting_for not in self._waiting and len(self._waiting) >= MAX_WAITING:
             self.end()
         elif not self._over.is_set():
             self._waiting[waiting_for] = event
@@ -70,7 +70,7 @@ class Feed:
 
     def has_room(self) -> bool:
         """Whether another reader may subscribe."""
-        return not self._closed and len(self._open) < MOST_READERS
+        return not self._closed and len(self._open) < MAX_READERS
 
     def publish(self, event: Happening) -> None:
         """Queue an event for every reader; never waits."""

@@ -15,7 +15,7 @@ from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable,
 from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
 from channels.telegram.decode import ALLOWED_UPDATES
-from channels.telegram.errors import AsWanted, MethodUnknown, Moved, NoTopic, TokenRefused, refused
+from channels.telegram.errors import Migrated, NoChange, NoMethod, NoTopic, TokenRefused, refused
 from channels.telegram.styled import File
 from zeroclaw import (
     Address,
@@ -29,9 +29,9 @@ from zeroclaw import (
 
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers may drop connections that are silent for longer."""
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 """Bot API, getUpdates, `limit`, read 2026-11."""
-MOST_POSTED = 32
+MAX_CONNECTIONS = 32
 """Concurrent posts allowed to Telegram; a quarter of the public listener's limit."""
 _POLL_SLACK_S = 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
@@ -92,36 +92,36 @@ class Account:
             ChannelRejected: Telegram refused it; see `errors.py` for the kinds.
             DeliveryUnknown: It may have arrived.
         """
-        asked = {key: value for key, value in parameters.items() if value is not None}
+        fields = {key: value for key, value in parameters.items() if value is not None}
         if file is None:
-            headers, data = (_JSON, json.dumps(asked).encode()) if asked else (_UNPACKED, None)
+            headers, data = (_JSON, json.dumps(fields).encode()) if fields else (_UNPACKED, None)
         else:
-            headers, data = _UNPACKED, with_file(asked, "document", file.name, file.content)
+            headers, data = _UNPACKED, with_file(fields, "document", file.name, file.content)
             more_s = len(file.content) / SLOWEST_BYTES_PER_S
-        answer = await self.http.call(
+        response = await self.http.call(
             "GET" if data is None else "POST",
             self._methods + method,
             headers=headers,
             data=data,
             more_s=more_s,
         )
-        said = as_object(parse_json(answer.content))
-        if answer.status >= FIRST_FAILURE or said.get("ok") is not True or "result" not in said:
-            raise refused(self.name, answer.status, said)
-        return said["result"]
+        body = as_object(parse_json(response.content))
+        if response.status >= FIRST_FAILURE or body.get("ok") is not True or "result" not in body:
+            raise refused(self.name, response.status, body)
+        return body["result"]
 
-    async def posted(
+    async def post(
         self, to: Address, method: str, parameters: Json, *, file: File | None = None
     ) -> MessageRef:
         """Post into a chat, or into the one that it was migrated to."""
-        asked = {"chat_id": int(to.chat), **parameters}
+        fields = {"chat_id": int(to.chat), **parameters}
         try:
-            found = await self.call(method, asked, file=file)
-        except Moved as moved:
-            to = replace(to, chat=str(moved.chat))
+            sent = await self.call(method, fields, file=file)
+        except Migrated as migration:
+            to = replace(to, chat=str(migration.chat))
             # Numbers begin anew there, so the one of the answered message is another's.
-            asked |= {"chat_id": moved.chat, "reply_parameters": None}
-            found = await self.call(method, asked, file=file)
+            fields |= {"chat_id": migration.chat, "reply_parameters": None}
+            sent = await self.call(method, fields, file=file)
         except NoTopic:
             # Telegram no longer finds some old topics, but a reply goes where its message is
             # (tdlib/telegram-bot-api#447 and #693, read 2026-11). If that is gone, so is the topic.
@@ -129,16 +129,16 @@ class Account:
             if not reply:
                 raise
             reply = {**reply, "allow_sending_without_reply": False}
-            asked |= {"message_thread_id": None, "reply_parameters": reply}
-            found = await self.call(method, asked, file=file)
-        number = integer(as_object(found), "message_id")
+            fields |= {"message_thread_id": None, "reply_parameters": reply}
+            sent = await self.call(method, fields, file=file)
+        number = integer(as_object(sent), "message_id")
         if number is None:
             raise DeliveryUnknown(self.http.unreadable)
         return MessageRef(address=to, message=str(number))
 
-    async def changed(self, method: str, parameters: Json) -> None:
+    async def change(self, method: str, parameters: Json) -> None:
         """Make a call that changes or deletes something; no change is no error."""
-        with suppress(AsWanted):
+        with suppress(NoChange):
             await self.call(method, parameters)
 
     async def read(self, method: str, parameters: Json = _NOTHING) -> object:
@@ -151,28 +151,28 @@ class Account:
         try:
             with repeatable():
                 return await self.call(method, _NOTHING, more_s=more_s)
-        except (TokenRefused, MethodUnknown) as error:
+        except (TokenRefused, NoMethod) as error:
             message = f"`{self.name}`: Telegram does not accept the token; get a valid one from @BotFather"
             raise ChannelUnauthorized(message) from error
 
-    def _object(self, found: object) -> Json:
-        if not isinstance(found, dict):
+    def _object(self, result: object) -> Json:
+        if not isinstance(result, dict):
             raise ChannelUnavailable(self.http.unreadable)
-        return as_object(cast("object", found))
+        return as_object(cast("object", result))
 
     # --- its identity and updates ----------------------------------------------------------------
 
-    async def me(self) -> Json:
+    async def user(self) -> Json:
         """Return the bot's User.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = self._object(await self._read_by_token("getMe"))
-        if str(integer(found, "id")) != self.id:
+        user = self._object(await self._read_by_token("getMe"))
+        if str(integer(user, "id")) != self.id:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
-        return found
+        return user
 
     async def webhook(self) -> Json:
         """Return the webhook's state, a WebhookInfo."""
@@ -189,15 +189,15 @@ class Account:
             ChannelUnavailable: Telegram refuses the URL, for now or for good. Its answer does not
                 distinguish a name that does not exist from one that could not be resolved.
         """
-        asked = {
+        parameters = {
             "url": url,
             "secret_token": secret,
             "allowed_updates": ALLOWED_UPDATES,
-            "max_connections": MOST_POSTED,
+            "max_connections": MAX_CONNECTIONS,
             "drop_pending_updates": False,
         }
         try:
-            await self.read("setWebhook", asked)
+            await self.read("setWebhook", parameters)
         except ChannelRejected as error:
             message = f"Telegram does not call `webhook_url`, `{url}`: {error}"
             raise ChannelUnavailable(message) from error
@@ -206,20 +206,20 @@ class Account:
         """Remove the webhook, so that updates can be polled; waiting updates are kept."""
         await self.read("deleteWebhook", {"drop_pending_updates": False})
 
-    async def updates(self, offset: int | None, most: int = MOST_AT_ONCE) -> list[object]:
+    async def updates(self, offset: int | None, limit: int = MAX_AT_ONCE) -> list[object]:
         """Wait for at most so many updates from `offset` on, and confirm those before it."""
-        asked = f"getUpdates{_POLLED}&limit={most}" + (f"&offset={offset}" if offset else "")
+        method = f"getUpdates{_POLLED}&limit={limit}" + (f"&offset={offset}" if offset else "")
         more_s = POLL_S + _POLL_SLACK_S - READ_S
         try:
-            found = await self._read_by_token(asked, more_s=more_s)
+            updates = await self._read_by_token(method, more_s=more_s)
         except ChannelUnavailable as error:
             # It may have been cut off for its length, as after a flood of long rich messages.
-            if most == 1 or str(error) != self.http.unreadable:
+            if limit == 1 or str(error) != self.http.unreadable:
                 raise
-            return await self.updates(offset, most // 10)
-        if not isinstance(found, list):
+            return await self.updates(offset, limit // 10)
+        if not isinstance(updates, list):
             raise ChannelUnavailable(self.http.unreadable)
-        return cast("list[object]", found)
+        return cast("list[object]", updates)
 
     # --- its files -------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
 from channels.telegram.decode import Bot, Decoded, Skipped
-from channels.telegram.errors import MethodUnknown, OtherKind
-from channels.telegram.lookup import Lookup, Numbers, shown_of
+from channels.telegram.errors import NoMethod, OtherMessageKind
+from channels.telegram.lookup import Lookup, MessageIds, styled_of
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled, from_outgoing
 from channels.telegram.updates import Intake, poll
@@ -41,7 +41,7 @@ from zeroclaw import (
     replace,
 )
 
-MOST_DRAFTS = 2**31 - 1
+MAX_DRAFTS = 2**31 - 1
 """Bot API, sendMessageDraft: `draft_id` is an Integer that is not 0, read 2026-11."""
 
 
@@ -61,9 +61,9 @@ class TelegramChannel:
         self._settings = settings
         self._account = Account(context.name, settings, context.secrets)
         self._messages = Messages(self._account, settings, context.log)
-        self._numbers = Numbers(context.positions)
-        self._lookup = Lookup(self._messages, self._numbers, context.log)
-        self._me = Bot(
+        self._ids = MessageIds(context.positions)
+        self._lookup = Lookup(self._messages, self._ids, context.log)
+        self._bot = Bot(
             channel=context.name, id=int(self._account.id), username="", groups=settings.groups
         )
         self._answers = ShortAnswers(context.log, "press_not_answered")
@@ -72,19 +72,19 @@ class TelegramChannel:
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Receive by polling or webhook until cancelled or closed; see `Channel.receive`."""
-        await self._meet()
+        await self._prepare()
         account, context = self._account, self._context
         with until(account.http.closed):
             async with asyncio.TaskGroup() as group:
                 # In the background: everything else works without the menu.
                 group.create_task(menus.offer(account, context.menu, context.log))
 
-                def then(event: Decoded | Skipped, admission: Admission | None) -> None:
+                def respond(event: Decoded | Skipped, admission: Admission | None) -> None:
                     if event.query or isinstance(admission, Answered):
                         self._answers.begin(group, partial(self._answer, event, admission))
 
                 intake = Intake(
-                    admit=admit, then=then, me=self._me, numbers=self._numbers, log=context.log
+                    admit=admit, respond=respond, bot=self._bot, ids=self._ids, log=context.log
                 )
                 if self._settings.receive == "webhook":
                     url = self._settings.webhook_url
@@ -96,29 +96,29 @@ class TelegramChannel:
                     ready()
                     await poll(account.updates, intake.take, context.clock)
 
-    async def _meet(self) -> None:
+    async def _prepare(self) -> None:
         """Learn the bot's user name; remove a webhook that would block polling."""
-        user = await self._account.me()
-        self._me = replace(self._me, username=text(user, "username"))
+        user = await self._account.user()
+        self._bot = replace(self._bot, username=text(user, "username"))
         if self._settings.receive == "polling" and text(await self._account.webhook(), "url"):
             # Telegram refuses every poll while a webhook is set.
             await self._account.forget_webhook()
             self._context.log("webhook_removed", level="warning")
 
     async def _answer(self, event: Decoded | Skipped, admission: Admission | None) -> None:
-        """Show a person the result of their press or of the reason that they gave."""
-        said = unmarked(admission.text) if isinstance(admission, Answered) else ""
+        """Show a person the result of their press, or of their reason for a denial."""
+        reply = unmarked(admission.text) if isinstance(admission, Answered) else ""
         if event.query:
-            await self._messages.toast(event.query, said)
+            await self._messages.toast(event.query, reply)
         body = event.envelope.body if isinstance(event, Decoded) else None
         if not isinstance(admission, Answered) or not isinstance(body, Pressed):
             return
         if (card := body.card) is not None and admission.reply_wanted:
-            asked = cards.question(said, self._me.username, body.approval, card.message)
+            question = cards.question(reply, self._bot.username, body.approval, card.message)
             # If this question is lost, the person presses again.
-            await self._post(card.address, asked, reply_to=card.message)
+            await self._post(card.address, question, reply_to=card.message)
         elif card is not None and not event.query:
-            await self._post(card.address, Styled(text=said))
+            await self._post(card.address, Styled(text=reply))
 
     # --- sending ---------------------------------------------------------------------------------
 
@@ -153,29 +153,29 @@ class TelegramChannel:
         """Probe one id; see `lookup.py`."""
         check_lookup(self.name, self.capabilities)
         return await self._lookup.lookup(
-            self._ours(to), content, since=since, apart=apart, before=before
+            self._checked(to), content, since=since, apart=apart, before=before
         )
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text or a file's caption."""
-        shown = from_outgoing(outgoing)
-        with suppress(OtherKind):
-            if shown.text:
-                await self._messages.edit(self._known(ref), shown)
+        styled = from_outgoing(outgoing)
+        with suppress(OtherMessageKind):
+            if styled.text:
+                await self._messages.edit(self._checked_ref(ref), styled)
                 return
-        await self._messages.edit(self._known(ref), Styled(text=shown.text), is_caption=True)
+        await self._messages.edit(self._checked_ref(ref), Styled(text=styled.text), is_caption=True)
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        await self._messages.delete(self._known(ref))
+        await self._messages.delete(self._checked_ref(ref))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
-        return await self._post(to, shown_of(card))
+        return await self._post(to, styled_of(card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its approval requests ended."""
-        await self._messages.edit(self._known(ref), cards.view(outcome))
+        await self._messages.edit(self._checked_ref(ref), cards.view(outcome))
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
         """Show unsent text in a private chat; a server may be too old for that."""
@@ -184,15 +184,15 @@ class TelegramChannel:
             raise NotSupported(message)
         try:
             # The same key gives the same draft id in every process; 0 is not allowed.
-            draft = crc32(outgoing.key.encode()) % MOST_DRAFTS + 1
-            await self._messages.preview(self._ours(to), from_outgoing(outgoing), draft=draft)
-        except MethodUnknown as error:
+            draft = crc32(outgoing.key.encode()) % MAX_DRAFTS + 1
+            await self._messages.preview(self._checked(to), from_outgoing(outgoing), draft=draft)
+        except NoMethod as error:
             self._context.log("previews_not_known", why=str(error))
             raise NotSupported(str(error)) from error
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is working."""
-        await self._messages.typing(self._ours(to))
+        await self._messages.typing(self._checked(to))
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's private chat, which has their id; they must have opened it."""
@@ -208,22 +208,22 @@ class TelegramChannel:
         """Close every connection; this ends `receive`."""
         await self._account.http.aclose()
 
-    async def _post(self, to: Address, shown: Styled, *, reply_to: str = "") -> MessageRef:
+    async def _post(self, to: Address, styled: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a message and remember its id."""
-        ref = await self._messages.post(self._ours(to), shown, reply_to=reply_to)
-        self._numbers.saw(ref.address.chat, int(ref.message))
+        ref = await self._messages.post(self._checked(to), styled, reply_to=reply_to)
+        self._ids.add(ref.address.chat, int(ref.message))
         return ref
 
     # --- addresses -------------------------------------------------------------------------------
 
-    def _ours(self, place: Address) -> Address:
-        chat, thread = place.chat.removeprefix("-"), place.thread
+    def _checked(self, address: Address) -> Address:
+        chat, thread = address.chat.removeprefix("-"), address.thread
         if not chat.isdecimal() or not (thread is None or thread.isdecimal()):
-            raise unknown(self.name, "chat", place.chat)
-        return place
+            raise unknown(self.name, "chat", address.chat)
+        return address
 
-    def _known(self, ref: MessageRef) -> MessageRef:
-        self._ours(ref.address)
+    def _checked_ref(self, ref: MessageRef) -> MessageRef:
+        self._checked(ref.address)
         if not ref.message.isdecimal():
             raise unknown(self.name, "message", ref.message)
         return ref

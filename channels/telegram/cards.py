@@ -1,7 +1,7 @@
-"""Shows an approval card as one message: whole calls, buttons, and endings; pure.
+"""Shows an approval card as one message: complete calls, buttons, and endings; pure.
 
 A card that is too long for a message becomes a file with a caption and the buttons. So people get
-the whole calls together with the buttons in one message, or nothing. Which form a card has depends on
+the complete calls and the buttons in one message, or nothing. Which form a card has depends on
 the card only, so it never changes.
 
 Cards need no state in memory. The data of the buttons, and the link in a question for a reason, are
@@ -28,15 +28,15 @@ from zeroclaw import (
     replace,
 )
 
-MOST_UNITS = 4096
-MOST_CAPTION_UNITS = 1024
+MAX_UNITS = 4096
+MAX_CAPTION_UNITS = 1024
 """Bot API, sendMessage and sendDocument: limits after entities parsing, read 2026-11."""
-MOST_WITH_BUTTONS = 25
+MAX_WITH_BUTTONS = 25
 """Calls with buttons: a message has up to 100, a call up to 4. Others are answered by number."""
 
 _ENDING_UNITS = 350  # room reserved for each call's ending
 _HEAD_UNITS = 240
-MOST_DATA_BYTES = 64
+MAX_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
 
 _QUESTION = "why-"
@@ -44,20 +44,20 @@ _QUESTION = "why-"
 
 def view(outcome: Outcome) -> Styled:
     """Return a card as a message, with the endings so far."""
-    card, endings = outcome.card, {one.approval: one for one in outcome.endings}
-    whole = _whole(card, {})
-    is_file = units(whole.text) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
+    card, endings = outcome.card, {ending.approval: ending for ending in outcome.endings}
+    full = _full_text(card, {})
+    is_file = units(full.text) + _ENDING_UNITS * len(card.calls) > MAX_UNITS
     return replace(
-        _caption(card, endings) if is_file else _whole(card, endings),
+        _caption(card, endings) if is_file else _full_text(card, endings),
         rows=_rows(card, endings),
-        file=File(name=FILE_NAME, content=whole.text.encode()) if is_file else None,
+        file=File(name=FILE_NAME, content=full.text.encode()) if is_file else None,
     )
 
 
 # --- the text ------------------------------------------------------------------------------------
 
 
-def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
+def _full_text(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     words, writer = CardWords(card.language), Writer()
     writer.write(head(card), "bold")
     for call in card.calls:
@@ -77,17 +77,17 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     """Return one line per call, each cut to an equal share of the caption's limit."""
-    room = (MOST_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
+    share = (MAX_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
     words, writer = CardWords(card.language), Writer()
     attached = f"\n{words.in_file()}"
     writer.write(cut(head(card), _HEAD_UNITS - units(attached)), "bold")
     writer.write(attached)
     for call in card.calls:
         ending = f" {ended(words, endings[call.approval])}" if call.approval in endings else ""
-        ending = cut(ending, room // 2)
-        # Commands keep their code style, or their text could pass for the runtime's own words.
+        ending = cut(ending, share // 2)
+        # Commands keep their code style, or their text could pass for the runtime's.
         line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        writer.write_line(f"\n{cut(line, room - 1 - units(ending))}")
+        writer.write_line(f"\n{cut(line, share - 1 - units(ending))}")
         writer.write(ending)
     return writer.written()
 
@@ -96,21 +96,21 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
 
 
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Json, ...], ...]:
-    is_open = [call for call in card.calls if call.approval not in endings]
+    pending = [call for call in card.calls if call.approval not in endings]
     if len(card.calls) == 1:
-        return tuple((one,) for call in is_open for one in _buttons(card, call))
-    return tuple(_buttons(card, call) for call in is_open if _has_buttons(card, call))
+        return tuple((button,) for call in pending for button in _buttons(card, call))
+    return tuple(_buttons(card, call) for call in pending if _has_buttons(card, call))
 
 
 def _buttons(card: Card, call: CardCall) -> tuple[Json, ...]:
     return tuple(
-        {"text": label(card, call, one), "callback_data": data(call.approval, one)}
-        for one in card.choices
+        {"text": label(card, call, choice), "callback_data": data(call.approval, choice)}
+        for choice in card.choices
     )
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MOST_WITH_BUTTONS] and bool(data(call.approval, "deny"))
+    return call in card.calls[:MAX_WITH_BUTTONS] and bool(data(call.approval, "deny"))
 
 
 # --- the data of buttons and questions -----------------------------------------------------------
@@ -118,25 +118,25 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
 
 def data(approval: ApprovalId, choice: Choice) -> str:
     """Return a button's data; empty if it is too long for a button."""
-    found = carried(approval, choice)
-    return found if len(found.encode()) <= MOST_DATA_BYTES else ""
+    encoded = carried(approval, choice)
+    return encoded if len(encoded.encode()) <= MAX_DATA_BYTES else ""
 
 
-def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styled:
+def question(prompt: str, username: str, approval: ApprovalId, card: str) -> Styled:
     """Return the message that asks for the reason of a denial.
 
     Its text is a link that identifies the approval, so that a reply can be matched to it. The link
     leads to the bot's own chat and does nothing.
 
     Args:
-        asked: The runtime's question, one line.
+        prompt: The runtime's question, one line.
         username: The bot's user name.
         approval: The approval of the denied call.
         card: The id of the message with the card.
     """
-    carried, writer = quote(f"{_QUESTION}{card}-{approval}", safe=""), Writer()
-    url = f"https://t.me/{username}?start={carried}"
-    writer.write(unmarked(escape_invisible(asked)), "text_link", url=url)
+    payload, writer = quote(f"{_QUESTION}{card}-{approval}", safe=""), Writer()
+    url = f"https://t.me/{username}?start={payload}"
+    writer.write(unmarked(escape_invisible(prompt)), "text_link", url=url)
     return replace(writer.written(), asks=True)
 
 
@@ -148,8 +148,8 @@ def read_question(username: str, url: str) -> tuple[ApprovalId, str] | None:
         return None
     if (parts.scheme, parts.netloc, parts.path) != ("https", "t.me", f"/{username}"):
         return None
-    carried = "".join(parse_qs(parts.query).get("start", ()))
-    card, dash, approval = carried.removeprefix(_QUESTION).partition("-")
-    if not carried.startswith(_QUESTION) or not dash or not card.isdecimal() or not approval:
+    payload = "".join(parse_qs(parts.query).get("start", ()))
+    card, dash, approval = payload.removeprefix(_QUESTION).partition("-")
+    if not payload.startswith(_QUESTION) or not dash or not card.isdecimal() or not approval:
         return None
     return ApprovalId(approval), card

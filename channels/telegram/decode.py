@@ -17,16 +17,16 @@ from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
     continues,
-    is_of_others,
-    marked,
-    marks,
+    covered_text,
+    entities,
     may_be_rest,
+    may_quote_others,
     name_of,
+    other_content,
     quoted_files,
     stands_alone,
-    thing,
+    text_of,
     with_context,
-    words,
 )
 from zeroclaw import (
     Address,
@@ -88,10 +88,10 @@ class Decoded(Value):
 
 
 class Skipped(Value):
-    """An update that is of no use to the bot; it is logged and confirmed.
+    """An update that is of no use to the bot; the intake logs and confirms it.
 
     Attributes:
-        reason: The reason in a few words, for the log.
+        reason: A few words, for the log.
         query: As in `Decoded`.
     """
 
@@ -113,11 +113,11 @@ def chat_of(update: object) -> str:
     return ""
 
 
-def newest_message(update: object) -> tuple[str, int] | None:
+def new_message(update: object) -> tuple[str, int] | None:
     """Return the chat and id of an update's new message, None for none."""
     message = inner(update, "message")
-    chat, number = integer(inner(message, "chat"), "id"), integer(message, "message_id")
-    return None if chat is None or number is None else (str(chat), number)
+    chat, message_id = integer(inner(message, "chat"), "id"), integer(message, "message_id")
+    return None if chat is None or message_id is None else (str(chat), message_id)
 
 
 def counter(chat: str) -> str:
@@ -130,156 +130,162 @@ def position(chat: str, number: int) -> Position:
     return Position(scope=counter(chat) or SHARED, cursor=str(number))
 
 
-def decoded(update: object, me: Bot) -> Decoded | Skipped:
+def decode(update: object, bot: Bot) -> Decoded | Skipped:
     """Decode an update."""
     for kind, read in _KINDS.items():
         if event := inner(update, kind):
-            return read(event, me)
+            return read(event, bot)
     return Skipped(reason="another kind of update")
 
 
 # --- messages ------------------------------------------------------------------------------------
 
 
-def _message(message: Json, me: Bot) -> Decoded | Skipped:
-    address, sender = _place(message, me), _sender(message)
-    number = integer(message, "message_id")
-    if address is None or number is None:
-        return Skipped(reason="without a place")
-    key = f"message/{address.chat}/{number}"
-    to, was = integer(message, "migrate_to_chat_id"), integer(message, "migrate_from_chat_id")
-    if to is not None or was is not None:
-        # Each of the two groups tells it, and updates of two chats come in any order.
-        new = address if to is None else replace(address, chat=str(to))
-        old = address if was is None else replace(address, chat=str(was))
+def _message(message: Json, bot: Bot) -> Decoded | Skipped:
+    address, sender = _address_of(message, bot), _sender(message)
+    message_id = integer(message, "message_id")
+    if address is None or message_id is None:
+        return Skipped(reason="no chat to answer in")
+    key = f"message/{address.chat}/{message_id}"
+    new_id, old_id = (
+        integer(message, "migrate_to_chat_id"),
+        integer(message, "migrate_from_chat_id"),
+    )
+    if new_id is not None or old_id is not None:
+        # Each of the two groups reports it, and updates of two chats come in any order.
+        new = address if new_id is None else replace(address, chat=str(new_id))
+        old = address if old_id is None else replace(address, chat=str(old_id))
         # Accept it without a sender too: another bot or Telegram itself may have migrated the group.
-        by = sender or Sender(id=old.chat, verified=True)
-        return _taken(message, old, by, f"moved/{old.chat}", Moved(to=new))
+        migrator = sender or Sender(id=old.chat, verified=True)
+        return _decoded(message, old, migrator, f"moved/{old.chat}", Moved(to=new))
     if sender is None:
-        return Skipped(reason="of a bot or of nobody")
+        return Skipped(reason="not sent by a person")
     files = attachments(message)
-    said = words(message) or thing(message)
-    if not said.strip() and not files:
-        return Skipped(reason="without words or files")
-    if (reason := _reason(message, me, address)) is not None:
-        return _taken(message, address, sender, key, reason)
-    command = None if files or stands_alone(message) else _command(said, me)
-    if command is not None and command[1] not in {"", me.username.lower()}:
+    content = text_of(message) or other_content(message)
+    if not content.strip() and not files:
+        return Skipped(reason="neither text nor files")
+    if (denial := _denial(message, bot, address)) is not None:
+        return _decoded(message, address, sender, key, denial)
+    command = None if files or stands_alone(message) else _command(content, bot)
+    if command is not None and command[1] not in {"", bot.username.lower()}:
         return Skipped(reason="a command for another bot")
-    why = "" if address.direct else _unasked(message, me, is_command=command is not None)
-    if why and (me.groups == "off" or not may_be_rest(message)):
-        return Skipped(reason=why)
-    body = command[0] if command else _said(message, said, me)
+    reason = "" if address.direct else _skip_reason(message, bot, is_command=command is not None)
+    if reason and (bot.groups == "off" or not may_be_rest(message)):
+        return Skipped(reason=reason)
+    body = command[0] if command else _body(message, content, bot)
     envelope = Envelope(
         address=address,
         sender=sender,
         dedup=(key,),
         body=body,
-        message=str(number),
+        message=str(message_id),
         attachments=files,
         sent_at=_at(message),
-        continues=continues(message, me.id),
+        continues=continues(message, bot.id),
         alone=stands_alone(message),
-        overheard=bool(why),
-        position=position(address.chat, number),
-        verbatim=_composed(message, said, me) if command else "",
+        overheard=bool(reason),
+        position=position(address.chat, message_id),
+        verbatim=_with_notes(message, content, bot) if command else "",
     )
     return Decoded(envelope=envelope)
 
 
-def _edited(message: Json, me: Bot) -> Decoded | Skipped:
+def _edited(message: Json, bot: Bot) -> Decoded | Skipped:
     """Decode an edit of any message's text; ingress knows which messages it took."""
-    address, sender = _place(message, me), _sender(message)
-    number, said = integer(message, "message_id"), words(message)
-    if address is None or number is None or sender is None:
-        return Skipped(reason="an edit of a bot or of nobody")
-    if not said.strip() or (not address.direct and me.groups == "off"):
-        return Skipped(reason="an edit without words")
-    key = f"edit/{address.chat}/{number}/{integer(message, 'edit_date')}/{version(said)}"
-    body = Edited(message=str(number), said=_said(message, said, me))
-    anew = None if address.direct else _anew(message, me)
-    return replace(_taken(message, address, sender, key, body), anew=anew)
+    address, sender = _address_of(message, bot), _sender(message)
+    message_id, content = integer(message, "message_id"), text_of(message)
+    if address is None or message_id is None or sender is None:
+        return Skipped(reason="an edit not made by a person")
+    if not content.strip() or (not address.direct and bot.groups == "off"):
+        return Skipped(reason="an edit without text, or in a group")
+    key = f"edit/{address.chat}/{message_id}/{integer(message, 'edit_date')}/{version(content)}"
+    body = Edited(message=str(message_id), said=_body(message, content, bot))
+    anew = None if address.direct else _as_new(message, bot)
+    return replace(_decoded(message, address, sender, key, body), anew=anew)
 
 
-def _anew(message: Json, me: Bot) -> Envelope | None:
+def _as_new(message: Json, bot: Bot) -> Envelope | None:
     """Return an edited message as a new one if it mentions the bot."""
-    written, edited = (from_unix(integer(message, key)) for key in ("date", "edit_date"))
-    if not _is_mentioned(message, me) or not is_timely(written, edited):
+    sent_at, edited_at = (from_unix(integer(message, key)) for key in ("date", "edit_date"))
+    if not _is_mentioned(message, bot) or not is_timely(sent_at, edited_at):
         return None
-    found = _message(message, me)
+    new = _message(message, bot)
     # Newer messages may have been read, so its position is none.
-    return replace(found.envelope, position=None) if isinstance(found, Decoded) else None
+    return replace(new.envelope, position=None) if isinstance(new, Decoded) else None
 
 
-def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) -> Decoded:
+def _decoded(event: Json, address: Address, sender: Sender, key: str, body: Body) -> Decoded:
     envelope = Envelope(address=address, sender=sender, dedup=(key,), body=body, sent_at=_at(event))
     return Decoded(envelope=envelope)
 
 
-def _said(message: Json, said: str, me: Bot) -> Said:
+def _body(message: Json, content: str, bot: Bot) -> Said:
     """Return a message's text; if the sender did not write it, none of it is their own words."""
-    whole, own = _composed(message, said, me), _without_call(said, me)
-    if stands_alone(message) or (is_of_others(message) and said == thing(message)):
+    full, own = _with_notes(message, content, bot), _without_mention(content, bot)
+    if stands_alone(message) or (may_quote_others(message) and content == other_content(message)):
         own = ""
-    return Said(text=whole, own=None if own == whole else own, quoted=quoted_files(message))
+    return Said(text=full, own=None if own == full else own, quoted=quoted_files(message))
 
 
-def _composed(message: Json, said: str, me: Bot) -> str:
-    return with_context(message, _without_call(said, me), me.id)
+def _with_notes(message: Json, content: str, bot: Bot) -> str:
+    return with_context(message, _without_mention(content, bot), bot.id)
 
 
-def _without_call(said: str, me: Bot) -> str:
+def _without_mention(content: str, bot: Bot) -> str:
     """Return a text without a leading mention of the bot, unless that is all of it."""
-    name, space, rest = said.lstrip().partition(" ")
-    is_call = name.rstrip(",:").lower() == f"@{me.username}".lower()
-    return rest.lstrip() if is_call and space and rest.strip() else said
+    name, space, rest = content.lstrip().partition(" ")
+    is_mention = name.rstrip(",:").lower() == f"@{bot.username}".lower()
+    return rest.lstrip() if is_mention and space and rest.strip() else content
 
 
-def _command(said: str, me: Bot) -> tuple[Command, str] | None:
+def _command(content: str, bot: Bot) -> tuple[Command, str] | None:
     """Decode a command; also return the lower-case name of the bot that it addresses, empty for none."""
-    found = _COMMAND.fullmatch(_without_call(said, me).strip())
-    if found is None:
+    match = _COMMAND.fullmatch(_without_mention(content, bot).strip())
+    if match is None:
         return None
-    name = found[1].lower()
+    name = match[1].lower()
     # Telegram's Start button sends `/start`; the person who presses it needs an introduction.
-    command = Command(name="help") if name == "start" else Command(name=name, rest=found[3] or "")
-    return command, (found[2] or "").lower()
+    command = Command(name="help") if name == "start" else Command(name=name, rest=match[3] or "")
+    return command, (match[2] or "").lower()
 
 
-def _unasked(message: Json, me: Bot, *, is_command: bool) -> str:
+def _skip_reason(message: Json, bot: Bot, *, is_command: bool) -> str:
     """Return why a message in a group is not for the bot, empty if it is."""
-    if me.groups == "off":
+    if bot.groups == "off":
         return "in a group"
-    if me.groups == "all" or is_command or _is_reply_to(message, me) or _is_mentioned(message, me):
+    if bot.groups == "all" or is_command or _is_reply(message, bot) or _is_mentioned(message, bot):
         return ""
-    return "in a group, to somebody else"
+    return "in a group, not to the bot"
 
 
-def _is_reply_to(message: Json, me: Bot) -> bool:
-    answered = inner(message, "reply_to_message")
+def _is_reply(message: Json, bot: Bot) -> bool:
+    original = inner(message, "reply_to_message")
     # Every message in a topic counts as a reply to the one that opened the topic.
-    is_topic = bool(inner(answered, "forum_topic_created"))
-    return integer(inner(answered, "from"), "id") == me.id and not is_topic
+    is_topic = bool(inner(original, "forum_topic_created"))
+    return integer(inner(original, "from"), "id") == bot.id and not is_topic
 
 
-def _is_mentioned(message: Json, me: Bot) -> bool:
-    name = f"@{me.username}".lower()
+def _is_mentioned(message: Json, bot: Bot) -> bool:
+    name = f"@{bot.username}".lower()
     return any(
-        (text(mark, "type") == "mention" and marked(message, mark).lower() == name)
-        or (text(mark, "type") == "text_mention" and integer(inner(mark, "user"), "id") == me.id)
-        for mark in marks(message)
+        (text(entity, "type") == "mention" and covered_text(message, entity).lower() == name)
+        or (
+            text(entity, "type") == "text_mention"
+            and integer(inner(entity, "user"), "id") == bot.id
+        )
+        for entity in entities(message)
     )
 
 
-def _reason(message: Json, me: Bot, address: Address) -> Pressed | None:
+def _denial(message: Json, bot: Bot, address: Address) -> Pressed | None:
     """Return the denial if a message is a reply to our question for its reason, None if not."""
-    asked, reason = inner(message, "reply_to_message"), text(message, "text").strip()
-    if integer(inner(asked, "from"), "id") != me.id or not reason:
+    question, reason = inner(message, "reply_to_message"), text(message, "text").strip()
+    if integer(inner(question, "from"), "id") != bot.id or not reason:
         return None
-    for mark in array(asked, "entities"):
-        question = cards.read_question(me.username, text(as_object(mark), "url"))
-        if question is not None:
-            approval, card = question
+    for entity in array(question, "entities"):
+        link = cards.read_question(bot.username, text(as_object(entity), "url"))
+        if link is not None:
+            approval, card = link
             ref = MessageRef(address=address, message=card)
             return Pressed(approval=approval, choice="deny", reason=reason, card=ref)
     return None
@@ -288,45 +294,45 @@ def _reason(message: Json, me: Bot, address: Address) -> Pressed | None:
 # --- presses and membership ----------------------------------------------------------------------
 
 
-def _pressed(query: Json, me: Bot) -> Decoded | Skipped:
+def _pressed(query: Json, bot: Bot) -> Decoded | Skipped:
     name = text(query, "id")
     message = inner(query, "message")
-    address, sender = _place(message, me), _sender(query)
-    card, carried = integer(message, "message_id"), parse_button_data(text(query, "data"))
-    if not name or address is None or sender is None or card is None or carried is None:
-        return Skipped(reason="a button that is not ours", query=name)
-    approval, choice = carried
+    address, sender = _address_of(message, bot), _sender(query)
+    card, choice_data = integer(message, "message_id"), parse_button_data(text(query, "data"))
+    if not name or address is None or sender is None or card is None or choice_data is None:
+        return Skipped(reason="not one of our buttons", query=name)
+    approval, choice = choice_data
     ref = MessageRef(address=address, message=str(card))
     body = Pressed(approval=approval, choice=choice, card=ref)
-    return replace(_taken(query, address, sender, f"press/{name}", body), query=name)
+    return replace(_decoded(query, address, sender, f"press/{name}", body), query=name)
 
 
-def _membership(change: Json, me: Bot) -> Decoded | Skipped:
-    address, sender = _place(change, me), _sender(change)
+def _membership(change: Json, bot: Bot) -> Decoded | Skipped:
+    address, sender = _address_of(change, bot), _sender(change)
     if address is None or sender is None:
-        return Skipped(reason="a membership of nobody")
+        return Skipped(reason="a membership change by no person")
     now = inner(change, "new_chat_member")
     present = text(now, "status") in _PRESENT or flag(now, "is_member")
     key = f"member/{address.chat}/{integer(change, 'date')}/{present}"
-    return _taken(change, address, sender, key, Membership(present=present))
+    return _decoded(change, address, sender, key, Membership(present=present))
 
 
 # --- where, who, when ----------------------------------------------------------------------------
 
 
-def _place(event: Json, me: Bot) -> Address | None:
+def _address_of(event: Json, bot: Bot) -> Address | None:
     chat = inner(event, "chat")
-    number = integer(chat, "id")
+    chat_id = integer(chat, "id")
     # The direct messages of a channel are one chat for all who write there.
     is_shared = flag(chat, "is_direct_messages")
-    if number is None or is_shared or text(chat, "type") not in _CHATS:
+    if chat_id is None or is_shared or text(chat, "type") not in _CHATS:
         return None
     # Replies in a group without topics have a thread id too, but it can't be sent to.
     topic = integer(event, "message_thread_id") if flag(event, "is_topic_message") else None
     return Address(
-        channel=me.channel,
-        account=str(me.id),
-        chat=str(number),
+        channel=bot.channel,
+        account=str(bot.id),
+        chat=str(chat_id),
         thread=None if topic is None else str(topic),
         direct=text(chat, "type") == "private",
     )
@@ -339,10 +345,10 @@ def _sender(event: Json) -> Sender | None:
     """
     chat = inner(event, "sender_chat")
     user = chat or inner(event, "from")
-    number = integer(user, "id")
-    if number is None or flag(user, "is_bot") or flag(event, "is_automatic_forward"):
+    sender_id = integer(user, "id")
+    if sender_id is None or flag(user, "is_bot") or flag(event, "is_automatic_forward"):
         return None
-    return Sender(id=str(number), verified=True, display=name_of(user))
+    return Sender(id=str(sender_id), verified=True, display=name_of(user))
 
 
 def _at(event: Json) -> datetime | None:

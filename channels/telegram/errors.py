@@ -15,7 +15,7 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 UNAUTHORIZED, NOT_FOUND, CONFLICT = 401, 404, 409
 
 _MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "entities")
@@ -25,11 +25,11 @@ class TokenRefused(ChannelUnavailable):
     """Raised when one call was unauthorized; whether the token is invalid shows at the next poll."""
 
 
-class MethodUnknown(ChannelRejected):
+class NoMethod(ChannelRejected):
     """Raised when the server does not have a method, for example because it is too old."""
 
 
-class Moved(ChannelRejected):
+class Migrated(ChannelRejected):
     """Raised when a group was migrated to `chat`; the old one's messages can't be changed any more."""
 
     def __init__(self, message: str, *, chat: int) -> None:
@@ -37,11 +37,11 @@ class Moved(ChannelRejected):
         self.chat = chat
 
 
-class AsWanted(ChannelRejected):
+class NoChange(ChannelRejected):
     """Raised when a change was already in place."""
 
 
-class NotThere(ChannelRejected):
+class NoMessage(ChannelRejected):
     """Raised when the chat has no message with that id."""
 
 
@@ -53,62 +53,62 @@ class NoTopic(ChannelRejected):
     """Raised when Telegram does not find the topic to post to."""
 
 
-class OtherKind(ChannelRejected):
+class OtherMessageKind(ChannelRejected):
     """Raised when the message is ours, but has no text, or no caption, to edit."""
 
 
 # The wording of tdlib, which Bot API servers are built on; from its error texts, read 2026-11.
-_MEANT: Mapping[type[ChannelRejected], tuple[str, ...]] = {
-    AsWanted: ("message is not modified", "message to delete not found"),
-    NotThere: ("message to edit not found", "message_id_invalid"),
+_WORDINGS: Mapping[type[ChannelRejected], tuple[str, ...]] = {
+    NoChange: ("message is not modified", "message to delete not found"),
+    NoMessage: ("message to edit not found", "message_id_invalid"),
     NotOurs: ("message can't be edited",),
     NoTopic: ("message thread not found",),
-    OtherKind: ("no text in the message to edit", "no caption in the message to edit"),
+    OtherMessageKind: ("no text in the message to edit", "no caption in the message to edit"),
 }
 
 
-def refused(name: str, status: int, said: Json) -> ZeroclawError:
+def refused(name: str, status: int, body: Json) -> ZeroclawError:
     """Return the error to raise for a failed call.
 
     Args:
         name: The channel's name.
         status: The HTTP status.
-        said: The body; untrusted.
+        body: The body; untrusted.
     """
     # Without `"ok": false` the answer is not from a Bot API server; then ignore the body.
-    told: Json = said if said.get("ok") is False else {}
-    code = status if status >= FIRST_FAILURE else integer(told, "error_code") or 0
-    line = " ".join(text(told, "description")[:MOST_CHARS].lower().split())
-    words = line.removeprefix("bad request: ") or str(code)
-    parameters = inner(told, "parameters")
+    error: Json = body if body.get("ok") is False else {}
+    code = status if status >= FIRST_FAILURE else integer(error, "error_code") or 0
+    line = " ".join(text(error, "description")[:MAX_CHARS].lower().split())
+    description = line.removeprefix("bad request: ") or str(code)
+    parameters = inner(error, "parameters")
     if code == TOO_MANY or "retry_after" in parameters:
-        waited = wait_s(parameters.get("retry_after"))
-        return RateLimited(f"`{name}`: too many calls", retry_after_s=waited)
+        wait = wait_s(parameters.get("retry_after"))
+        return RateLimited(f"`{name}`: too many calls", retry_after_s=wait)
     if code < FIRST_FAILURE:
         return DeliveryUnknown(f"`{name}`: an answer that can't be read")
     if code >= FAILED or code == NO_TIME:
         # The proxy in front of the Bot API answers like this too, so the call may have been carried out.
-        return DeliveryUnknown(f"`{name}`: Telegram failed ({words})", late=code == NO_TIME)
-    if not told:
+        return DeliveryUnknown(f"`{name}`: Telegram failed ({description})", late=code == NO_TIME)
+    if not error:
         return in_its_place(name, "Telegram", code)
     if (chat := integer(parameters, "migrate_to_chat_id")) is not None:
-        return Moved(f"`{name}`: the group became another one", chat=chat)
-    return _by_code(name, code, words)
+        return Migrated(f"`{name}`: the group became another one", chat=chat)
+    return _by_code(name, code, description)
 
 
-def _by_code(name: str, code: int, words: str) -> ZeroclawError:
-    message = f"`{name}`: {words}"
+def _by_code(name: str, code: int, description: str) -> ZeroclawError:
+    message = f"`{name}`: {description}"
     if code == UNAUTHORIZED:
         return TokenRefused(message)
     if code == NOT_FOUND:
-        return MethodUnknown(f"`{name}`: the server does not know the method")
+        return NoMethod(f"`{name}`: the server does not know the method")
     if code == CONFLICT:
         message = (
             f"`{name}`: another program receives with the same token, and Telegram lets only "
             "one; stop it, or give this daemon a bot of its own"
         )
         return ChannelUnavailable(message)
-    for kind, meant in _MEANT.items():
-        if any(one in words for one in meant):
-            return kind(message, gone=kind in {NotThere, NotOurs})
-    return ChannelRejected(message, markup=any(one in words for one in _MARKUP))
+    for kind, wordings in _WORDINGS.items():
+        if any(wording in description for wording in wordings):
+            return kind(message, gone=kind in {NoMessage, NotOurs})
+    return ChannelRejected(message, markup=any(wording in description for wording in _MARKUP))

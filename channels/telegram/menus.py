@@ -10,8 +10,8 @@ from channels._remote.fields import Json, as_object, text
 from channels.telegram.account import Account
 from zeroclaw import ChannelRejected, Language, Log, Menu, MenuEntry, ZeroclawError
 
-MOST_COMMANDS = 100
-MOST_DOES_CHARS = 256
+MAX_COMMANDS = 100
+MAX_DESCRIPTION_CHARS = 256
 """Bot API, setMyCommands and BotCommand, read 2026-11."""
 LANGUAGE_CODES: tuple[tuple[str, Language], ...] = (("", "en"), ("de", "de"))
 """Telegram's language codes; the empty one is the default for all other languages."""
@@ -30,7 +30,7 @@ async def offer(account: Account, menu: Menu, log: Log) -> None:
     """
     if not menu.everyone:
         return
-    chats = tuple(one for one in menu.operator_senders if one.isdecimal())
+    chats = tuple(sender for sender in menu.operator_senders if sender.isdecimal())
     try:
         for chat in ("", *chats):
             await _set(account, chat, menu.operators if chat else menu.everyone, log)
@@ -45,29 +45,28 @@ async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: L
         scope = {"type": "chat", "chat_id": int(chat)}
     try:
         for code, language in LANGUAGE_CODES:
-            asked: Json = {"scope": scope, "language_code": code or None}
-            wanted = listed(entries, language)
-            if await _standing(account, asked) == wanted:
+            query: Json = {"scope": scope, "language_code": code or None}
+            menu = listed(entries, language)
+            if await _current(account, query) == menu:
                 continue
-            commands = [{"command": name, "description": does} for name, does in wanted]
-            await account.read("setMyCommands", {**asked, "commands": commands})
+            commands = [{"command": name, "description": does} for name, does in menu]
+            await account.read("setMyCommands", {**query, "commands": commands})
             log("menu_set", chat=chat or "every", language=language)
-    except ChannelRejected as refused:
-        # This operator has not opened the chat yet; go on with the others.
-        log("menu_refused", chat=chat or "every", why=str(refused))
+    except ChannelRejected as error:
+        # This operator has not opened the chat yet; the others get their menus.
+        log("menu_refused", chat=chat or "every", why=str(error))
 
 
 def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:
     """Return the entries in Telegram's form."""
-    return tuple(
-        (one.name, one.does[language][:MOST_DOES_CHARS]) for one in entries[:MOST_COMMANDS]
-    )
+    entries = entries[:MAX_COMMANDS]
+    return tuple((entry.name, entry.does[language][:MAX_DESCRIPTION_CHARS]) for entry in entries)
 
 
-async def _standing(account: Account, asked: Json) -> Listed:
+async def _current(account: Account, query: Json) -> Listed:
     """Return the menu that Telegram shows; empty if its answer can't be read."""
-    answer = await account.read("getMyCommands", asked)
-    found = (
-        [as_object(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []
-    )
-    return tuple((text(one, "command"), text(one, "description")) for one in found)
+    result = await account.read("getMyCommands", query)
+    if not isinstance(result, list):
+        return ()
+    commands = map(as_object, cast("list[object]", result))
+    return tuple((text(command, "command"), text(command, "description")) for command in commands)

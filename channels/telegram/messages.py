@@ -21,17 +21,17 @@ from channels._remote.fields import Json
 from channels._remote.limits import cut
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.errors import MethodUnknown
+from channels.telegram.errors import NoMethod
 from channels.telegram.styled import Styled
 from zeroclaw import Address, ChannelRejected, Log, MessageRef
 
 T = TypeVar("T")
 
-MOST_REFUSED = 128
+MAX_REFUSED = 128
 """Growing messages to remember whose rich form was refused."""
-MOST_TOAST_CHARS = 200
+MAX_TOAST_CHARS = 200
 """Bot API, answerCallbackQuery, read 2026-11."""
-_UNSEEN: Json = {"is_disabled": True}
+_NO_PREVIEW: Json = {"is_disabled": True}
 
 
 class Messages:
@@ -47,116 +47,114 @@ class Messages:
         self._account = account
         self._previews: Json = {"is_disabled": not settings.link_previews}
         self._log = log
-        self._refused: deque[str] = deque(maxlen=MOST_REFUSED)
+        self._refused: deque[str] = deque(maxlen=MAX_REFUSED)
 
-    async def post(self, to: Address, shown: Styled, *, reply_to: str = "") -> MessageRef:
+    async def post(self, to: Address, styled: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a message, even if the message that it replies to is gone."""
-        asked: dict[str, object] = {
-            "message_thread_id": _thread(to),
-            "reply_markup": {"force_reply": True, "selective": True}
-            if shown.asks
-            else _markup(shown),
-        }
+        thread = _thread(to)
+        fields: dict[str, object] = {"message_thread_id": thread, "reply_markup": _markup(styled)}
         if reply_to.isdecimal():
-            asked["reply_parameters"] = {
+            fields["reply_parameters"] = {
                 "message_id": int(reply_to),
                 "allow_sending_without_reply": True,
             }
-        if shown.file is not None:
-            asked |= _caption(shown) | {"disable_content_type_detection": True}
-            return await self._account.posted(to, "sendDocument", asked, file=shown.file)
+        if styled.file is not None:
+            fields |= _caption(styled) | {"disable_content_type_detection": True}
+            return await self._account.post(to, "sendDocument", fields, file=styled.file)
         # No preview for a question, because its link leads to the bot itself.
-        previews = _UNSEEN if shown.asks else self._previews
-        make, methods = partial(self._account.posted, to), ("sendRichMessage", "sendMessage")
-        return await self._either(make, methods, asked, shown, previews=previews)
+        previews = _NO_PREVIEW if styled.asks else self._previews
+        call, methods = partial(self._account.post, to), ("sendRichMessage", "sendMessage")
+        return await self._call(call, methods, fields, styled, previews=previews)
 
-    async def edit(self, ref: MessageRef, shown: Styled, *, is_caption: bool = False) -> None:
+    async def edit(self, ref: MessageRef, styled: Styled, *, is_caption: bool = False) -> None:
         """Replace a message's text or a file's caption; equal content is no error."""
         chat, number = int(ref.address.chat), int(ref.message)
-        asked = {"chat_id": chat, "message_id": number, "reply_markup": _markup(shown)}
-        changed, method = self._account.changed, "editMessageText"
-        if is_caption or shown.file is not None:
-            await changed("editMessageCaption", asked | _caption(shown))
+        fields = {"chat_id": chat, "message_id": number, "reply_markup": _markup(styled)}
+        change, method = self._account.change, "editMessageText"
+        if is_caption or styled.file is not None:
+            await change("editMessageCaption", fields | _caption(styled))
             return
-        grows = f"{chat}/{number}"
-        await self._either(
-            changed, (method, method), asked, shown, previews=self._previews, grows=grows
+        growing = f"{chat}/{number}"
+        await self._call(
+            change, (method, method), fields, styled, previews=self._previews, growing=growing
         )
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        asked = {"chat_id": int(ref.address.chat), "message_id": int(ref.message)}
-        await self._account.changed("deleteMessage", asked)
+        fields = {"chat_id": int(ref.address.chat), "message_id": int(ref.message)}
+        await self._account.change("deleteMessage", fields)
 
-    async def preview(self, to: Address, shown: Styled, *, draft: int) -> None:
+    async def preview(self, to: Address, styled: Styled, *, draft: int) -> None:
         """Show unsent text in a private chat; `draft` is its id, any number except 0."""
         chat = int(to.chat)
-        asked = {"chat_id": chat, "draft_id": draft, "message_thread_id": _thread(to)}
+        fields = {"chat_id": chat, "draft_id": draft, "message_thread_id": _thread(to)}
         methods = "sendRichMessageDraft", "sendMessageDraft"
-        await self._either(self._account.changed, methods, asked, shown, grows=f"{chat} {draft}")
+        await self._call(self._account.change, methods, fields, styled, growing=f"{chat} {draft}")
 
     async def toast(self, query: str, text: str) -> None:
         """Answer a press; the text is shown to the person who pressed."""
-        short = cut(text, MOST_TOAST_CHARS) or None
+        short = cut(text, MAX_TOAST_CHARS) or None
         await self._account.call("answerCallbackQuery", {"callback_query_id": query, "text": short})
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is working."""
-        asked = {"chat_id": int(to.chat), "action": "typing", "message_thread_id": _thread(to)}
-        await self._account.call("sendChatAction", asked)
+        fields = {"chat_id": int(to.chat), "action": "typing", "message_thread_id": _thread(to)}
+        await self._account.call("sendChatAction", fields)
 
-    # --- which form ------------------------------------------------------------------------------
+    # --- the form ------------------------------------------------------------------------------
 
-    async def _either(
+    async def _call(
         self,
-        make: Callable[[str, Json], Awaitable[T]],
+        call: Callable[[str, Json], Awaitable[T]],
         methods: tuple[str, str],
-        asked: Json,
-        shown: Styled,
+        fields: Json,
+        styled: Styled,
         *,
         previews: Json | None = None,
-        grows: str = "",
+        growing: str = "",
     ) -> T:
         """Make the call for a text's rich form, or for its ordinary one.
 
         Args:
-            make: Makes a call.
+            call: Makes a call.
             methods: The method for the rich form, and the one for the ordinary form.
-            asked: Parameters of both.
-            shown: The text.
+            fields: The parameters of both.
+            styled: The text in both forms.
             previews: Options for link previews in the ordinary form.
-            grows: Identifies a message that may still grow, to remember a refusal; empty for others.
+            growing: Identifies a message that may still grow, to remember a refusal; empty for others.
         """
-        richly, usually = methods
-        if self.is_rich and shown.rich and grows not in self._refused:
+        rich_method, plain_method = methods
+        if self.is_rich and styled.rich and growing not in self._refused:
             try:
-                return await make(richly, {**asked, "rich_message": {"html": shown.rich}})
-            except MethodUnknown as error:
+                return await call(rich_method, {**fields, "rich_message": {"html": styled.rich}})
+            except NoMethod as error:
                 self.is_rich = False
                 self._log("rich_messages_not_known", level="warning", why=str(error))
-            except ChannelRejected as refused:
+            except ChannelRejected as error:
                 # Some refusals are not about the form, such as that the message does not exist.
-                if type(refused) is not ChannelRejected or refused.gone:
+                if type(error) is not ChannelRejected or error.gone:
                     raise
-                if grows:
-                    self._refused.append(grows)
-                self._log("rich_message_refused", why=str(refused))
-        said = {
-            "text": shown.text,
-            "entities": shown.marks or None,
+                if growing:
+                    self._refused.append(growing)
+                self._log("rich_message_refused", why=str(error))
+        plain = {
+            "text": styled.text,
+            "entities": styled.entities or None,
             "link_preview_options": previews,
         }
-        return await make(usually, {**asked, **said})
+        return await call(plain_method, {**fields, **plain})
 
 
-def _thread(place: Address) -> int | None:
-    return None if place.thread is None else int(place.thread)
+def _thread(to: Address) -> int | None:
+    return None if to.thread is None else int(to.thread)
 
 
-def _caption(shown: Styled) -> dict[str, object]:
-    return {"caption": shown.text or None, "caption_entities": shown.marks or None}
+def _caption(styled: Styled) -> dict[str, object]:
+    return {"caption": styled.text or None, "caption_entities": styled.entities or None}
 
 
-def _markup(shown: Styled) -> Json | None:
-    """Return the buttons under a message, None for none."""
-    return {"inline_keyboard": shown.rows} if shown.rows else None
+def _markup(styled: Styled) -> Json | None:
+    """Return the request for a reply or the buttons under a message, None for neither."""
+    if styled.asks:
+        return {"force_reply": True, "selective": True}
+    return {"inline_keyboard": styled.rows} if styled.rows else None

@@ -20,10 +20,10 @@ from channels._remote.fields import storable
 from channels._remote.limits import units
 from channels._remote.tables import without_lost_cells
 from channels.telegram import rich
-from channels.telegram.styled import Mark, Styled, to_body
+from channels.telegram.styled import Entity, Styled, to_body
 from zeroclaw import Rendered
 
-MOST_UNITS = 4096
+MAX_UNITS = 4096
 """Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""
 
 KINDS = frozenset(
@@ -42,7 +42,7 @@ _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 _DEEP = re.compile(r"^[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+){50}", re.MULTILINE)
 # It is also quadratic in the number of block starts; no readable message has that many.
 _BLOCK = re.compile(r"^[ \t]*+(?:`{3}|~{3}|#{1,6}[ \t])", re.MULTILINE)
-MOST_BLOCKS = 200
+MAX_BLOCKS = 200
 
 
 def markdown(text: str, *, richly: bool = False) -> Rendered:
@@ -50,8 +50,8 @@ def markdown(text: str, *, richly: bool = False) -> Rendered:
 
     Args:
         text: The Markdown.
-        richly: Include the rich form if the text needs one. The measured length is that of the
-            ordinary form, so that it can always replace the rich one.
+        richly: Include the rich form if the text needs found. The measured length is that of the
+            ordinary form, so that it can always replace the rich found.
     """
     styled = _styled(text, richly=richly)
     return Rendered(body=to_body(styled), plain=styled.text)
@@ -62,33 +62,33 @@ def measure(rendered: Rendered) -> int:
     return units(rendered.plain)
 
 
-def _styled(source: str, *, richly: bool) -> Styled:
-    clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
-    if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MOST_BLOCKS:
+def _styled(markdown: str, *, richly: bool) -> Styled:
+    clean = _DROPPED.sub("", storable(markdown).replace("\r\n", "\n"))
+    if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MAX_BLOCKS:
         return Styled(text=clean.strip())
-    free = (one for one in _STAND_INS if one not in clean)
+    unused = (stand_in for stand_in in _STAND_INS if stand_in not in clean)
     # If the text has all stand-ins, the first four are reused and read as the hidden characters.
-    hidden = dict(zip(_HIDDEN + _HIDDEN_AT_PLACES, chain(free, _STAND_INS), strict=False))
-    shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
+    hidden = dict(zip(_HIDDEN + _HIDDEN_AT_PLACES, chain(unused, _STAND_INS), strict=False))
+    restored = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
 
-    def seen(words: str) -> str:
+    def restore(piece: str) -> str:
         # Replace one unit by one unit, so that offsets stay valid.
-        return _DROPPED.sub("\ufffd", words.translate(shown))
+        return _DROPPED.sub("\ufffd", piece.translate(restored))
 
-    read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
-    read = _DEFINED.sub(hidden["["], read)
-    read = rich.without_huge(without_lost_cells(read, hidden["|"]), hidden["|"])
-    text, marks = _parsed(read, seen)
+    source = clean.translate(str.maketrans({sign: hidden[sign] for sign in _HIDDEN}))
+    source = _DEFINED.sub(hidden["["], source)
+    source = rich.without_huge(without_lost_cells(source, hidden["|"]), hidden["|"])
+    text, entities = _parsed(source, restore)
     if not text.strip():
         return Styled(text=clean.strip())
     # A text that is too long for a message is only measured, never sent.
-    is_rich = richly and units(text) <= MOST_UNITS and rich.may_need(read)
-    form = rich.html(read, seen) if is_rich else ""
-    return Styled(text=text, marks=tuple(marks), rich=form)
+    is_rich = richly and units(text) <= MAX_UNITS and rich.may_need(source)
+    form = rich.html(source, restore) if is_rich else ""
+    return Styled(text=text, entities=tuple(entities), rich=form)
 
 
-def _parsed(source: str, seen: Callable[[str], str]) -> tuple[str, list[Mark]]:
-    """Parse Markdown into a text and the marks that Telegram allows.
+def _parsed(source: str, restore: Callable[[str], str]) -> tuple[str, list[Entity]]:
+    """Parse Markdown into a text and the entities that Telegram allows.
 
     Of nested quotes only the outermost is kept. Links to anything except web pages are dropped, such
     as `tg://user`, with which a model could ping people.
@@ -100,22 +100,22 @@ def _parsed(source: str, seen: Callable[[str], str]) -> tuple[str, list[Mark]]:
     symbols.heading_level_1 = symbols.heading_level_2 = ""
     symbols.heading_level_3 = symbols.heading_level_4 = ""
     symbols.unordered_list_item = "•"
-    text, entities = convert(source, latex_escape=False, config=config)
-    text = seen(text).rstrip()
-    marks: list[Mark] = []
-    most, quoted_to = units(text), 0
-    for one in sorted(entities, key=lambda one: (one.offset, -one.length)):
-        length, url = min(one.length, most - one.offset), seen(one.url or "")
-        is_inner = one.type == "blockquote" and one.offset < quoted_to
-        is_page = one.type != "text_link" or url.startswith(rich.LINKS)
-        if one.type not in KINDS or length <= 0 or is_inner or not is_page:
+    text, parsed = convert(source, latex_escape=False, config=config)
+    text = restore(text).rstrip()
+    entities: list[Entity] = []
+    end, quoted_to = units(text), 0
+    for found in sorted(parsed, key=lambda span: (span.offset, -span.length)):
+        length, url = min(found.length, end - found.offset), restore(found.url or "")
+        is_inner = found.type == "blockquote" and found.offset < quoted_to
+        is_page = found.type != "text_link" or url.startswith(rich.LINKS)
+        if found.type not in KINDS or length <= 0 or is_inner or not is_page:
             continue
-        if one.type == "blockquote":
-            quoted_to = one.offset + length
-        mark = Mark(type=one.type, offset=one.offset, length=length)
+        if found.type == "blockquote":
+            quoted_to = found.offset + length
+        entity = Entity(type=found.type, offset=found.offset, length=length)
         if url:
-            mark["url"] = url
-        if one.language and _LANGUAGE.fullmatch(one.language):
-            mark["language"] = one.language
-        marks.append(mark)
-    return text, marks
+            entity["url"] = url
+        if found.language and _LANGUAGE.fullmatch(found.language):
+            entity["language"] = found.language
+        entities.append(entity)
+    return text, entities

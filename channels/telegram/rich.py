@@ -8,12 +8,12 @@ is untrusted, so only the tags listed here get through: no pictures, which an ap
 emojis, maps or formulas; and links only to web pages, as in the ordinary form.
 
 Sources: Bot API 10.1 of 2026-06-11, which brought them, "Rich HTML style" and "Rich Message
-Limits", read 2026-11 by way of the types in public libraries. Not tried on the live service.
+Limits", read 2026-11 from the types in public libraries. Not tried on the live service.
 
 In the ordinary form the library pads every row of a table to the widest cell of each column, and adds
 missing cells. So a few thousand characters (one long cell above many short rows, or many columns above
-empty rows) become millions, and block the event loop. Such a table is hidden from the library
-(`without_huge`) and shown as it is written.
+empty rows) become millions, and block the event loop. `without_huge` hides
+such a table from the library, so that people see its Markdown.
 """
 
 import re
@@ -32,12 +32,12 @@ BLOCKS = frozenset(
 )
 TAGS = INLINE | BLOCKS
 """All tags that may be sent."""
-MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 500, 16, 20
-MOST_BYTES = 32_768
+MAX_BLOCKS, MAX_LEVELS, MAX_COLUMNS = 500, 16, 20
+MAX_BYTES = 32_768
 """Limit on the HTML; stricter than the Bot API, which allows as many characters of text."""
-MOST_CELLS = 4_000
+MAX_CELLS = 4_000
 """Cells of all tables of a text, more than fit a message; each costs some 40 microseconds."""
-MOST_DRAWN = 400_000
+MAX_DRAWN = 400_000
 """Characters of all drawn tables of a text, a hundred times more than fit a message."""
 
 _VOID = frozenset({"br", "hr"})
@@ -76,7 +76,7 @@ def without_huge(source: str, stand_in: str) -> str:
         lengths = [len(lines[at]) for at in rows]
         more_cells = len(rows) * columns
         more_drawn = len(rows) * min(columns * max(lengths), sum(lengths))
-        if cells + more_cells <= MOST_CELLS and drawn + more_drawn <= MOST_DRAWN:
+        if cells + more_cells <= MAX_CELLS and drawn + more_drawn <= MAX_DRAWN:
             cells, drawn = cells + more_cells, drawn + more_drawn
             continue
         for at in rules:
@@ -94,16 +94,16 @@ def _blocks(lines: Sequence[str]) -> Iterator[range]:
     yield range(start, len(lines))
 
 
-def html(source: str, shown: Callable[[str], str]) -> str:
+def html(source: str, restore: Callable[[str], str]) -> str:
     """Return a text's rich form; empty if it needs none, or if Telegram would refuse it.
 
     Args:
         source: Markdown with tags and formulas hidden.
-        shown: Restores the characters that were hidden from the library.
+        restore: Restores the characters hidden from the library.
     """
     from telegramify_markdown import richify  # so that only Telegram loads it
 
-    filtered = TagFilter(shown)
+    filtered = TagFilter(restore)
     filtered.feed(richify(source, latex_escape=False).html or "")
     filtered.close()
     return filtered.written()
@@ -112,9 +112,9 @@ def html(source: str, shown: Callable[[str], str]) -> str:
 class TagFilter(HTMLParser):
     """Filters HTML: keeps the listed tags, and only the text of all others."""
 
-    def __init__(self, shown: Callable[[str], str]) -> None:
+    def __init__(self, restore: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=True)
-        self._shown = shown
+        self._restore = restore
         self._out: list[str] = []
         # The library's open tags, each with the tag written for it, empty for none.
         self._open: list[tuple[str, str]] = []
@@ -124,37 +124,37 @@ class TagFilter(HTMLParser):
         """Return the filtered HTML; empty if it has no table or exceeds a limit."""
         while self._open:
             self._close()
-        found = "".join(self._out)
-        tags = Counter(_TAG.findall(found))  # each `<` in text and URLs is escaped
+        html = "".join(self._out)
+        tags = Counter(_TAG.findall(html))  # each `<` in text and URLs is escaped
         # The text of a list item counts as a block of its own.
-        blocks = sum(tags[one] for one in BLOCKS - _CELLS) + tags["li"]
-        columns = max(len(_CELL.findall(row)) for row in found.split("<tr>"))
+        blocks = sum(tags[tag] for tag in BLOCKS - _CELLS) + tags["li"]
+        columns = max(len(_CELL.findall(row)) for row in html.split("<tr>"))
         fits = (
             tags["table"] > 0
-            and blocks <= MOST_BLOCKS
-            and self._deepest <= MOST_LEVELS
-            and columns <= MOST_COLUMNS
-            and len(found.encode()) <= MOST_BYTES
+            and blocks <= MAX_BLOCKS
+            and self._deepest <= MAX_LEVELS
+            and columns <= MAX_COLUMNS
+            and len(html.encode()) <= MAX_BYTES
         )
-        return found if fits else ""
+        return html if fits else ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a tag."""
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "img":
             # Show a link instead of a picture that an app would fetch.
-            self.handle_starttag("a", [("href", given.get("src", ""))])
-            self.handle_data(f"🖼 {given.get('alt', '')}".rstrip())
+            self.handle_starttag("a", [("href", attributes.get("src", ""))])
+            self.handle_data(f"🖼 {attributes.get('alt', '')}".rstrip())
             self.handle_endtag("a")
         elif tag in _VOID:
             self._write(f"{tag}/")
         else:
-            written = "pre" if tag == "tg-math-block" else tag
-            kept = self._kept(written, given)
-            if kept:
-                self._write(kept)
+            name = "pre" if tag == "tg-math-block" else tag
+            opening = self._opening(name, attributes)
+            if opening:
+                self._write(opening)
                 self._levels += 1
-            self._open.append((tag, written if kept else ""))
+            self._open.append((tag, name if opening else ""))
 
     def handle_endtag(self, tag: str) -> None:
         """Close a tag, and those that the library left open inside it."""
@@ -164,7 +164,7 @@ class TagFilter(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Write text."""
-        self._out.append(escape(self._shown(data), quote=False))
+        self._out.append(escape(self._restore(data), quote=False))
 
     def _close(self) -> str:
         name, written = self._open.pop()
@@ -173,26 +173,26 @@ class TagFilter(HTMLParser):
             self._levels -= 1
         return name
 
-    def _write(self, inside: str) -> None:
+    def _write(self, tag: str) -> None:
         self._deepest = max(self._deepest, self._levels + 1)
-        self._out.append(f"<{inside}>")
+        self._out.append(f"<{tag}>")
 
-    def _kept(self, tag: str, given: Attributes) -> str:
+    def _opening(self, tag: str, attributes: Attributes) -> str:
         """Return a tag with its allowed attributes; empty to drop the tag."""
         match tag:
-            case "a" if any(written == "a" for _, written in self._open):
+            case "a" if any(name == "a" for _, name in self._open):
                 return ""  # a picture inside a link: the outer link is the intended one
             case "a":
-                url = self._shown(given.get("href", ""))
+                url = self._restore(attributes.get("href", ""))
                 return f'a href="{escape(url)}"' if url.startswith(LINKS) else ""
             case "table":
                 return "table bordered"
-            case "ol" if _START.fullmatch(given.get("start", "")):
-                return f'ol start="{given["start"]}"'
-            case "td" | "th" if given.get("align", "") in _ALIGNED:
-                return f'{tag} align="{given["align"]}"'
+            case "ol" if _START.fullmatch(attributes.get("start", "")):
+                return f'ol start="{attributes["start"]}"'
+            case "td" | "th" if attributes.get("align", "") in _ALIGNED:
+                return f'{tag} align="{attributes["align"]}"'
             case "code" if self._open and self._open[-1][1] == "pre":
-                language = self._shown(given.get("class", ""))
+                language = self._restore(attributes.get("class", ""))
                 is_known = _LANGUAGE_CLASS.fullmatch(language) is not None
                 return f'code class="{language}"' if is_known else ""
             case _:

@@ -11,13 +11,13 @@ from channels._remote.fields import Json
 from channels._remote.limits import cut, units
 from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Struct, Value, field, replace
 
-MOST_RECEIPTS = 20
+MAX_RECEIPTS = 20
 """Receipt buttons of one message; the text itself marks where each receipt was quoted."""
-MOST_LABEL_UNITS = 128
+MAX_LABEL_UNITS = 128
 """Longest label of a button; apps cut it to the screen's width, and the Bot API states no limit."""
 
 
-class Mark(TypedDict):
+class Entity(TypedDict):
     """One style of a part of a text: a MessageEntity of the Bot API."""
 
     type: str
@@ -39,7 +39,7 @@ class Styled(Value):
 
     Attributes:
         text: The text, or the caption of a file.
-        marks: The styles of the text.
+        entities: The styles of the text.
         rich: The same text as rich HTML, if it needs that; see `rich.py`.
         rows: The rows of buttons below it, each button an InlineKeyboardButton.
         file: The file; None for a text message.
@@ -47,7 +47,7 @@ class Styled(Value):
     """
 
     text: str
-    marks: tuple[Mark, ...] = ()
+    entities: tuple[Entity, ...] = ()
     rich: str = ""
     rows: tuple[tuple[Json, ...], ...] = ()
     file: File | None = None
@@ -58,33 +58,33 @@ class Writer(Struct, kw_only=True):
     """Builds a styled text piece by piece."""
 
     _pieces: list[str] = field(default_factory=list[str])
-    _marks: list[Mark] = field(default_factory=list[Mark])
+    _entities: list[Entity] = field(default_factory=list[Entity])
     _at: int = 0
 
     def write(self, piece: str, kind: str = "", *, url: str = "") -> None:
         """Add a piece of text, in one style or none."""
         length = units(piece)
         if kind and length:
-            mark = Mark(type=kind, offset=self._at, length=length)
-            self._marks.append({**mark, "url": url} if url else mark)
+            entity = Entity(type=kind, offset=self._at, length=length)
+            self._entities.append({**entity, "url": url} if url else entity)
         self._pieces.append(piece)
         self._at += length
 
     def write_line(self, line: str) -> None:
-        """Add a line of the runtime's, with its code marks as code style."""
+        """Add one of the runtime's lines, with its code marks as code style."""
         for at, piece in enumerate(CODE.split(line)):
             self.write(piece, "code" if at % 2 else "")
 
     def written(self) -> Styled:
         """Return the text built so far."""
-        return Styled(text="".join(self._pieces), marks=tuple(self._marks))
+        return Styled(text="".join(self._pieces), entities=tuple(self._entities))
 
 
 def to_body(styled: Styled) -> str:
-    """Encode a styled text for `Rendered.body`: text, marks and rich form, separated by NUL."""
-    if not styled.marks and not styled.rich:
+    """Encode a styled text for `Rendered.body`: text, entities and rich form, separated by NUL."""
+    if not styled.entities and not styled.rich:
         return styled.text
-    return f"{styled.text}\x00{json.dumps(styled.marks)}\x00{styled.rich}"
+    return f"{styled.text}\x00{json.dumps(styled.entities)}\x00{styled.rich}"
 
 
 def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
@@ -93,19 +93,20 @@ def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
         return Styled(
             text=outgoing.caption, file=File(name=outgoing.name, content=outgoing.content)
         )
-    rendered, receipts = outgoing.rendered, outgoing.receipts[:MOST_RECEIPTS]
+    rendered, receipts = outgoing.rendered, outgoing.receipts[:MAX_RECEIPTS]
     styled = Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
-    return replace(styled, rows=tuple((_receipt(one),) for one in receipts))
+    return replace(styled, rows=tuple((_receipt(receipt),) for receipt in receipts))
 
 
-def _receipt(one: CheckedReceipt) -> Json:
+def _receipt(receipt: CheckedReceipt) -> Json:
     """Return a button that copies a receipt to the clipboard."""
-    label = cut(receipt_line(one), MOST_LABEL_UNITS)
-    return {"text": label, "copy_text": {"text": one.token}}
+    label = cut(receipt_line(receipt), MAX_LABEL_UNITS)
+    return {"text": label, "copy_text": {"text": receipt.token}}
 
 
 def from_body(body: str) -> Styled:
     """Decode the result of `to_body`."""
-    text, _, more = body.partition("\x00")
-    marks, _, rich = more.partition("\x00")
-    return Styled(text=text, marks=tuple(cast("list[Mark]", json.loads(marks or "[]"))), rich=rich)
+    text, _, rest = body.partition("\x00")
+    encoded, _, rich = rest.partition("\x00")
+    entities = cast("list[Entity]", json.loads(encoded or "[]"))
+    return Styled(text=text, entities=tuple(entities), rich=rich)

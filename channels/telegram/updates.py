@@ -18,16 +18,8 @@ from typing import Never
 from channels._remote.intake import admitted
 from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
-from channels.telegram.decode import (
-    Bot,
-    Decoded,
-    Skipped,
-    chat_of,
-    decoded,
-    newest_message,
-    update_id,
-)
-from channels.telegram.lookup import Numbers
+from channels.telegram.decode import Bot, Decoded, Skipped, chat_of, decode, new_message, update_id
+from channels.telegram.lookup import MessageIds
 from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct, field
 
 AGAIN_S = 1.0
@@ -35,14 +27,14 @@ AGAIN_S = 1.0
 
 Fetch = Callable[[int | None], Awaitable[list[object]]]
 Take = Callable[[object], Coroutine[None, None, bool]]
-Then = Callable[[Decoded | Skipped, Admission | None], None]
+Respond = Callable[[Decoded | Skipped, Admission | None], None]
 
 
 class _Lane(Struct, kw_only=True):
     """The updates of one chat that are in progress; `failed` counts those that were not stored."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    inside: int = 0
+    active: int = 0
     failed: int = 0
 
 
@@ -51,17 +43,17 @@ class Intake(Struct, frozen=True, kw_only=True):
 
     Attributes:
         admit: Admits an event.
-        then: Called for each stored or ignored update to start the answer; must not wait. Its
+        respond: Called for each stored or ignored update to start the answer; must not wait. Its
             admission is None for an ignored update.
-        me: The receiving account.
-        numbers: Learns the message ids of updates.
+        bot: The receiving account.
+        ids: Learns the message ids of updates.
         log: The channel's log.
     """
 
     admit: Admit
-    then: Then
-    me: Bot
-    numbers: Numbers
+    respond: Respond
+    bot: Bot
+    ids: MessageIds
     log: Log
     _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
 
@@ -73,7 +65,7 @@ class Intake(Struct, frozen=True, kw_only=True):
         """
         chat = chat_of(update)
         lane = self._lanes.setdefault(chat, _Lane())
-        lane.inside += 1
+        lane.active += 1
         return self._in_turn(update, chat, lane, lane.failed)
 
     async def _in_turn(self, update: object, chat: str, lane: _Lane, failed: int) -> bool:
@@ -88,14 +80,14 @@ class Intake(Struct, frozen=True, kw_only=True):
                     lane.failed += not stored
                 return stored
         finally:
-            lane.inside -= 1
-            if not lane.inside:
+            lane.active -= 1
+            if not lane.active:
                 del self._lanes[chat]
 
     async def _admit(self, update: object) -> bool:
-        if (newest := newest_message(update)) is not None:
-            self.numbers.saw(*newest)
-        event = decoded(update, self.me)
+        if (newest := new_message(update)) is not None:
+            self.ids.add(*newest)
+        event = decode(update, self.bot)
         admission: Admission | None = None
         if isinstance(event, Decoded):
             admission = await admitted(self.admit, event.envelope, self.log, event.anew)
@@ -103,7 +95,7 @@ class Intake(Struct, frozen=True, kw_only=True):
                 return False
         else:
             self.log("update_passed_over", why=event.reason, level="debug")
-        self.then(event, admission)
+        self.respond(event, admission)
         return True
 
 
@@ -135,12 +127,12 @@ async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:
                 raise  # a long wait must be visible: the channel is not up meanwhile
             await clock.sleep(max(error.retry_after_s, AGAIN_S))
             continue
-        numbers = [number for one in updates if (number := update_id(one)) is not None]
+        ids = [number for update in updates if (number := update_id(update)) is not None]
         async with asyncio.TaskGroup() as group:
-            taken = [(update_id(one), group.create_task(take(one))) for one in updates]
-        failed = [number for number, task in taken if number is not None and not task.result()]
-        if numbers:
-            offset = min(failed, default=max(numbers) + 1)
+            tasks = [(update_id(update), group.create_task(take(update))) for update in updates]
+        failed = [number for number, task in tasks if number is not None and not task.result()]
+        if ids:
+            offset = min(failed, default=max(ids) + 1)
         is_early = not updates and clock.monotonic() - began < AGAIN_S
-        if failed or len(numbers) < len(updates) or is_early:
+        if failed or len(ids) < len(updates) or is_early:
             await clock.sleep(AGAIN_S)

@@ -25,11 +25,11 @@ from zeroclaw import ChannelUnavailable, Clock, HookAnswer, HookRequest, Log, Mo
 
 AGAIN_S = 1
 """Seconds after which Telegram should retry an update that could not be stored."""
-FIRST_LOOK_S = 20.0
-LOOK_S = 300.0
-MOST_MISSED = 3
+FIRST_CHECK_S = 20.0
+CHECK_INTERVAL_S = 300.0
+MAX_FAILED_CHECKS = 3
 """Failed checks in a row before the channel is down; updates may still arrive meanwhile."""
-MOST_CHARS = 200
+MAX_CHARS = 200
 _SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
 
 
@@ -75,39 +75,39 @@ class Webhook:
 
     async def answer(self, request: HookRequest) -> HookAnswer:
         """Handle one update; status 200 means that it was stored or ignored."""
-        shown = request.headers.get(_SECRET_HEADER, "")
-        if not hmac.compare_digest(shown.encode(), self._secret.encode()):
-            self.refused.note("a wrong secret" if shown else "no secret")
+        header = request.headers.get(_SECRET_HEADER, "")
+        if not hmac.compare_digest(header.encode(), self._secret.encode()):
+            self.refused.note("a wrong secret" if header else "no secret")
             return HookAnswer(status=401)
         # Invalid JSON is ignored like any unknown update.
         if not await self._take(parse_json(await request.body())):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
 
-    # --- the watch -------------------------------------------------------------------------------
+    # --- the webhook's state -------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
-        missed = moved = 0
-        told = integer(await self._account.webhook(), "last_error_date")
-        await self._clock.sleep(FIRST_LOOK_S)
+        failures = changes = 0
+        reported_at = integer(await self._account.webhook(), "last_error_date")
+        await self._clock.sleep(FIRST_CHECK_S)
         while True:
             try:
-                found = await self._account.webhook()
-                failed_at, missed = integer(found, "last_error_date"), 0
-                moved = 0 if text(found, "url") == self._url else moved + 1
-                if moved:
-                    await self._put_right(text(found, "url"), moved)
-                elif failed_at != told:
-                    await self._tell(found)
-                told = failed_at
+                state = await self._account.webhook()
+                failed_at, failures = integer(state, "last_error_date"), 0
+                changes = 0 if text(state, "url") == self._url else changes + 1
+                if changes:
+                    await self._restore(text(state, "url"), changes)
+                elif failed_at != reported_at:
+                    await self._report_failure(state)
+                reported_at = failed_at
             except ChannelUnavailable as error:
-                missed += 1
-                if missed == MOST_MISSED or moved > 1:
+                failures += 1
+                if failures == MAX_FAILED_CHECKS or changes > 1:
                     raise
-                self._log("webhook_not_looked_at", why=str(error), level="warning")
-            await self._clock.sleep(LOOK_S)
+                self._log("webhook_check_failed", why=str(error), level="warning")
+            await self._clock.sleep(CHECK_INTERVAL_S)
 
-    async def _put_right(self, url: str, times: int) -> None:
+    async def _restore(self, url: str, times: int) -> None:
         if times > 1:
             message = (
                 f"`{self._account.name}`: another program sets or removes the webhook of the same token "
@@ -118,12 +118,12 @@ class Webhook:
         self._log("webhook_set_again", it_went=to, level="warning")
         await self._account.set_webhook(self._url, secret=self._secret)
 
-    async def _tell(self, found: Json) -> None:
+    async def _report_failure(self, state: Json) -> None:
         """Log why a delivery failed; if updates wait, set the webhook again with our secret."""
-        waiting = integer(found, "pending_update_count") or 0
+        waiting = integer(state, "pending_update_count") or 0
         self._log(
             "webhook_not_delivered",
-            why=text(found, "last_error_message")[:MOST_CHARS],
+            why=text(state, "last_error_message")[:MAX_CHARS],
             waiting=waiting,
             level="error" if waiting else "info",
         )
@@ -132,34 +132,34 @@ class Webhook:
 
 
 def secret(token: str, url: str, since: datetime) -> str:
-    """Return the secret that Telegram sends with each post; the token can't be derived from it.
+    """Return the secret that Telegram sends with each post; it does not reveal the token.
 
     It differs at each start, because setting an unchanged webhook has no effect. Updates that failed
     while the daemon was away would then be retried only after minutes.
     """
-    said = f"zeroclaw webhook {url} {since.isoformat()}"
-    return hmac.new(token.encode(), said.encode(), sha256).hexdigest()
+    seed = f"zeroclaw webhook {url} {since.isoformat()}"
+    return hmac.new(token.encode(), seed.encode(), sha256).hexdigest()
 
 
-def deliveries(own: TelegramSettings, found: Json) -> list[str]:
+def deliveries(settings: TelegramSettings, state: Json) -> list[str]:
     """Summarize a WebhookInfo: where updates go, the last failure, and how many wait."""
     facts: list[str] = []
-    url, why = text(found, "url"), text(found, "last_error_message")[:MOST_CHARS]
-    if own.receive == "webhook":
-        when = "" if url == own.webhook_url else ", once the daemon starts"
-        facts.append(f"Telegram calls {own.webhook_url}{when}")
-        failed_at = from_unix(integer(found, "last_error_date"))
-        if failed_at and why:
-            facts.append(f"its last call that failed, at {failed_at:%Y-%m-%d %H:%M} UTC: {why}")
+    url, error = text(state, "url"), text(state, "last_error_message")[:MAX_CHARS]
+    if settings.receive == "webhook":
+        condition = "" if url == settings.webhook_url else ", once the daemon starts"
+        facts.append(f"Telegram calls {settings.webhook_url}{condition}")
+        failed_at = from_unix(integer(state, "last_error_date"))
+        if failed_at and error:
+            facts.append(f"its last call that failed, at {failed_at:%Y-%m-%d %H:%M} UTC: {error}")
     elif url:
         facts.append("a webhook is set, and is removed when the daemon starts")
-    if waiting := integer(found, "pending_update_count"):
+    if waiting := integer(state, "pending_update_count"):
         facts.append(f"updates waiting: {waiting}")
     return facts
 
 
 async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
-    """Ask Telegram who the bot is and what it may receive; changes nothing.
+    """Ask Telegram who the bot is and which messages it receives; changes nothing.
 
     Raises:
         ChannelUnauthorized: The token is not accepted.
@@ -167,7 +167,7 @@ async def check(settings: TelegramSettings, secrets: Mapping[str, str]) -> str:
     """
     account = Account("telegram", settings, secrets)
     async with aclosing(account.http):
-        user, hook = await account.me(), await account.webhook()
+        user, hook = await account.user(), await account.webhook()
     hears_all = flag(user, "can_read_all_group_messages")
     hears = "every message" if hears_all else "what is meant for it"
     facts = [f"@{text(user, 'username')} answers; in groups it hears {hears}"]

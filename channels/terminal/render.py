@@ -29,7 +29,7 @@ from zeroclaw import Rendered, TranscriptItem, escape_invisible
 
 Line = Mapping[str, object]
 
-MOST_CHARS = 70_000
+MAX_CHARS = 70_000
 """Limit on a text, or on the arguments of all calls of a card: at 12 bytes a character, the worst
 case of JSON escapes, they fit a line of 1 MiB. Higher than the limit of a message."""
 
@@ -65,11 +65,11 @@ def line(event: Event) -> Line:
     outcome = event.outcome if isinstance(event, TranscriptItem) else None
     calls = () if outcome is None else outcome.card.calls
     # The gate creates no larger cards, but rows of an earlier release may have one.
-    is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
-    most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
+    is_whole = sum(len(call.arguments) for call in calls) <= MAX_CHARS
+    most_chars = MAX_CHARS if is_whole else MAX_CHARS // len(calls)
     name, fields = told(event, partial(_capped, most_chars, escape_invisible))
     shown = {
-        key: _capped(MOST_CHARS, visible, value) if isinstance(value, str) else value
+        key: _capped(MAX_CHARS, visible, value) if isinstance(value, str) else value
         for key, value in fields.items()
     }
     if isinstance(event, TranscriptItem) and event.receipts:

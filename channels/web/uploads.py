@@ -22,7 +22,7 @@ from zeroclaw import Clock
 
 KEPT = timedelta(days=1)
 KEPT_AFTER = timedelta(minutes=10)
-MOST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 """Limit on all kept files, and on all running uploads; beyond it a page is asked to wait."""
 NAMED = 0o400
 """The mode of a file that an on-record message has named."""
@@ -104,7 +104,7 @@ class Uploads:
         if size_bytes > self._most_bytes:
             why = f"it is larger than {self._most_bytes:,} bytes"
             raise UploadRefused(why, 413)
-        if self._coming_bytes > MOST_BYTES:
+        if self._coming_bytes > MAX_BYTES:
             why = "too many files are on their way; try again when they have arrived"
             raise UploadRefused(why, 503)
 
@@ -154,7 +154,7 @@ class Uploads:
     def _has_room(self, path: Path, body: bytearray) -> bool:
         on_disk = sum(one.stat().st_size for one in path.parent.iterdir() if one != path)
         held = sum(len(one) for name, (_, one) in self._held.items() if name != path.name)
-        return on_disk + held + len(body) <= MOST_BYTES
+        return on_disk + held + len(body) <= MAX_BYTES
 
     def _read(self, path: Path, max_bytes: int) -> bytes | None:
         if (held := self._held.get(path.name)) is not None:

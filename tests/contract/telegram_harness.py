@@ -12,7 +12,7 @@ from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Actor, Chat, Deed, Emulator, Limits, Lose, Message
 from channels.telegram.render import KINDS
-from channels.telegram.styled import Mark, Styled, to_body
+from channels.telegram.styled import Entity, Styled, to_body
 from tests.contract.channel_suite import (
     Adapter,
     Harness,
@@ -166,9 +166,10 @@ class TelegramHarness:
 
 def standing(message: Message) -> Standing:
     formatted = message.versions[-1].formatted
-    marks = tuple(
+    entities = tuple(
         cast(
-            "Mark", {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)}
+            "Entity",
+            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)},
         )
         for one in formatted.entities
         if one.type in KINDS  # Telegram adds others of its own, such as addresses
@@ -176,7 +177,7 @@ def standing(message: Message) -> Standing:
     document = cast("dict[str, object]", message.media.get("document", {}))
     pressable = (parse_button_data(one.data) for one in message.buttons)
     return Standing(
-        text=to_body(Styled(text=formatted.text, marks=marks)),
+        text=to_body(Styled(text=formatted.text, entities=entities)),
         file=None
         if not document
         else (str(document["file_name"]), int(str(document["file_size"]))),

@@ -12,7 +12,7 @@ LONGEST_TOAST = 200
 ANSWERED_WITHIN_S = 30.0
 """Seconds that a press can be answered. The Bot API states no limit; apps give up about then."""
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
-_MOST_COMMANDS = 100
+_MAX_COMMANDS = 100
 _LONGEST_DESCRIPTION = 256
 PROFILE = {"setmyname": "name", "setmydescription": "description",
            "setmyshortdescription": "short_description"}  # fmt: skip
@@ -37,7 +37,7 @@ def set_my_commands(account: Account, parameters: Parameters, _moment: Moment) -
         commands = parameters.json_array("commands") or []
     except ValueError as error:
         raise bad_request("can't parse commands JSON object") from error
-    if len(commands) > _MOST_COMMANDS:
+    if len(commands) > _MAX_COMMANDS:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for one in commands:
         if not is_object(one) or not _COMMAND.fullmatch(text_of(one, "command").lstrip("/")):

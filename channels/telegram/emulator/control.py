@@ -36,7 +36,7 @@ _USUAL_CODE = 400
 
 
 # Bot API, sendMediaGroup, read 2026-11; apps have the same limits.
-_LEAST_PHOTOS, _MOST_PHOTOS = 2, 10
+_MIN_PHOTOS, _MAX_PHOTOS = 2, 10
 
 
 class Control:
@@ -116,8 +116,8 @@ class Control:
     def _album(self, asked: Json) -> object:
         given = asked.get("photos")
         photos = [one for one in given if is_object(one)] if is_array(given) else []
-        if not _LEAST_PHOTOS <= len(photos) <= _MOST_PHOTOS:
-            raise Unusable(f"an album has {_LEAST_PHOTOS} to {_MOST_PHOTOS} `photos`")
+        if not _MIN_PHOTOS <= len(photos) <= _MAX_PHOTOS:
+            raise Unusable(f"an album has {_MIN_PHOTOS} to {_MAX_PHOTOS} `photos`")
         return self._actor(asked).sends_album(
             [(text_of(one, "name") or "photo.jpg", _content(one)) for one in photos],
             caption=text_of(asked, "caption"),

@@ -11,7 +11,7 @@ from channels.telegram.emulator.wire import Json, Parameters, is_object, text_of
 
 DELETED_WITHIN_S = 48 * 3600
 """Bot API, deleteMessage: "sent less than 48 hours ago" (read 2026-11)."""
-MOST_DELETED_AT_ONCE = 100
+MAX_DELETED_AT_ONCE = 100
 
 
 def edit_message_text(account: Account, parameters: Parameters, moment: Moment) -> object:
@@ -125,7 +125,7 @@ def delete_messages(account: Account, parameters: Parameters, moment: Moment) ->
         ids = parameters.json_array("message_ids") or []
     except ValueError as error:
         raise bad_request("can't parse message identifiers JSON object") from error
-    if not 1 <= len(ids) <= MOST_DELETED_AT_ONCE:
+    if not 1 <= len(ids) <= MAX_DELETED_AT_ONCE:
         raise bad_request("message identifiers are not specified, or are too many")
     for one in ids:
         message = chat.by_id.get(one) if isinstance(one, int) else None

@@ -12,7 +12,7 @@ from channels.telegram.emulator.refusals import bad_request, can_not_parse
 from channels.telegram.emulator.wire import Json, is_array, is_number, is_object, text_of
 from zeroclaw import Value, replace
 
-MOST_ENTITIES = 100
+MAX_ENTITIES = 100
 """Further marks are dropped (Telegram's limit, not documented in the Bot API)."""
 FOUND = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number")
 WRITTEN = (
@@ -113,7 +113,7 @@ def settled(text: str, entities: Collection[Entity]) -> Formatted:
     size = utf16(trimmed)
     moved = [_clipped(one, cut, size) for one in entities]
     kept = _allowed(sorted((one for one in moved if one.length > 0), key=_order))
-    return Formatted(text=trimmed, entities=tuple(kept)[:MOST_ENTITIES])
+    return Formatted(text=trimmed, entities=tuple(kept)[:MAX_ENTITIES])
 
 
 def _order(entity: Entity) -> tuple[int, int, int]:
@@ -191,7 +191,7 @@ def with_found(formatted: Formatted) -> Formatted:
     if not found:
         return formatted
     entities = _allowed(sorted((*formatted.entities, *found), key=_order))
-    return replace(formatted, entities=tuple(entities)[:MOST_ENTITIES])
+    return replace(formatted, entities=tuple(entities)[:MAX_ENTITIES])
 
 
 def _overlap(one: Entity, other: Entity) -> bool:

@@ -5,7 +5,7 @@ from channels.telegram.emulator.wire import Json, Parameters, is_array, is_objec
 
 LONGEST_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: callback data is "1-64 bytes" (read 2026-11)."""
-MOST_BUTTONS = 100
+MAX_BUTTONS = 100
 """The server's limit for one keyboard; not documented in the Bot API."""
 _ACTIONS = (
     "url",
@@ -46,7 +46,7 @@ def _inline(rows: object) -> Json | None:
     if not is_array(rows) or not all(is_array(row) for row in rows):
         raise bad_request('field "inline_keyboard" must be of type Array of Arrays')
     cells = [[_button(cell) for cell in row] for row in rows if is_array(row) and row]
-    if sum(len(row) for row in cells) > MOST_BUTTONS:
+    if sum(len(row) for row in cells) > MAX_BUTTONS:
         raise bad_request("REPLY_MARKUP_TOO_LONG")
     return {"inline_keyboard": cells} if cells else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from channels.telegram.emulator.refusals import conflict
 from channels.telegram.emulator.updates import (
     LONGEST_WAIT_S,
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     Update,
     Updates,
     allowed_updates,
@@ -76,7 +76,7 @@ class Polling:
         self._updates.allow(allowed_updates(parameters))
         self._updates.forget_old(self._clock.monotonic())
         self._updates.confirm(parameters.number("offset"))
-        limit = parameters.number("limit") if parameters.has("limit") else MOST_AT_ONCE
+        limit = parameters.number("limit") if parameters.has("limit") else MAX_AT_ONCE
         wait_s = min(parameters.number("timeout"), LONGEST_WAIT_S)
         self.end("other getUpdates request; make sure that only one bot instance is running")
         here = self._poll = _Poll()

@@ -7,7 +7,7 @@ Sources: the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-
 from channels.telegram.emulator.entities import Formatted, settled
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich_blocks import blocks, plain
-from channels.telegram.emulator.rich_html import MOST_CHARACTERS, parse
+from channels.telegram.emulator.rich_html import MAX_CHARACTERS, parse
 from channels.telegram.emulator.wire import Json, Parameters, text_of
 from zeroclaw import Value
 
@@ -43,7 +43,7 @@ def read_rich(parameters: Parameters) -> Rich:
     formatted = settled(plain(found), ())
     if not formatted.text:
         raise bad_request("rich message must be non-empty")
-    if len(formatted.text) > MOST_CHARACTERS:
+    if len(formatted.text) > MAX_CHARACTERS:
         raise bad_request("rich message is too long")
     return Rich(formatted=formatted, shape={"blocks": found})
 

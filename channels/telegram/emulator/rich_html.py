@@ -16,7 +16,7 @@ from channels.telegram.emulator.html_markup import is_character
 from channels.telegram.emulator.refusals import bad_request, can_not_parse
 from channels.telegram.emulator.wire import whole
 
-MOST_CHARACTERS, MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 32_768, 500, 16, 20
+MAX_CHARACTERS, MAX_BLOCKS, MAX_LEVELS, MAX_COLUMNS = 32_768, 500, 16, 20
 
 INLINE = frozenset(
     {"a", "b", "code", "del", "em", "i", "ins", "mark", "s", "strike", "strong", "sub", "sup", "u"}
@@ -96,7 +96,7 @@ class _Reader(HTMLParser):
         if len(self._open) > 1:
             name = self._open[-1].name
             raise can_not_parse(f'Can\'t find end tag corresponding to start tag "{name}"')
-        if len(self._open[0].words) > MOST_CHARACTERS:
+        if len(self._open[0].words) > MAX_CHARACTERS:
             raise bad_request("rich message is too long")
         return self._open[0]
 
@@ -109,12 +109,12 @@ class _Reader(HTMLParser):
         made = Tag(name=tag, attributes={name: value or "" for name, value in attrs})
         self._open[-1].inside.append(made)
         self._blocks += tag in _COUNTED
-        if self._blocks > MOST_BLOCKS:
+        if self._blocks > MAX_BLOCKS:
             raise bad_request("rich message has too many blocks")
         if tag in _VOID:
             return
         self._open.append(made)
-        if len(self._open) - 1 > MOST_LEVELS:
+        if len(self._open) - 1 > MAX_LEVELS:
             raise bad_request("rich message is nested too deeply")
 
     def handle_endtag(self, tag: str) -> None:
@@ -125,7 +125,7 @@ class _Reader(HTMLParser):
             raise can_not_parse(f'Unexpected end tag "{tag}"')
         if opened.name != tag:
             raise can_not_parse(f'Unmatched end tag, expected "</{opened.name}>", found "</{tag}>"')
-        if tag == "tr" and sum(map(_columns, opened.tags)) > MOST_COLUMNS:
+        if tag == "tr" and sum(map(_columns, opened.tags)) > MAX_COLUMNS:
             raise bad_request("table has too many columns")
 
     def handle_data(self, data: str) -> None:

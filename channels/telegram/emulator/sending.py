@@ -9,7 +9,7 @@ from channels.telegram.emulator.keyboards import read_markup
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.wire import Json, Parameters, is_object, text_of
 
-MOST_IN_ALBUM = 10
+MAX_IN_ALBUM = 10
 ACTING_S = 5.0
 """Bot API, sendChatAction: "The status is set for 5 seconds or less" (read 2026-11)."""
 ACTIONS = (
@@ -85,7 +85,7 @@ def send_media_group(account: Account, parameters: Parameters, moment: Moment) -
         listed = parameters.json_array("media") or []
     except ValueError as error:
         raise bad_request("can't parse media JSON object") from error
-    if not 1 <= len(listed) <= MOST_IN_ALBUM:
+    if not 1 <= len(listed) <= MAX_IN_ALBUM:
         raise bad_request("wrong number of media in the album specified")
     pieces = [_piece(account, parameters, one) for one in listed]
     thread = composing.thread(chat, parameters)

@@ -11,7 +11,7 @@ from channels.telegram.emulator.wire import Parameters
 
 LONGEST_RETRY_S = 60.0
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
-_MOST_CONNECTIONS = 100
+_MAX_CONNECTIONS = 100
 
 
 def set_webhook(account: Account, parameters: Parameters) -> object:
@@ -25,7 +25,7 @@ def set_webhook(account: Account, parameters: Parameters) -> object:
     secret = parameters.text("secret_token")
     if secret and _SECRET.fullmatch(secret) is None:
         raise bad_request("secret token contains unallowed characters")
-    connections = min(parameters.number("max_connections") or 40, _MOST_CONNECTIONS)
+    connections = min(parameters.number("max_connections") or 40, _MAX_CONNECTIONS)
     account.updates.allow(kinds)
     _drop(account, parameters)
     account.webhook = Webhook(url=url, secret=secret, connections=connections)

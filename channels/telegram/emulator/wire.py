@@ -11,7 +11,7 @@ from typing import TypeGuard
 from zeroclaw import Value, field
 
 Json = Mapping[str, object]
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
@@ -46,7 +46,7 @@ def number_of(body: Json, key: str) -> int:
 def whole(text: str) -> int:
     """Parse a whole number; 0 for anything else, and for more digits than any number here has."""
     digits = text.strip().removeprefix("-")
-    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS
     return int(text) if is_number else 0
 
 

@@ -305,7 +305,7 @@ def test_a_draft_never_shows_most_of_a_secret_whose_rest_is_to_come() -> None:
 def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
     """Pressed, it would be sent to whoever owns the page; the address is shown as well."""
     outgoing = sent(telegram.markdown, r"[here](https://a.example/?x=sk&#45;Live_4fGh8Kq2Zt7Lm0Pw)")
-    assert (in_telegram(outgoing), from_outgoing(outgoing).marks) == ("here", ())
+    assert (in_telegram(outgoing), from_outgoing(outgoing).entities) == ("here", ())
 
 
 @pytest.mark.parametrize(
@@ -313,14 +313,14 @@ def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
 )
 def test_a_block_is_headed_by_a_language_alone(heads: str) -> None:
     """Telegram shows its name above the block, and it is in no words."""
-    marks = from_outgoing(sent(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).marks
-    assert [one for one in marks if "language" in one] == []
+    entities = from_outgoing(sent(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).entities
+    assert [one for one in entities if "language" in one] == []
 
 
 def test_a_link_to_a_secret_in_numbers_goes_without_its_markup() -> None:
     numbers = "".join(f"%{ord(letter):02X}" for letter in SECRET)
     outgoing = sent(telegram.markdown, f"[here](https://a.example/?x={numbers})")
-    assert (in_telegram(outgoing), from_outgoing(outgoing).marks) == ("here", ())
+    assert (in_telegram(outgoing), from_outgoing(outgoing).entities) == ("here", ())
 
 
 def test_marks_in_a_row_cost_no_more_each_the_more_there_are(

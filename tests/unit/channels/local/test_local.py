@@ -7,7 +7,7 @@ import pytest
 
 from channels._local import decode
 from channels._local.decode import Received, RefusedPost
-from channels._local.feed import MOST_READERS, MOST_WAITING, Feed
+from channels._local.feed import MAX_READERS, MAX_WAITING, Feed
 from channels._local.render import (
     Event,
     Gone,
@@ -151,7 +151,7 @@ async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None
     """It comes back to a fresh snapshot; nothing waits for it (P9)."""
     feed = Feed()
     with feed.subscribe() as dead, feed.subscribe() as alive:
-        for number in range(MOST_WAITING + 1):
+        for number in range(MAX_WAITING + 1):
             feed.publish(item(str(number)))
             assert await alive.take() == (item(str(number)),)
         assert await dead.take() is None
@@ -178,7 +178,7 @@ async def test_a_closed_feed_ends_every_page_that_is_open_or_comes() -> None:
 
 async def test_only_so_many_pages_are_served() -> None:
     feed = Feed()
-    pages = [feed.subscribe() for _ in range(MOST_READERS)]
+    pages = [feed.subscribe() for _ in range(MAX_READERS)]
     for page in pages:
         page.__enter__()
     assert not feed.has_room()

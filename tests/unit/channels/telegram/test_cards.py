@@ -68,14 +68,21 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
     )
     view = shown(replace(CARD, calls=(one,)))
     text = view.text.encode("utf-16-le")
-    marked = [
+    styled_pieces = [
         (
-            mark["type"],
-            text[2 * mark["offset"] : 2 * (mark["offset"] + mark["length"])].decode("utf-16-le"),
+            entity["type"],
+            text[2 * entity["offset"] : 2 * (entity["offset"] + entity["length"])].decode(
+                "utf-16-le"
+            ),
         )
-        for mark in view.marks[1:]
+        for entity in view.entities[1:]
     ]
-    assert marked == [("bold", "shell"), ("code", "ls 😀"), ("pre", "echo `date`"), ("code", "a.b")]
+    assert styled_pieces == [
+        ("bold", "shell"),
+        ("code", "ls 😀"),
+        ("pre", "echo `date`"),
+        ("code", "a.b"),
+    ]
     assert "run ls 😀, not `this\n" in view.text
 
 
@@ -85,7 +92,7 @@ def test_a_caption_shows_where_a_command_ends() -> None:
     long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
     view = shown(replace(CARD, calls=(long,)))
     assert f"1. shell: run {command} on this machine · " in view.text
-    (code,) = [mark for mark in view.marks if mark["type"] == "code"]
+    (code,) = [entity for entity in view.entities if entity["type"] == "code"]
     assert view.text[code["offset"] : code["offset"] + code["length"]] == command
     cut = replace(long, summary=f"run `{'x' * 2000}` on this machine")
     assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).text
@@ -148,5 +155,5 @@ def test_a_question_carries_whose_reason_the_reply_is() -> None:
     approval = ApprovalId("a/b-c")
     shown_question = cards.question("why is `shell` denied?", "zero_bot", approval, "12")
     assert (shown_question.text, shown_question.asks) == ("why is shell denied?", True)
-    (link,) = shown_question.marks
+    (link,) = shown_question.entities
     assert cards.read_question("zero_bot", link.get("url", "")) == (approval, "12")

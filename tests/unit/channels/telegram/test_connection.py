@@ -14,7 +14,7 @@ import pytest
 
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
-from channels.telegram.errors import MethodUnknown
+from channels.telegram.errors import NoMethod
 from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
 from tests.fakes.bare_context import no_log
@@ -353,7 +353,7 @@ async def test_a_message_without_a_number_may_have_arrived(result: bytes) -> Non
 async def test_a_bot_that_is_another_or_none_is_not_met(body: bytes) -> None:
     async with odd_server((200, b'{"ok": true, "result": %s}' % body)) as account:
         with pytest.raises(ChannelUnavailable):
-            await account.me()
+            await account.user()
 
 
 async def test_the_token_follows_no_redirect() -> None:
@@ -371,7 +371,7 @@ async def test_the_token_follows_no_redirect() -> None:
             settings = SETTINGS.model_copy(update={"api_base_url": url})
             account = Account("telegram", settings, {"token": TOKEN})
             with pytest.raises(ChannelUnavailable) as caught:
-                await account.me()
+                await account.user()
             await account.http.aclose()
     assert asked == []
     assert TOKEN not in str(caught.value)
@@ -454,7 +454,7 @@ async def test_what_every_server_knows_says_whether_the_token_is_good(
 ) -> None:
     async with odd_server(answer) as account:
         with pytest.raises(ChannelUnauthorized):
-            await account.me()
+            await account.user()
         with pytest.raises(ChannelUnauthorized):
             await account.updates(None)
 
@@ -478,16 +478,16 @@ async def test_a_proxy_that_lost_its_way_says_nothing_of_the_token(
 ) -> None:
     async with odd_server(answer) as account:
         with pytest.raises(ChannelUnavailable, match="in its place"):
-            await account.me()
+            await account.user()
 
 
 async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
     """So that whoever asked need not ask again, and may do without."""
     async with odd_server(BY_A_SERVER[1]) as account:
-        with pytest.raises(MethodUnknown):
+        with pytest.raises(NoMethod):
             await Messages(account, SETTINGS, no_log).typing(HERE)
         messages = Messages(account, SETTINGS, no_log)
-        with pytest.raises(MethodUnknown):
+        with pytest.raises(NoMethod):
             await messages.post(HERE, Styled(text="a", rich="<p>a</p>"))
         assert not messages.is_rich
 

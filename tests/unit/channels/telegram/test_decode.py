@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram import cards
-from channels.telegram.contents import rich_words
-from channels.telegram.decode import (
-    Bot,
-    Decoded,
-    Skipped,
-    chat_of,
-    decoded,
-    newest_message,
-    update_id,
-)
+from channels.telegram.contents import rich_text
+from channels.telegram.decode import Bot, Decoded, Skipped, chat_of, decode, new_message, update_id
 from tests.unit.channels.telegram.updates import (
     ANN,
     ANNS_CHAT,
@@ -73,17 +65,17 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_json_of_any_shape_raises(update: object) -> None:
     """Whatever a server sends is taken or passed over."""
-    assert isinstance(decoded(update, ME), Decoded | Skipped)
+    assert isinstance(decode(update, ME), Decoded | Skipped)
     assert isinstance(chat_of(update), str)
     assert not isinstance(update_id(update), str)
-    assert not isinstance(newest_message(update), str)
+    assert not isinstance(new_message(update), str)
 
 
 @pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=8))
 def test_no_message_of_any_shape_raises(fields: dict[str, object]) -> None:
     """Nor does a message in a real chat whose other fields are odd; what is taken can be stored."""
-    found = decoded(new(**fields), replace(ME, groups="all"))
+    found = decode(new(**fields), replace(ME, groups="all"))
     if isinstance(found, Decoded) and isinstance(found.envelope.body, Said):
         found.envelope.body.text.encode()
 
@@ -198,7 +190,7 @@ def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> Non
     ],
 )
 def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) -> None:
-    assert passed(new(chat=GROUP, **fields)) == "in a group, to somebody else"
+    assert passed(new(chat=GROUP, **fields)) == "in a group, not to the bot"
     assert taken(new(chat=GROUP, media_group_id="7", **fields)).overheard
 
 
@@ -230,19 +222,19 @@ def test_who_writes_in_a_chats_name_is_that_chat() -> None:
 @pytest.mark.parametrize(
     ("update", "why"),
     [
-        (new(text="hi", **{"from": BOT}), "of a bot or of nobody"),
-        (new(text="hi", **{"from": None}), "of a bot or of nobody"),
-        (new(text="hi", is_automatic_forward=True), "of a bot or of nobody"),
-        (new(text="hi", chat={"id": -1, "type": "channel"}), "without a place"),
-        (new(text="hi", chat={**GROUP, "is_direct_messages": True}), "without a place"),
-        (new(text="hi", message_id=None), "without a place"),
-        (new(new_chat_title="x"), "without words or files"),
-        (new(document={"file_name": "x"}), "without words or files"),
+        (new(text="hi", **{"from": BOT}), "not sent by a person"),
+        (new(text="hi", **{"from": None}), "not sent by a person"),
+        (new(text="hi", is_automatic_forward=True), "not sent by a person"),
+        (new(text="hi", chat={"id": -1, "type": "channel"}), "no chat to answer in"),
+        (new(text="hi", chat={**GROUP, "is_direct_messages": True}), "no chat to answer in"),
+        (new(text="hi", message_id=None), "no chat to answer in"),
+        (new(new_chat_title="x"), "neither text nor files"),
+        (new(document={"file_name": "x"}), "neither text nor files"),
         ({"update_id": 1, "channel_post": {}}, "another kind of update"),
-        ({"update_id": 1, "edited_message": message(text="x", **{"from": BOT})}, "an edit of a bot or of nobody"),
-        ({"update_id": 1, "edited_message": message(location={"latitude": 1})}, "an edit without words"),
-        ({"update_id": 1, "my_chat_member": {"chat": GROUP}}, "a membership of nobody"),
-        ({"update_id": 1, "callback_query": {"id": "q", "from": ANN}}, "a button that is not ours"),
+        ({"update_id": 1, "edited_message": message(text="x", **{"from": BOT})}, "an edit not made by a person"),
+        ({"update_id": 1, "edited_message": message(location={"latitude": 1})}, "an edit without text, or in a group"),
+        ({"update_id": 1, "my_chat_member": {"chat": GROUP}}, "a membership change by no person"),
+        ({"update_id": 1, "callback_query": {"id": "q", "from": ANN}}, "not one of our buttons"),
     ],
 )  # fmt: skip
 def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why: str) -> None:
@@ -271,7 +263,7 @@ def test_two_edits_within_a_second_have_no_key_in_common() -> None:
 def test_an_edit_in_a_group_that_is_switched_off_is_passed_over() -> None:
     edit = {"update_id": 2, "edited_message": message(text="x", chat=GROUP)}
     assert isinstance(taken(edit).body, Edited)
-    assert passed(edit, replace(ME, groups="off")) == "an edit without words"
+    assert passed(edit, replace(ME, groups="off")) == "an edit without text, or in a group"
 
 
 AT = 1_790_000_000
@@ -281,7 +273,7 @@ DAY_S = 24 * 3600
 def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     """For ingress, if it knows none such; what was written since may be read already."""
     said = grouped("@zero_bot hello", edit_date=AT + DAY_S)["message"]
-    found = decoded({"update_id": 2, "edited_message": said}, ME)
+    found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
     assert found.anew is not None
     assert (found.anew.body, found.anew.message) == (Said(text="hello"), "3")
@@ -304,7 +296,7 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
 def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
     """In private all is known; of what is older nobody may know whether it was answered."""
     said = grouped("@zero_bot hello", **fields)["message"]
-    found = decoded({"update_id": 2, "edited_message": said}, ME)
+    found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
     assert found.anew is None
 
@@ -317,7 +309,7 @@ def press(data: str, **fields: object) -> dict[str, object]:
 def test_a_press_names_the_call_the_choice_and_the_card() -> None:
     """Its own id is the key, never the card's: every call of a card can be answered (P5)."""
     carried = cards.data(ApprovalId("a-1"), "for_a_time")
-    found = decoded(press(carried), ME)
+    found = decode(press(carried), ME)
     assert found == Decoded(
         envelope=Envelope(
             address=ANNS_CHAT,
@@ -334,7 +326,7 @@ def test_a_press_names_the_call_the_choice_and_the_card() -> None:
 
 
 def test_a_button_of_somebody_else_is_answered_all_the_same() -> None:
-    assert decoded(press("buy"), ME) == Skipped(reason="a button that is not ours", query="q1")
+    assert decode(press("buy"), ME) == Skipped(reason="not one of our buttons", query="q1")
 
 
 def question(url: str, text: str = "too early", author: object = BOT) -> dict[str, object]:
@@ -348,7 +340,7 @@ def question(url: str, text: str = "too early", author: object = BOT) -> dict[st
 
 
 def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
-    url = cards.question("why?", "zero_bot", ApprovalId("a_1-x"), "12").marks[0].get("url", "")
+    url = cards.question("why?", "zero_bot", ApprovalId("a_1-x"), "12").entities[0].get("url", "")
     card = MessageRef(address=ANNS_CHAT, message="12")
     reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
     assert taken(question(url)).body == reason
@@ -408,9 +400,9 @@ def test_membership_says_whether_the_bot_is_there(now: dict[str, object], presen
 
 def test_updates_know_their_number_chat_and_message() -> None:
     update = new(text="x")
-    assert (update_id(update), chat_of(update), newest_message(update)) == (1, "7", ("7", 3))
+    assert (update_id(update), chat_of(update), new_message(update)) == (1, "7", ("7", 3))
     assert chat_of(press("o:a")) == "7"
-    assert (update_id(None), chat_of({}), newest_message({"message": {}})) == (None, "", None)
+    assert (update_id(None), chat_of({}), new_message({"message": {}})) == (None, "", None)
 
 
 @pytest.mark.parametrize("date", [0, -1, 10**13, None, "x"])
@@ -636,9 +628,9 @@ def nested(kind: str, levels: int) -> object:
 def test_of_a_rich_message_that_nobody_could_write_no_more_is_read(kind: str) -> None:
     """No answer of a server ends the daemon (P10)."""
     odd = {"blocks": [*[7, {"text": 7, "cells": 7, "items": [7]}, {"cells": [7]}]]}
-    assert rich_words({"rich_message": odd}) == ""
-    assert rich_words({"rich_message": {"blocks": nested(kind, 20)}}).endswith("deep")
-    assert rich_words({"rich_message": {"blocks": nested(kind, 400)}}) == ""
+    assert rich_text({"rich_message": odd}) == ""
+    assert rich_text({"rich_message": {"blocks": nested(kind, 20)}}).endswith("deep")
+    assert rich_text({"rich_message": {"blocks": nested(kind, 400)}}) == ""
 
 
 POLL = {"question": "run it?", "options": [{"text": "yes"}]}

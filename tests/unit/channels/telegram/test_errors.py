@@ -4,13 +4,13 @@ import pytest
 
 from channels._remote.fields import Json
 from channels.telegram.errors import (
-    MOST_CHARS,
-    AsWanted,
-    MethodUnknown,
-    Moved,
+    MAX_CHARS,
+    Migrated,
+    NoChange,
+    NoMessage,
+    NoMethod,
     NotOurs,
-    NotThere,
-    OtherKind,
+    OtherMessageKind,
     TokenRefused,
     refused,
 )
@@ -35,19 +35,19 @@ def answer(status: int, description: object = None, **parameters: object) -> Zer
         (400, "Bad Request: chat not found", ChannelRejected, "chat not found"),
         (403, "Forbidden: bot was blocked", ChannelRejected, "forbidden: bot was blocked"),
         (413, "Request Entity Too Large", ChannelRejected, "request entity too large"),
-        (400, "Bad Request: message is not modified: x", AsWanted, "message is not modified: x"),
-        (400, "Bad Request: message to delete not found", AsWanted, "message to delete not found"),
-        (400, "Bad Request: message to edit not found", NotThere, "message to edit not found"),
-        (400, "Bad Request: MESSAGE_ID_INVALID", NotThere, "message_id_invalid"),
+        (400, "Bad Request: message is not modified: x", NoChange, "message is not modified: x"),
+        (400, "Bad Request: message to delete not found", NoChange, "message to delete not found"),
+        (400, "Bad Request: message to edit not found", NoMessage, "message to edit not found"),
+        (400, "Bad Request: MESSAGE_ID_INVALID", NoMessage, "message_id_invalid"),
         (400, "Bad Request: message can't be edited", NotOurs, "message can't be edited"),
         (
             400,
             "Bad Request: there is no text in the message to edit",
-            OtherKind,
+            OtherMessageKind,
             "there is no text in the message to edit",
         ),
         (401, "Unauthorized", TokenRefused, "unauthorized"),
-        (404, "Not Found", MethodUnknown, "the server does not know the method"),
+        (404, "Not Found", NoMethod, "the server does not know the method"),
         (500, "Internal Server Error", DeliveryUnknown, "Telegram failed (internal server error)"),
         (502, None, DeliveryUnknown, "Telegram failed (502)"),
     ],
@@ -86,7 +86,7 @@ def test_what_is_gone_and_what_is_no_markup_is_marked() -> None:
 
 def test_a_group_that_became_another_says_which() -> None:
     error = answer(400, "Bad Request: group chat was upgraded", migrate_to_chat_id=-1001)
-    assert isinstance(error, Moved)
+    assert isinstance(error, Migrated)
     assert (error.chat, error.gone) == (-1001, True)
 
 
@@ -152,6 +152,6 @@ def test_what_the_server_says_is_one_line() -> None:
 
 def test_of_a_long_description_the_beginning_is_told() -> None:
     """Odd letters are none that could not be stored."""
-    assert len(str(answer(400, "é" * 1_000_000))) < 2 * MOST_CHARS
+    assert len(str(answer(400, "é" * 1_000_000))) < 2 * MAX_CHARS
     assert str(answer(400, "a\ud800")) == "`t`: a\ufffd"
     assert str(answer(400, ["x"])) == "`t`: 400"

@@ -65,7 +65,7 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
             await on.channel.send(here, on.outgoing("hello"))
         seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) == lookup.LOOK_AHEAD
+        assert len(on.telegram.called("editMessageText")) == lookup.PROBES_AHEAD
         assert chat.texts == ["first"]
 
 
@@ -124,7 +124,7 @@ async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
         await on.channel.send(here, on.outgoing("first"))
         mark = await lost(on, here)
         ann.upgrades(team)
-        with pytest.raises(DeliveryUnknown, match="can't be looked for"):
+        with pytest.raises(DeliveryUnknown, match="can't be looked up"):
             await looked(on.channel, here, on.outgoing("hello"), mark)
 
 
@@ -207,7 +207,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(unknown(on, ann))
             await hang.reached()
-            for number in range(lookup.MOST_LOOKS):
+            for number in range(lookup.MAX_PROBES):
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
@@ -267,7 +267,7 @@ async def test_sent_again_its_number_tells_how_far_to_look() -> None:
     """Numbers ran further than anybody looked, and the first one is found after all (P1)."""
     async with begun() as (on, _, here):
         mark = on.channel.mark(here)
-        on.telegram.skip_ids(lookup.LOOK_AHEAD + 2)
+        on.telegram.skip_ids(lookup.PROBES_AHEAD + 2)
         await lost(on, here)
         seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
@@ -308,7 +308,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
         here = on.place(team.id)
         await on.channel.send(here, on.outgoing("first"))
         mark = on.channel.mark(here)
-        for number in range(lookup.LOOK_AHEAD + 3):
+        for number in range(lookup.PROBES_AHEAD + 3):
             ann.says(f"unheard {number}", chat=team)
         await lost(on, here)
         seen = await looked(on.channel, here, on.outgoing("hello"), mark)
@@ -319,7 +319,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
 async def test_where_too_much_lies_between_it_stays_unknown() -> None:
     """Each look is a call, and the account has others to make, so none is made that is no use."""
     async with begun() as (on, _, ann):
-        on.telegram.skip_ids(lookup.MOST_LOOKS)
+        on.telegram.skip_ids(lookup.MAX_PROBES)
         mark = await lost(on, ann)
         new = await on.channel.send(ann, on.outgoing("hello"))
         with pytest.raises(DeliveryUnknown):
@@ -330,12 +330,12 @@ async def test_where_too_much_lies_between_it_stays_unknown() -> None:
 async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() -> None:
     """It hardly stands far from where others wrote first (P1)."""
     async with begun() as (on, _, ann):
-        on.telegram.skip_ids(lookup.MOST_LOOKS)
+        on.telegram.skip_ids(lookup.MAX_PROBES)
         mark = await lost(on, ann)
         await on.channel.send(on.place(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
             await looked(on.channel, ann, on.outgoing("hello"), mark)
-        assert len(on.telegram.called("editMessageText")) == lookup.MOST_LOOKS
+        assert len(on.telegram.called("editMessageText")) == lookup.MAX_PROBES
 
 
 async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sent_again() -> None:
@@ -355,7 +355,7 @@ async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> Non
     async with begun() as (on, chat, here):
         bob = on.place(on.telegram.person("Bob").id)
         mark = on.channel.mark(here)
-        for number in range(3 * lookup.LOOK_AHEAD):
+        for number in range(3 * lookup.PROBES_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
         seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         await lost(on, here)
@@ -383,7 +383,7 @@ async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) ->
                 ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
             )
         assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) <= lookup.LOOK_AHEAD
+        assert len(on.telegram.called("editMessageText")) <= lookup.PROBES_AHEAD
         if is_new:
             await by.channel.aclose()
 

@@ -2,8 +2,8 @@
 
 from channels.telegram import lookup
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.decode import Decoded, decoded, position
-from channels.telegram.lookup import MOST_COUNTERS, Numbers
+from channels.telegram.decode import Decoded, decode, position
+from channels.telegram.lookup import MAX_COUNTERS, MessageIds
 from tests.contract.telegram_harness import telegram_context
 from tests.unit.channels.telegram.stage import stage
 from tests.unit.channels.telegram.updates import ME, new
@@ -20,41 +20,41 @@ def stored(*messages: tuple[str, int]) -> dict[str, str]:
 
 def test_what_was_stored_is_known_to_the_next_process() -> None:
     """Of the counter that private chats and basic groups share, and of each supergroup's own."""
-    numbers = Numbers(stored(("7", 3), (GROUP, 900), ("-5", 4)))
-    assert [numbers.newest(chat) for chat in ("7", "8", "-5", GROUP, OTHER)] == [4, 4, 4, 900, 0]
-    assert numbers.known("8") == {4}
-    assert numbers.known(GROUP) == {900}
+    ids = MessageIds(stored(("7", 3), (GROUP, 900), ("-5", 4)))
+    assert [ids.newest(chat) for chat in ("7", "8", "-5", GROUP, OTHER)] == [4, 4, 4, 900, 0]
+    assert ids.recent("8") == {4}
+    assert ids.recent(GROUP) == {900}
 
 
 def test_a_basic_group_is_told_from_a_supergroup_by_the_size_of_its_id() -> None:
     """Decoded for one it would be looked in where its counter stood long ago, and be told twice (P1)."""
-    numbers = Numbers(stored(("-1001234567", 900), ("-999999999999", 901), ("-1010000000001", 5)))
-    assert [numbers.newest(chat) for chat in ("7", "1099511627775")] == [901, 901]
-    assert numbers.newest("-1010000000001") == 5
+    ids = MessageIds(stored(("-1001234567", 900), ("-999999999999", 901), ("-1010000000001", 5)))
+    assert [ids.newest(chat) for chat in ("7", "1099511627775")] == [901, 901]
+    assert ids.newest("-1010000000001") == 5
 
 
 def test_what_can_not_be_read_is_not_known() -> None:
-    numbers = Numbers({"shared": "many", GROUP: ""})
-    assert (numbers.newest("7"), numbers.newest(GROUP)) == (0, 0)
+    ids = MessageIds({"shared": "many", GROUP: ""})
+    assert (ids.newest("7"), ids.newest(GROUP)) == (0, 0)
 
 
 def test_groups_that_are_silent_make_room_for_others() -> None:
     """Anybody may take the bot into groups without end; where people write stays known (P4)."""
-    numbers = Numbers({})
-    numbers.saw("7", 3)
-    for number in range(2 * MOST_COUNTERS):
-        numbers.saw(f"-1009{number:09d}", 5)
-        numbers.saw(GROUP, number)
-    assert (numbers.newest("7"), numbers.known("7")) == (3, {3})
-    assert numbers.newest(GROUP) == 2 * MOST_COUNTERS - 1
-    known = [number for number in range(2 * MOST_COUNTERS) if numbers.newest(f"-1009{number:09d}")]
+    ids = MessageIds({})
+    ids.add("7", 3)
+    for number in range(2 * MAX_COUNTERS):
+        ids.add(f"-1009{number:09d}", 5)
+        ids.add(GROUP, number)
+    assert (ids.newest("7"), ids.recent("7")) == (3, {3})
+    assert ids.newest(GROUP) == 2 * MAX_COUNTERS - 1
+    known = [number for number in range(2 * MAX_COUNTERS) if ids.newest(f"-1009{number:09d}")]
     assert known[0] > 1
-    assert len(known) <= MOST_COUNTERS
+    assert len(known) <= MAX_COUNTERS
 
 
 def test_a_message_brings_its_number() -> None:
     """It is committed with what it says, and costs no commit of its own."""
-    found = decoded(new(text="hello"), ME)
+    found = decode(new(text="hello"), ME)
     assert isinstance(found, Decoded)
     assert found.envelope.position == position("7", 3)
 

@@ -7,7 +7,7 @@ import pytest
 
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Decoded, Skipped
-from channels.telegram.lookup import Numbers
+from channels.telegram.lookup import MessageIds
 from channels.telegram.updates import Fetch, Intake, poll
 from tests.contract.channel_suite import Desk
 from tests.fakes.house_parts import Facts
@@ -39,9 +39,9 @@ class Rig:
         self.followed: list[tuple[Decoded | Skipped, Admission | None]] = []
         self.intake = Intake(
             admit=self.desk.admit,
-            then=lambda event, admission: self.followed.append((event, admission)),
-            me=ME,
-            numbers=Numbers({}),
+            respond=lambda event, admission: self.followed.append((event, admission)),
+            bot=ME,
+            ids=MessageIds({}),
             log=self.log,
         )
 

@@ -11,9 +11,9 @@ from channels._remote.limits import cut, units
 from channels.telegram import render, rich
 from channels.telegram.contents import ALBUM_S, FULL, FULL_S, HALF, HALF_S, NEARLY_FULL
 from channels.telegram.emulator.rich_html import Tag, parse
-from channels.telegram.render import MOST_BLOCKS, markdown, measure
-from channels.telegram.rich import MOST_CELLS, without_huge
-from channels.telegram.styled import Mark, Styled, from_body
+from channels.telegram.render import MAX_BLOCKS, markdown, measure
+from channels.telegram.rich import MAX_CELLS, without_huge
+from channels.telegram.styled import Entity, Styled, from_body
 from tests.unit.channels.telegram.updates import BOT, message, new, taken
 from zeroclaw import Command, Continues
 
@@ -41,9 +41,9 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
     found = styled(text)
     edges = {units(found.text[:at]) for at in range(len(found.text) + 1)}
     assert [
-        one for one in found.marks if {one["offset"], one["offset"] + one["length"]} - edges
+        one for one in found.entities if {one["offset"], one["offset"] + one["length"]} - edges
     ] == []
-    assert [one for one in found.marks if one["length"] <= 0] == []
+    assert [one for one in found.entities if one["length"] <= 0] == []
     found.text.encode()
     assert measure(markdown(text)) == units(found.text)
 
@@ -51,27 +51,27 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
 @pytest.mark.slow
 @given(MARKUP)
 def test_quotes_are_never_nested(text: str) -> None:
-    quotes = [one for one in styled(text).marks if one["type"] == "blockquote"]
+    quotes = [one for one in styled(text).entities if one["type"] == "blockquote"]
     for one, other in pairwise(quotes):
         assert one["offset"] + one["length"] <= other["offset"]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown", "marks"),
+    ("text", "shown", "entities"),
     [
-        ("*hello*", "hello", [Mark(type="italic", offset=0, length=5)]),
-        ("👩🏽‍🚀 **b**", "👩🏽‍🚀 b", [Mark(type="bold", offset=8, length=1)]),
+        ("*hello*", "hello", [Entity(type="italic", offset=0, length=5)]),
+        ("👩🏽‍🚀 **b**", "👩🏽‍🚀 b", [Entity(type="bold", offset=8, length=1)]),
         (
             "```python\nx < 1\n```",
             "x < 1",
-            [Mark(type="pre", offset=0, length=5, language="python")],
+            [Entity(type="pre", offset=0, length=5, language="python")],
         ),
         (
             "[l](https://e.x/?a=<b)",
             "l",
-            [Mark(type="text_link", offset=0, length=1, url="https://e.x/?a=<b")],
+            [Entity(type="text_link", offset=0, length=1, url="https://e.x/?a=<b")],
         ),
-        ("> a\n> > b", "a\nb", [Mark(type="blockquote", offset=0, length=3)]),
+        ("> a\n> > b", "a\nb", [Entity(type="blockquote", offset=0, length=3)]),
         ("- a\n- b", "• a\n• b", []),
         ("a < b <i>c</i> <script>x</script>", "a < b <i>c</i> <script>x</script>", []),
         ("<!-- all of it -->", "<!-- all of it -->", []),
@@ -81,13 +81,15 @@ def test_quotes_are_never_nested(text: str) -> None:
         ("", "", []),
     ],
 )
-def test_markdown_looks_as_telegram_can_show_it(text: str, shown: str, marks: list[Mark]) -> None:
-    assert styled(text) == Styled(text=shown, marks=tuple(marks))
+def test_markdown_looks_as_telegram_can_show_it(
+    text: str, shown: str, entities: list[Entity]
+) -> None:
+    assert styled(text) == Styled(text=shown, entities=tuple(entities))
     assert markdown(text).plain == shown
 
 
 def test_an_underlined_heading_is_bold_too() -> None:
-    kinds = {one["type"] for one in styled("# Title\n\ntext").marks}
+    kinds = {one["type"] for one in styled("# Title\n\ntext").entities}
     assert kinds == {"bold", "underline"}
 
 
@@ -115,7 +117,7 @@ def test_what_is_nested_as_nobody_writes_is_shown_as_it_was_written(opener: str)
     """It takes the library seconds, which grow with the square of the levels (P9)."""
     text = f"**b**\n\n{opener * 4_000}a"
     assert styled(text) == Styled(text=text)
-    assert styled(f"{opener * 10}**a**").marks
+    assert styled(f"{opener * 10}**a**").entities
 
 
 def test_prices_and_variables_keep_their_signs() -> None:
@@ -134,7 +136,7 @@ def test_a_text_of_nothing_but_blocks_stays_as_it_was_written(
 ) -> None:
     """The library takes a second for a few thousand of them, on the event loop; it is not asked."""
     monkeypatch.setattr(render, "_parsed", None)
-    text = block * (MOST_BLOCKS + 1)
+    text = block * (MAX_BLOCKS + 1)
     assert markdown(text).plain == text.strip()
 
 
@@ -289,7 +291,7 @@ def test_a_table_that_would_be_millions_of_signs_is_shown_as_it_was_written(
 
 def test_of_many_tables_those_are_drawn_that_are_not_too_much_together() -> None:
     shown = markdown(MANY_TABLES).plain
-    assert 0 < shown.count("-+-") // 29 <= MOST_CELLS // (31 * 32)
+    assert 0 < shown.count("-+-") // 29 <= MAX_CELLS // (31 * 32)
     assert shown.count("|-|-") > 0
     assert len(shown) <= 4 * len(MANY_TABLES)
 

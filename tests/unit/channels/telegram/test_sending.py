@@ -3,7 +3,7 @@
 import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
-from channels.telegram.errors import MethodUnknown, TokenRefused
+from channels.telegram.errors import NoMethod, TokenRefused
 from tests.contract.channel_words import APPROVED, CARD, DENIED
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
@@ -38,8 +38,8 @@ pytestmark = pytest.mark.slow
         (Refuse(code=403, description="Forbidden: bot was blocked by the user"), ChannelRejected),
         (Refuse(code=400, description="Bad Request: chat not found"), ChannelRejected),
         (Refuse(code=401, description="Unauthorized"), TokenRefused),
-        (Refuse(code=404, description="Not Found"), MethodUnknown),
-        (Refuse(code=404, description="Not Found: method not found"), MethodUnknown),
+        (Refuse(code=404, description="Not Found"), NoMethod),
+        (Refuse(code=404, description="Not Found: method not found"), NoMethod),
     ],
 )
 async def test_each_way_that_a_send_can_fail_is_told_apart(

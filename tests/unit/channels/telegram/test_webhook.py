@@ -15,9 +15,16 @@ from channels.telegram import TelegramSettings, is_public
 from channels.telegram.account import Account
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator, Refuse
-from channels.telegram.lookup import Numbers
+from channels.telegram.lookup import MessageIds
 from channels.telegram.updates import Intake
-from channels.telegram.webhook import FIRST_LOOK_S, LOOK_S, Webhook, check, deliveries, secret
+from channels.telegram.webhook import (
+    CHECK_INTERVAL_S,
+    FIRST_CHECK_S,
+    Webhook,
+    check,
+    deliveries,
+    secret,
+)
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.contract.telegram_webhook_harness import called_context, public_listener
@@ -91,9 +98,9 @@ class Rig(NoMount):
         self.ready = asyncio.Event()
         self.intake = Intake(
             admit=self.desk.admit,
-            then=lambda event, admission: None,
-            me=ME,
-            numbers=Numbers({}),
+            respond=lambda event, admission: None,
+            bot=ME,
+            ids=MessageIds({}),
             log=self.log,
         )
         self.webhook = Webhook(
@@ -240,7 +247,7 @@ async def watching(rig: Rig, deeds: Callable[[int], None], looks: int) -> None:
         await rig.ready.wait()
         for number in range(looks):
             deeds(number)
-            await rig.clock.advance(LOOK_S if number else FIRST_LOOK_S)
+            await rig.clock.advance(CHECK_INTERVAL_S if number else FIRST_CHECK_S)
         running.cancel()
 
 
@@ -319,7 +326,7 @@ async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         await watching(rig, deeds, looks=6)
     assert caught.group_contains(ChannelUnavailable, match="can't be reached")
-    assert rig.log.events() == ["webhook_not_looked_at"] * 4
+    assert rig.log.events() == ["webhook_check_failed"] * 4
 
 
 # --- for `zeroclaw doctor` -----------------------------------------------------------------------

@@ -25,13 +25,13 @@ from telegram import (
 from telegram.error import TelegramError
 
 from channels import telegram as product
-from channels.telegram.account import MOST_AT_ONCE, MOST_POSTED, POLL_S, Account
+from channels.telegram.account import MAX_AT_ONCE, MAX_CONNECTIONS, POLL_S, Account
 from channels.telegram.decode import ALLOWED_UPDATES
 from channels.telegram.emulator import Emulator, TooMany
 from channels.telegram.emulator.faults import Call
 from channels.telegram.menus import offer
 from channels.telegram.messages import Messages
-from channels.telegram.styled import File, Mark, Styled
+from channels.telegram.styled import Entity, File, Styled
 from tests.contract.telegram_harness import SETTINGS
 from tests.emulators.telegram.bots import bot_of
 from tests.fakes.bare_context import no_log
@@ -47,10 +47,10 @@ TEXT, RICH, LINK = "é “b” 7", "<p>é</p>", "https://example.org/?a=b&c"
 FILE = File(name="a “b”.csv", content=b"1,2\r\n--\r\n")
 SHOWN = Styled(
     text=TEXT,
-    marks=(
-        Mark(type="bold", offset=0, length=1),
-        Mark(type="text_link", offset=2, length=3, url=LINK),
-        Mark(type="pre", offset=6, length=1, language="python"),
+    entities=(
+        Entity(type="bold", offset=0, length=1),
+        Entity(type="text_link", offset=2, length=3, url=LINK),
+        Entity(type="pre", offset=6, length=1, language="python"),
     ),
     rows=(
         ({"text": "✓", "callback_data": "o:1"}, {"text": "copy", "copy_text": {"text": "zc-1"}}),
@@ -81,7 +81,7 @@ def ours(account: Account) -> list[Awaitable[object]]:
     messages = Messages(account, SETTINGS.model_copy(update={"link_previews": True}), no_log)
     plain, rich = Styled(text=TEXT), replace(SHOWN, rich=RICH)
     return [
-        account.me(),
+        account.user(),
         account.webhook(),
         account.updates(None),
         account.updates(1),
@@ -116,13 +116,13 @@ def theirs(bot: Bot) -> list[Awaitable[object]]:
     return [
         bot.get_me(),
         bot.get_webhook_info(),
-        bot.get_updates(limit=MOST_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
-        bot.get_updates(1, limit=MOST_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(limit=MAX_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(1, limit=MAX_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
         bot.set_webhook(
             LINK,
             secret_token="s",
             allowed_updates=allowed,
-            max_connections=MOST_POSTED,
+            max_connections=MAX_CONNECTIONS,
             drop_pending_updates=False,
         ),
         bot.delete_webhook(drop_pending_updates=False),
@@ -193,12 +193,12 @@ async def made(telegram: Emulator, calls: list[Awaitable[object]]) -> list[tuple
 
 def meant(call: Call) -> tuple[object, ...]:
     """What a server reads; of a file's part it does not read the type."""
-    values = {name: decoded(value) for name, value in call.parameters.values.items()}
+    values = {name: decode(value) for name, value in call.parameters.values.items()}
     files = {name: (one.name, one.content) for name, one in call.parameters.files.items()}
     return call.method, values, files
 
 
-def decoded(value: object) -> object:
+def decode(value: object) -> object:
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:

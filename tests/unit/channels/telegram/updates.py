@@ -1,7 +1,7 @@
 """Updates as the Bot API sends them."""
 
 from channels._remote.limits import units
-from channels.telegram.decode import Bot, Decoded, Skipped, decoded
+from channels.telegram.decode import Bot, Decoded, Skipped, decode
 from zeroclaw import Address, Envelope
 
 ME = Bot(channel="telegram", id=42, username="zero_bot")
@@ -35,13 +35,13 @@ def grouped(said: str, **fields: object) -> dict[str, object]:
     return new(**{"chat": GROUP, "text": said, "entities": entities, **fields})
 
 
-def taken(update: object, me: Bot = ME) -> Envelope:
-    found = decoded(update, me)
+def taken(update: object, bot: Bot = ME) -> Envelope:
+    found = decode(update, bot)
     assert isinstance(found, Decoded)
     return found.envelope
 
 
-def passed(update: object, me: Bot = ME) -> str:
-    found = decoded(update, me)
+def passed(update: object, bot: Bot = ME) -> str:
+    found = decode(update, bot)
     assert isinstance(found, Skipped)
     return found.reason

@@ -8,7 +8,7 @@ import pytest
 
 from channels._local import LocalSettings
 from channels._local.decode import Message, RefusedPost
-from channels._local.feed import MOST_READERS, MOST_WAITING
+from channels._local.feed import MAX_READERS, MAX_WAITING
 from channels.terminal.adapter import TerminalChannel
 from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
@@ -323,7 +323,7 @@ async def test_a_client_that_lets_too_much_wait_is_cut() -> None:
         client = group.create_task(as_coroutine(place.serves["chat"], socket))
         socket.write(HELLO)
         await place.clock.settle()
-        for number in range(MOST_WAITING + 1):
+        for number in range(MAX_WAITING + 1):
             await channel.send(HERE, outgoing(channel, "x", f"k{number}"))
         await client
         task.cancel()
@@ -390,7 +390,7 @@ async def test_a_client_that_goes_is_forgotten() -> None:
 
 async def test_one_client_too_many_is_told_so() -> None:
     place = Place()
-    channel, sockets = place.channel(), [Socket() for _ in range(MOST_READERS + 1)]
+    channel, sockets = place.channel(), [Socket() for _ in range(MAX_READERS + 1)]
     async with receiving(channel, place, Door(), *sockets):
         assert "too many clients" in str((await sockets[-1].next("trouble"))["why"])
 

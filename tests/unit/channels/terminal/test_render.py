@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from channels._local import CAPABILITIES
 from channels._local.decode import Received, RefusedPost
 from channels._local.render import Gone, Typing, bot, card
-from channels.terminal.render import MOST_CHARS, line, markdown, visible
+from channels.terminal.render import MAX_CHARS, line, markdown, visible
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -137,12 +137,12 @@ def test_the_longest_lines_fit_the_socket(calls: int) -> None:
     item = card("c1", outcome(calls=long), NOW)
     assert len(json.dumps(line(item))) < LONGEST_LINE
     assert "not all of 1000000 characters is shown" in str(line(item))
-    stored = TranscriptItem(kind="bot", key="k1", ref="k1", text="\x9b" * MOST_CHARS, at=NOW)
+    stored = TranscriptItem(kind="bot", key="k1", ref="k1", text="\x9b" * MAX_CHARS, at=NOW)
     assert len(json.dumps(line(stored))) < LONGEST_LINE
     text = "\U0010ffff" * CAPABILITIES.max_length
     outgoing = Outgoing(rendered=markdown(text), key="k1")
     assert len(json.dumps(line(bot("k1", outgoing, NOW)))) < LONGEST_LINE
-    assert CAPABILITIES.max_length < MOST_CHARS
+    assert CAPABILITIES.max_length < MAX_CHARS
 
 
 def test_small_things_are_told_in_small_lines() -> None:

@@ -148,7 +148,7 @@ async def test_all_that_waits_has_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever uploads more is told to send what they have."""
-    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     async with uploading(tmp_path) as (_, client, _):
         assert (await client.post("/web/files/file-one", content=b"xxxx")).status_code == 200
         full = await client.post("/web/files/file-two", content=b"xx")
@@ -206,7 +206,7 @@ async def test_all_that_is_on_its_way_has_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is held in memory, so nobody may begin a hundred uploads at once; one's end makes room."""
-    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     uploads = Uploads(tmp_path, ManualClock(), 4)
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -303,7 +303,7 @@ async def test_memory_and_disk_have_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Off the record a page is told to wait as well, and once more replaces a file there."""
-    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     record = Record(off=False)
     uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
     await uploads.take("file-one", _chunks(b"xx"))

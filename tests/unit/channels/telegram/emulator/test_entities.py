@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram.emulator.entities import (
-    MOST_ENTITIES,
+    MAX_ENTITIES,
     Entity,
     Formatted,
     from_list,
@@ -78,7 +78,7 @@ def test_a_mark_outside_of_the_text_is_refused(text: str, mark: tuple[int, int],
 
 def test_a_hundred_marks_are_kept() -> None:
     marks = [entity("bold", at, 1) for at in range(0, 240, 2)]
-    assert len(settled("a " * 120, marks).entities) == MOST_ENTITIES
+    assert len(settled("a " * 120, marks).entities) == MAX_ENTITIES
 
 
 @pytest.mark.parametrize(
