@@ -35,7 +35,7 @@ async def _notes(_: Path) -> ContextProvider:
     notes = Notes(MemoryStore(clock=ManualClock()))
     note = Note(number=0, text="likes tea", by="Sam", at=NOW, conversation=HERE)
     await notes.add(f"of:{context_request().principal.id}", note, most=9)
-    return Recollection(notes=notes, most_chars=1_000, redact=str)
+    return Recollection(notes=notes, max_chars=1_000, redact=str)
 
 
 async def _identity(_: Path) -> ContextProvider:

@@ -35,10 +35,10 @@ async def test_what_fits_a_message_is_found_in_its_order(
         for text in ("likes green tea", "owns a car", "a green car", "lives in Rome"):
             await notes.add(owner_of(ALONE, ADA), note(text), most=9)
         await notes.add(owner_of(CLUB, ADA), note("the club's car is green"), most=9)
-        recollection = Recollection(notes=notes, most_chars=1_000, redact=str)
+        recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
         found = await recollection.choose(ALONE, ADA, "Which car is green?")
         assert [each.number for each in found] == [3, 2, 1, 4]
-        told = await recollection.text(ALONE, ADA, (2, 3), HERE)
+        told = await recollection.text(owner_of(ALONE, ADA), (2, 3), HERE)
         assert told.index("owns a car") < told.index("a green car")
         assert "club" not in told
 
@@ -50,10 +50,10 @@ async def test_a_note_that_is_forgotten_is_not_found(one: Implementation, tmp_pa
         notes = Notes(await stack.enter_async_context(one.opened(tmp_path, CLOCK)))
         owner = owner_of(ALONE, ADA)
         await notes.add(owner, note("likes tea"), most=9)
-        recollection = Recollection(notes=notes, most_chars=1_000, redact=str)
+        recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
         assert await notes.forget(owner, 1) is not None
         assert await recollection.choose(ALONE, ADA, "tea") == ()
-        assert await recollection.text(ALONE, ADA, (1,), HERE) == ""
+        assert await recollection.text(owner_of(ALONE, ADA), (1,), HERE) == ""
         again = await notes.add(owner, note("likes tea"), most=9)
         assert again != "full"
         assert again.note.number == 2

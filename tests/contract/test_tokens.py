@@ -11,13 +11,13 @@ from tests.contract.provider_implementations import local_provider, over, played
 from tests.unit.context.samples import COUNTED, TEXTS, VOCABULARIES
 from tests.unit.providers.contexts import context
 from zeroclaw.context.tokens import (
-    Learned,
-    Weighed,
-    counted,
+    Scale,
+    TokenCache,
     of_request,
     report,
-    uncounted,
-    weighed,
+    uncounted_texts,
+    weigh,
+    with_counts,
 )
 from zeroclaw.host.http import HttpClient, HttpRequest, http_client
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
@@ -43,18 +43,18 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
         UserMessage(content="Well?"),
     )
     provider = local_provider(small_model)
-    known = weighed(Weighed(), messages)
-    estimate = of_request(known, Learned(), messages, 0)
+    cache = weigh(TokenCache(), messages)
+    estimate = of_request(cache, Scale(), messages, 0)
     async with aclosing(provider):
         # A small model may well begin with a blank, and an answer of nothing else is refused.
         request = ModelRequest(messages=messages, max_output_tokens=8)
         events = await played(provider, request)
         (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
         assert told.input_tokens <= estimate <= 2 * told.input_tokens
-        known, learned = report(known, Learned(), messages, 0, told.input_tokens)
+        cache, scale = report(cache, Scale(), messages, 0, told.input_tokens)
         longer = (*messages, AssistantMessage(content="No."), UserMessage(content=TEXTS["hex"]))
-        known = weighed(known, longer)
-        close = of_request(known, learned, longer, 0)
+        cache = weigh(cache, longer)
+        close = of_request(cache, scale, longer, 0)
         events = await played(provider, replace(request, messages=longer))
         (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
         assert told.input_tokens <= close <= 1.3 * told.input_tokens
@@ -98,11 +98,11 @@ async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
                 AssistantMessage(content="Yes."),
                 UserMessage(content=TEXTS[name][:100]),
             )
-            texts = uncounted(Weighed(), messages, ())
+            texts = uncounted_texts(TokenCache(), messages, ())
             found = dict(zip(texts, await provider.count(texts) or (), strict=True))
-            known = weighed(counted(Weighed(), messages, (), found), messages)
+            cache = weigh(with_counts(TokenCache(), messages, (), found), messages)
             truth = await _of_the_whole(http, endpoint, messages)
-            took = of_request(known, Learned(), messages, 0)
+            took = of_request(cache, Scale(), messages, 0)
             assert sum(found.values()) < truth <= took <= truth + 100, name
 
 

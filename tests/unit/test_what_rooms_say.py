@@ -28,7 +28,7 @@ ELSEWHERE = {
     "retention/erase.py:_rewrite_journal": "a note in the history",
     "conversation/downloads.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
-    "turn/control.py:_told": "an edit, as a message",
+    "turn/control.py:_wording": "an edit, as a message",
     "turn/loop_detection.py": "what is repeated",
     "turn/compactor.py:OF_A_GROUP": "who said what is remembered",
     "turn/titles.py:_ASK": "what a title is asked for by",

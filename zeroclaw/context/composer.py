@@ -1,6 +1,6 @@
-"""Compose the requests of a turn: gather the context, and assemble it with what was said.
+"""Compose the requests of a turn: gather the context, and assemble it with the transcript.
 
-The session keeps what its requests have taught; how the model counts is shared by all sessions.
+The session keeps the sizes of its messages; all sessions share the calibration of the model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ from zeroclaw.context import tokens
 from zeroclaw.context.assembly import (
     Assembled,
     PromptPart,
-    Scene,
-    Spoken,
+    RequestInputs,
+    Transcript,
     answer_tokens,
     assemble,
-    laid_out,
+    lay_out,
     reserve_of,
     shares,
 )
@@ -28,7 +28,7 @@ from zeroclaw.context.history import files_of, with_file_parts
 from zeroclaw.context.model import Model, complete, estimated_input
 from zeroclaw.context.offers import Loaded, Offers
 from zeroclaw.context.providers import ContextProviders, Count, Gathered
-from zeroclaw.context.tokens import Learned, Weighed
+from zeroclaw.context.tokens import Scale, TokenCache
 from zeroclaw.context_provider import ContextRequest, Place
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ContextMissing
@@ -53,23 +53,23 @@ MANY_MESSAGES, MUCH_CHARS = 512, 100_000
 
 
 class RequestRecord(Struct):
-    """What is known of a conversation's requests, while its session is open.
+    """The record of a conversation's requests, while its session is open.
 
     Attributes:
-        weighed: The sizes from the newest request.
-        is_cut: The person was told that a request leaves something out.
+        cache: The sizes from the newest request.
+        is_cut: The person has read that a request leaves messages out.
         breaker: Whether older messages are summarised.
         kept: Written by providers, see `ModelRequest.kept`.
     """
 
-    weighed: Weighed = field(default_factory=Weighed)
+    cache: TokenCache = field(default_factory=TokenCache)
     is_cut: bool = False
     breaker: Breaker = field(default_factory=Breaker)
     kept: dict[object, Written] = field(default_factory=dict[object, Written])
 
 
-class Filled(Value):
-    """What fills the window in a conversation, by estimate.
+class WindowUsage(Value):
+    """The use of the window in a conversation, by estimate.
 
     Attributes:
         shares: Tokens by the name of each part of a request.
@@ -85,7 +85,7 @@ class Filled(Value):
 
 
 class RequestOwner(Value):
-    """The conversation, person and chat of a request; they decide what may be offered in it."""
+    """The conversation, person and chat of a request; they decide which tools it may offer."""
 
     conversation: ConversationId
     principal: Principal
@@ -93,7 +93,7 @@ class RequestOwner(Value):
 
 
 class RequestSources(Value):
-    """What the daemon's requests are made of, apart from what was said.
+    """The sources of the daemon's requests, apart from the transcripts.
 
     Attributes:
         offers: The tools and skills, and to whom they may be offered.
@@ -131,87 +131,89 @@ class RequestSources(Value):
         return count
 
     async def run_off_loop_if_large(
-        self, here: ConversationId, messages: Sequence[Message], work: Callable[[], T]
+        self, conversation: ConversationId, messages: Sequence[Message], work: Callable[[], T]
     ) -> T:
         """Run work on each of some messages; in a thread if they are many, or long (P9)."""
-        # No Python loop: a turn checks this about six times over all that was said.
-        is_much = (
+        # No Python loop: a turn checks this about six times over all messages.
+        is_large = (
             len(messages) > MANY_MESSAGES or sum(map(len, map(_CONTENT, messages))) > MUCH_CHARS
         )
-        return await self.share.run(here, work) if is_much else work()
+        return await self.share.run(conversation, work) if is_large else work()
 
 
-def _uncounted(scene: Scene) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    parts = (scene.summary, *(one.text for one in scene.parts))
-    messages = (*laid_out(scene).messages, *(SystemMessage(content=one) for one in parts if one))
-    return messages, tokens.uncounted(scene.known, messages, scene.tools)
+def _uncounted(inputs: RequestInputs) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    parts = (inputs.summary, *(part.text for part in inputs.parts))
+    messages = (*lay_out(inputs).messages, *(SystemMessage(content=text) for text in parts if text))
+    return messages, tokens.uncounted_texts(inputs.cache, messages, inputs.tools)
 
 
 class Composer(Struct, eq=False):
     """Composes the requests of one turn.
 
     Attributes:
-        sources: What requests are made of.
-        record: What is known of the conversation's earlier requests.
-        whose: The conversation, person and chat.
-        turn: The turn's id; None if nothing is sent, and then no failure is reported.
+        sources: The sources of requests.
+        record: The record of the conversation's earlier requests.
+        owner: The conversation, person and chat.
+        turn: The turn's id; None if no request is sent, and then no failure is reported.
         correlation: The turn's correlation id.
         untrusted: The names of the texts that strangers may have written, of all its requests.
     """
 
     sources: RequestSources
     record: RequestRecord
-    whose: RequestOwner
+    owner: RequestOwner
     turn: TurnId | None = None
     correlation: str = ""
     untrusted: tuple[str, ...] = ()
-    _standing: tuple[tuple[str, ...], Gathered] | None = None
+    _system: tuple[tuple[str, ...], Gathered] | None = None
     _tools: tuple[Loaded, tuple[ToolDefinition, ...]] | None = None
     _sent: Assembled | None = None
     _uncharged: Usage = NO_USAGE
 
     @property
-    def learned(self) -> Learned:
-        """How the model counts, as far as it is known."""
-        return self.sources.model.record.learned
+    def scale(self) -> Scale:
+        """The scale of the model."""
+        return self.sources.model.record.scale
 
-    async def request(self, spoken: Spoken, notes: tuple[int, ...]) -> tuple[ModelRequest, bool]:
-        """Return the next request, and whether something was left out to make it fit.
+    async def request(
+        self, transcript: Transcript, notes: tuple[int, ...]
+    ) -> tuple[ModelRequest, bool]:
+        """Return the next request, and whether it leaves messages out to fit.
 
         Args:
-            spoken: What was said in the conversation so far.
+            transcript: The conversation so far.
             notes: The numbers of the notes to include.
 
         Raises:
             ContextMissing: A required provider failed, so the model is not asked.
         """
-        skills = spoken.loaded.skills
-        standing = await self.standing(skills)
-        passing = await self._gathered("turn", skills, notes)
-        for one in (*standing.left_out, *passing.left_out):
-            if one.is_required:
-                raise ContextMissing(one.why, name=one.name)
-        names = (*self.untrusted, *standing.untrusted, *passing.untrusted)
+        skills = transcript.loaded.skills
+        system = await self.system_texts(skills)
+        turn = await self._gather("turn", skills, notes)
+        for omission in (*system.left_out, *turn.left_out):
+            if omission.is_required:
+                raise ContextMissing(omission.reason, name=omission.name)
+        names = (*self.untrusted, *system.untrusted, *turn.untrusted)
         self.untrusted = tuple(dict.fromkeys(names))
-        scene = await self._scene(spoken, (*standing.parts, *passing.parts))
-        made = await self._assembled(scene)
-        self._sent = made
-        self._uncharged = Usage(input_tokens=made.tokens)
+        inputs = await self._inputs(transcript, (*system.parts, *turn.parts))
+        assembled = await self._assemble(inputs)
+        self._sent = assembled
+        self._uncharged = Usage(input_tokens=assembled.tokens)
         request = ModelRequest(
-            messages=made.messages,
-            tools=scene.tools,
-            max_output_tokens=answer_tokens(scene, made),
+            messages=assembled.messages,
+            tools=inputs.tools,
+            max_output_tokens=answer_tokens(inputs, assembled),
             correlation=self.correlation,
             kept=self.record.kept,
         )
-        return request, made.is_cut
+        return request, assembled.is_cut
 
     def learn_from_answer(self, usage: Usage) -> None:
         """Learn from the usage of the answered request."""
         if (sent := self._sent) is None:
             return
-        self.record.weighed, self.sources.model.record.learned = tokens.report(
-            sent.weighed, self.learned, sent.messages, sent.tools_tokens, usage.input_tokens
+        self.record.cache, self.sources.model.record.scale = tokens.report(
+            sent.cache, self.scale, sent.messages, sent.tools_tokens, usage.input_tokens
         )
 
     def take_uncharged_usage(self) -> Usage:
@@ -219,85 +221,88 @@ class Composer(Struct, eq=False):
 
         For a request under way it is an estimate of its input, on the high side.
         """
-        untold, self._uncharged = self._uncharged, NO_USAGE
-        return untold
+        usage, self._uncharged = self._uncharged, NO_USAGE
+        return usage
 
-    async def expected(self, spoken: Spoken) -> Usage:
+    async def expected(self, transcript: Transcript) -> Usage:
         """Return an estimate of the next request's usage, without the parts that only it has."""
-        made = await self._assembled(await self.scene(spoken))
-        return Usage(input_tokens=made.tokens)
+        assembled = await self._assemble(await self.inputs(transcript))
+        return Usage(input_tokens=assembled.tokens)
 
     async def run_off_loop_if_large(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
         """Run work on each of some messages; see `RequestSources.run_off_loop_if_large`."""
-        return await self.sources.run_off_loop_if_large(self.whose.conversation, messages, work)
+        return await self.sources.run_off_loop_if_large(self.owner.conversation, messages, work)
 
-    async def _assembled(self, scene: Scene) -> Assembled:
-        scene = await self._counted(scene)
-        made = await self.run_off_loop_if_large(scene.messages, partial(assemble, scene))
-        self.record.weighed = made.weighed
-        return made
+    async def _assemble(self, inputs: RequestInputs) -> Assembled:
+        inputs = await self._count(inputs)
+        assembled = await self.run_off_loop_if_large(inputs.messages, partial(assemble, inputs))
+        self.record.cache = assembled.cache
+        return assembled
 
-    async def filled(self, spoken: Spoken) -> Filled:
-        """Return what the next request of the conversation would contain."""
-        scene = await self._counted(await self.scene(spoken))
-        reserve = reserve_of(scene.window) if scene.window else 0
+    async def window_usage(self, transcript: Transcript) -> WindowUsage:
+        """Return the use of the window by the next request of the conversation."""
+        inputs = await self._count(await self.inputs(transcript))
+        reserve = reserve_of(inputs.window) if inputs.window else 0
 
-        def look() -> Filled:
-            made = assemble(scene)
-            return Filled(
-                shares=shares(scene, made), tokens=made.tokens, window=scene.window, reserve=reserve
+        def measure() -> WindowUsage:
+            assembled = assemble(inputs)
+            return WindowUsage(
+                shares=shares(inputs, assembled),
+                tokens=assembled.tokens,
+                window=inputs.window,
+                reserve=reserve,
             )
 
-        return await self.run_off_loop_if_large(scene.messages, look)
+        return await self.run_off_loop_if_large(inputs.messages, measure)
 
-    async def _counted(self, scene: Scene) -> Scene:
+    async def _count(self, inputs: RequestInputs) -> RequestInputs:
         """Count the new parts of a request with the model's own tokenizer, if there is one."""
         if (count := self.sources.count) is None:
-            return scene
+            return inputs
         messages, texts = await self.run_off_loop_if_large(
-            scene.messages, partial(_uncounted, scene)
+            inputs.messages, partial(_uncounted, inputs)
         )
         sizes = await count(texts) if texts else ()
         if sizes is None:
-            return scene
-        found = dict(zip(texts, sizes, strict=True))
-        self.record.weighed = await self.run_off_loop_if_large(
-            messages, lambda: tokens.counted(scene.known, messages, scene.tools, found)
+            return inputs
+        counts = dict(zip(texts, sizes, strict=True))
+        self.record.cache = await self.run_off_loop_if_large(
+            messages, lambda: tokens.with_counts(inputs.cache, messages, inputs.tools, counts)
         )
-        return replace(scene, known=self.record.weighed)
+        return replace(inputs, cache=self.record.cache)
 
     def learn_from_overflow(self, window: int | None) -> None:
         """Learn that the request was too large; `window` if the endpoint named it."""
         if self._sent is not None:
             record = self.sources.model.record
-            record.learned = tokens.overflowed(record.learned, self._sent.tokens, window)
+            record.scale = tokens.report_overflow(record.scale, self._sent.tokens, window)
 
     def summarises(self) -> bool:
         """Whether older messages are summarised now without a person asking for it."""
         now = self.sources.clock.monotonic()
         return self.sources.settings.config.compaction.enabled and self.record.breaker.lets(now)
 
-    async def is_heavy(self, spoken: Spoken) -> bool:
+    async def is_heavy(self, transcript: Transcript) -> bool:
         """Whether older messages are to be summarised before the next request (K11)."""
         if not self.summarises():
             return False
-        scene = await self._counted(await self.scene(spoken))
+        inputs = await self._count(await self.inputs(transcript))
         threshold = self.sources.settings.config.compaction.threshold
-        heavy = partial(is_heavy, scene, threshold=threshold)
-        return await self.run_off_loop_if_large(scene.messages, heavy)
+        check = partial(is_heavy, inputs, threshold=threshold)
+        return await self.run_off_loop_if_large(inputs.messages, check)
 
     async def ask(
-        self, question: Question, gone: Sequence[Message], most_tokens: int
+        self, question: Question, subject: Sequence[Message], max_tokens: int
     ) -> AssistantMessage | Raised:
         """Ask about messages without showing the answer to people; see `context.model.complete`.
 
         Args:
             question: The question.
-            gone: The messages.
-            most_tokens: The limit of the request, which is cut to fit.
+            subject: The messages that it is about.
+            max_tokens: The limit of the request, which is cut to fit.
         """
         messages = await self.run_off_loop_if_large(
-            gone, lambda: question_messages(question, gone, most_tokens)
+            subject, lambda: question_messages(question, subject, max_tokens)
         )
         request = ModelRequest(
             messages=messages,
@@ -310,39 +315,40 @@ class Composer(Struct, eq=False):
         self._uncharged = before + usage
         return answer
 
-    async def scene(self, spoken: Spoken) -> Scene:
-        """Return what each request of the turn is made of, without the parts that only one has."""
-        return await self._scene(spoken, (await self.standing(spoken.loaded.skills)).parts)
+    async def inputs(self, transcript: Transcript) -> RequestInputs:
+        """Return the inputs of each request of the turn, without the parts that only one has."""
+        system = await self.system_texts(transcript.loaded.skills)
+        return await self._inputs(transcript, system.parts)
 
-    async def standing(self, skills: tuple[str, ...]) -> Gathered:
-        """Return what providers add to each request; they are asked once, and again for a new skill."""
-        if self._standing is None or self._standing[0] != skills:
-            self._standing = (skills, await self._gathered("system", skills))
-        return self._standing[1]
+    async def system_texts(self, skills: tuple[str, ...]) -> Gathered:
+        """Return the texts that providers add to each request; ask them again for a new skill only."""
+        if self._system is None or self._system[0] != skills:
+            self._system = (skills, await self._gather("system", skills))
+        return self._system[1]
 
-    async def _scene(self, spoken: Spoken, parts: tuple[PromptPart, ...]) -> Scene:
-        sources, messages = self.sources, spoken.messages
+    async def _inputs(self, transcript: Transcript, parts: tuple[PromptPart, ...]) -> RequestInputs:
+        sources, messages = self.sources, transcript.messages
         facts, files = sources.model.provider.facts, sources.files
         if files_of(messages):  # almost none has
-            shown = partial(
+            with_files = partial(
                 with_file_parts,
                 messages,
                 takes=facts.takes,
                 most_files=files.shown_files,
                 most_bytes=files.shown_bytes,
             )
-            messages = await self.run_off_loop_if_large(messages, shown)
-        return Scene(
+            messages = await self.run_off_loop_if_large(messages, with_files)
+        return RequestInputs(
             parts=parts,
             messages=messages,
-            summary=spoken.summary,
-            start=spoken.start,
-            tools=self._definitions(spoken.loaded),
+            summary=transcript.summary,
+            start=transcript.start,
+            tools=self._definitions(transcript.loaded),
             window=facts.context_tokens,
             max_output_tokens=sources.model.max_output_tokens,
             reader=sources.reader if facts.calls_tools else "",
-            known=self.record.weighed,
-            learned=self.learned,
+            cache=self.record.cache,
+            scale=self.scale,
         )
 
     def _definitions(self, loaded: Loaded) -> tuple[ToolDefinition, ...]:
@@ -350,14 +356,14 @@ class Composer(Struct, eq=False):
         if not self.sources.model.provider.facts.calls_tools:
             return ()
         if self._tools is None or self._tools[0] != loaded:
-            whose = self.whose
-            made = self.sources.offers.definitions(
-                whose.principal, whose.address, loaded, whose.conversation
+            owner = self.owner
+            definitions = self.sources.offers.definitions(
+                owner.principal, owner.address, loaded, owner.conversation
             )
-            self._tools = (loaded, made)
+            self._tools = (loaded, definitions)
         return self._tools[1]
 
-    async def _gathered(
+    async def _gather(
         self, place: Place, skills: tuple[str, ...], notes: tuple[int, ...] = ()
     ) -> Gathered:
         """Ask the providers of a place, and report each that should have added a text but failed.
@@ -367,25 +373,34 @@ class Composer(Struct, eq=False):
             skills: The names of the skills that the conversation has loaded.
             notes: The numbers of the notes to include.
         """
-        sources, whose = self.sources, self.whose
+        sources, owner = self.sources, self.owner
         facts = sources.model.provider.facts
-        asked = ContextRequest(
-            conversation=whose.conversation,
-            principal=whose.principal,
-            address=whose.address,
+        request = ContextRequest(
+            conversation=owner.conversation,
+            principal=owner.principal,
+            address=owner.address,
             now=sources.clock.now(),
             has_tools=facts.calls_tools and sources.offers.has_any,
             notes=notes,
             skills=skills,
             window=facts.context_tokens,
         )
-        gathered = await sources.providers.gather(asked, place, facts.context_tokens, sources.count)
+        gathered = await sources.providers.gather(
+            request, place, facts.context_tokens, sources.count
+        )
         if (turn := self.turn) is None:
             return gathered
-        here, correlation = whose.conversation, self.correlation
-        for one in gathered.left_out:
-            fields = {"turn": turn, "conversation": here, "name": one.name, "why": one.why}
+        conversation, correlation = owner.conversation, self.correlation
+        for omission in gathered.left_out:
+            fields = {
+                "turn": turn,
+                "conversation": conversation,
+                "name": omission.name,
+                "why": omission.reason,
+            }
             sources.log("context_left_out", **fields, level="warning")
-            what = ContextLeftOut(name=one.name, why=one.why)
-            sources.publish(Event(conversation=here, turn=turn, correlation=correlation, what=what))
+            event = ContextLeftOut(name=omission.name, why=omission.reason)
+            sources.publish(
+                Event(conversation=conversation, turn=turn, correlation=correlation, what=event)
+            )
         return gathered

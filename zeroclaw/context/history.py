@@ -23,18 +23,18 @@ def prepare_request_messages(
 ) -> tuple[Message, ...]:
     """Return the messages of a request; the stored ones are not changed.
 
-    Reasoning is sent with answers that made tool calls, in every later request and block for block,
+    Reasoning stays in answers that made tool calls, in every later request and block for block,
     because thinking models refuse the request without it; it is dropped from all other answers
-    (S1-25, S1-26, S1-28). Everything else is passed on; the provider that writes the wire format
-    knows which fields are local.
+    (S1-25, S1-26, S1-28). All other fields stay; the provider that writes the wire format knows
+    which of them are local.
 
     Args:
         messages: A system message first, then the stored ones.
         notes: Text for the newest message of a person, empty for none. It is added only there, so
-            that what is sent again begins as it did (S2-05, K25).
+            that the next request begins like this one (S2-05, K25).
     """
     prepared = tuple(messages)
-    if {*map(_REASONING, _those(prepared, AssistantMessage))} - {("", ())}:
+    if {*map(_REASONING, _of_type(prepared, AssistantMessage))} - {("", ())}:
         prepared = tuple(map(_trimmed, prepared))
     return _with_notes(prepared, notes) if notes else prepared
 
@@ -45,46 +45,45 @@ def with_file_parts(
     """Return messages with only the files that a request shows.
 
     Those are the files of the newest messages, within the limits; a line replaces a file that was
-    shown earlier, so that requests stay small. Of a file that the model can't take it reads the
-    name.
+    shown earlier, so that requests stay small. The model reads the name of a file that it can't take.
     """
-    made = list(messages)
-    fresh = FILES_STAY
-    for place in range(len(made) - 1, -1, -1):
-        message = made[place]
+    prepared = list(messages)
+    remaining = FILES_STAY
+    for index in range(len(prepared) - 1, -1, -1):
+        message = prepared[index]
         if not isinstance(message, UserMessage) or message.note:
             continue
         shown: list[FilePart] = []
-        gone: list[str] = []
-        for one in (file for file in message.files if file.kind in takes):
-            if fresh > 0 and most_files > 0 and one.size_bytes <= most_bytes:
-                most_files, most_bytes = most_files - 1, most_bytes - one.size_bytes
-                shown.append(one)
+        lines: list[str] = []
+        for file in filter(lambda file: file.kind in takes, message.files):
+            if remaining > 0 and most_files > 0 and file.size_bytes <= most_bytes:
+                most_files, most_bytes = most_files - 1, most_bytes - file.size_bytes
+                shown.append(file)
             else:
-                gone.append(one.instead)
+                lines.append(file.instead)
         if message.files:
-            text = "\n".join((message.content, *gone))
-            made[place] = replace(message, content=text, files=tuple(shown))
-        fresh -= 1
-    return tuple(made)
+            text = "\n".join((message.content, *lines))
+            prepared[index] = replace(message, content=text, files=tuple(shown))
+        remaining -= 1
+    return tuple(prepared)
 
 
 def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
     """Return all files of the messages."""
-    return tuple(chain.from_iterable(map(_FILES, _those(messages, UserMessage))))
+    return tuple(chain.from_iterable(map(_FILES, _of_type(messages, UserMessage))))
 
 
-def _those(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
-    # No Python loop: a turn calls this about six times over all that was said.
+def _of_type(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
+    # No Python loop: a turn calls this about six times over all messages.
     return compress(messages, map(is_, map(type, messages), repeat(kind)))
 
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:
-    for place in range(len(messages) - 1, -1, -1):
-        match messages[place]:
-            case UserMessage(content=said, note="") as message:
-                noted = replace(message, content=f"{notes}\n\n{said}")
-                return (*messages[:place], noted, *messages[place + 1 :])
+    for index in range(len(messages) - 1, -1, -1):
+        match messages[index]:
+            case UserMessage(content=text, note="") as message:
+                noted = replace(message, content=f"{notes}\n\n{text}")
+                return (*messages[:index], noted, *messages[index + 1 :])
             case _:
                 continue
     return messages
@@ -105,7 +104,7 @@ def _trimmed(message: Message) -> Message:
 # prefix.
 OLD_TURNS = 4
 STEP_TURNS = 4
-MOST_RESULTS = 15
+MAX_RESULTS = 15
 LEFT_RESULTS = 5
 STEP_RESULTS = 10
 SHORT_CHARS = 240
@@ -118,36 +117,38 @@ _NONE: Mapping[Message, Message] = {}
 
 
 def with_stale_results(
-    messages: Sequence[Message], *, reader: str = "", known: Mapping[Message, Message] = _NONE
+    messages: Sequence[Message], *, reader: str = "", short: Mapping[Message, Message] = _NONE
 ) -> tuple[Message, ...]:
     """Return the messages with stale results replaced by one line each.
 
     Args:
         messages: Without a system message; not changed.
         reader: The tool that reads a result again, empty for none.
-        known: Replacements from an earlier call with the same reader.
+        short: Replacements from an earlier call with the same reader.
     """
-    results = _places(messages, ToolMessage)
+    results = _indexes(messages, ToolMessage)
     if not results:
         return tuple(messages)
-    said = _places(messages, UserMessage)
-    turns = [*compress(said, map(not_, map(_NOTE, map(messages.__getitem__, said))))]
-    old = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
-    end = turns[old] if old else 0
-    if len(results) > MOST_RESULTS:
-        many = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
-        end = max(end, results[many - 1] + 1)
-    shown = list(messages)
+    user_indexes = _indexes(messages, UserMessage)
+    turns = [
+        *compress(user_indexes, map(not_, map(_NOTE, map(messages.__getitem__, user_indexes))))
+    ]
+    stale_turns = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
+    end = turns[stale_turns] if stale_turns else 0
+    if len(results) > MAX_RESULTS:
+        stale_results = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
+        end = max(end, results[stale_results - 1] + 1)
+    shortened = list(messages)
     stale = results[: bisect_left(results, end)]
     lengths = map(len, map(_CONTENT, map(messages.__getitem__, stale)))
-    for at in compress(stale, map(SHORT_CHARS.__lt__, lengths)):
-        one = shown[at]
-        shown[at] = known.get(one) or in_one_line(one, reader=reader)
-    return tuple(shown)
+    for index in compress(stale, map(SHORT_CHARS.__lt__, lengths)):
+        message = shortened[index]
+        shortened[index] = short.get(message) or in_one_line(message, reader=reader)
+    return tuple(shortened)
 
 
-def _places(messages: Sequence[Message], kind: type[Message]) -> list[int]:
-    # No Python loop: each request calls this over all that was said.
+def _indexes(messages: Sequence[Message], kind: type[Message]) -> list[int]:
+    # No Python loop: each request calls this over all messages.
     return [*compress(count(), map(is_, map(type, messages), repeat(kind)))]
 
 
@@ -158,12 +159,12 @@ def in_one_line(message: Message, *, reader: str = "") -> Message:
     text, token = detach(message.content)
     if len(text) <= SHORT_CHARS or text.startswith(_OPENING):
         return message
-    said = f": {_first_line(text)}" if message.is_error else ""
-    again = f"; `{reader}` with id `{token}` reads it again" if reader and token else ""
+    error = f": {_first_line(text)}" if message.is_error else ""
+    hint = f"; `{reader}` with id `{token}` reads it again" if reader and token else ""
     lines = text.count("\n") + 1
     line = (
-        f"{_OPENING}`{message.tool_name}`{said}; its {len(text):,} characters in "
-        f"{lines:,} lines are left out here{again}]"
+        f"{_OPENING}`{message.tool_name}`{error}; its {len(text):,} characters in "
+        f"{lines:,} lines are left out here{hint}]"
     )
     receipt = message.content[len(text) :]
     return replace(message, content=f"{line}{receipt}")

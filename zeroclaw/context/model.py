@@ -9,7 +9,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import reserve_of
 from zeroclaw.context.compaction import UNKNOWN_WINDOW
-from zeroclaw.context.tokens import Learned
+from zeroclaw.context.tokens import Scale
 from zeroclaw.errors import ContextOverflow, StreamBroken
 from zeroclaw.foreign import Raised, call
 from zeroclaw.message import AssistantMessage, Usage
@@ -32,19 +32,19 @@ class ModelRecord(Struct, eq=False):
         clock: Dates failures.
         failures: Failures in a row, including the newest.
         at: When the newest failure was; None for none.
-        why: Its reason, in one line for operators.
-        learned: How the model counts tokens.
+        reason: Its reason, in one line for operators.
+        scale: The scale of the model.
     """
 
     clock: Clock
     failures: int = 0
     at: datetime | None = None
-    why: str = ""
-    learned: Learned = field(default_factory=Learned)
+    reason: str = ""
+    scale: Scale = field(default_factory=Scale)
 
     def answered(self) -> None:
         """Reset the failures."""
-        self.failures, self.at, self.why = 0, None, ""
+        self.failures, self.at, self.reason = 0, None, ""
 
     def failed(self, raised: Raised, log: Log) -> None:
         """Count and log a failure; an oversized request or a broken stream does not count."""
@@ -54,8 +54,8 @@ class ModelRecord(Struct, eq=False):
             log("answer_broken_off", why=raised.line, level="warning")
             return
         self.failures += 1
-        self.at, self.why = self.clock.now(), raised.line
-        log("model_failed", why=self.why, level="warning")
+        self.at, self.reason = self.clock.now(), raised.line
+        log("model_failed", why=self.reason, level="warning")
 
 
 class Model(Value):
@@ -78,7 +78,7 @@ class Model(Value):
 
 
 def broken_off(raised: Raised, reported: Usage, answer: AssistantMessage) -> Usage:
-    """Return the usage of an unfinished answer: as reported, with an estimate of an unreported output.
+    """Return the usage of a broken answer: as reported, with an estimate of an unreported output.
 
     Zero for a request that was refused or never arrived.
     """
@@ -94,10 +94,10 @@ def estimated_input(request: ModelRequest) -> Usage:
 
 
 async def complete(model: Model, request: ModelRequest) -> tuple[AssistantMessage | Raised, Usage]:
-    """Return the text and the end of an answer that is not shown, redacted, or why there is none.
+    """Return an answer that is not shown, redacted, or the failure; and the usage in either case.
 
-    The usage is returned in either case. What the endpoint does not report is estimated, on the
-    high side. The answer may be as long as a window reserves, since models may reason first.
+    Usage that the endpoint does not report is estimated, on the high side. The answer may be as long
+    as a window reserves, since models may reason first.
     """
     texts: list[str] = []
     usage, reason = Usage(), None
@@ -118,12 +118,12 @@ async def complete(model: Model, request: ModelRequest) -> tuple[AssistantMessag
                     reason = event.reason
 
     async with model.slots:
-        ended = await call(read)
-    said = AssistantMessage(content=model.redactor.redact("".join(texts)), finish_reason=reason)
-    if isinstance(ended, Raised):
-        usage = broken_off(ended, usage, said)
+        outcome = await call(read)
+    answer = AssistantMessage(content=model.redactor.redact("".join(texts)), finish_reason=reason)
+    if isinstance(outcome, Raised):
+        usage = broken_off(outcome, usage, answer)
     elif not usage.output_tokens:
-        usage += Usage(output_tokens=tokens.of_text(said.content))
+        usage += Usage(output_tokens=tokens.of_text(answer.content))
     if usage.total_tokens and not usage.input_tokens:
         usage += estimated_input(request)
-    return (ended if isinstance(ended, Raised) else said), usage
+    return (outcome if isinstance(outcome, Raised) else answer), usage

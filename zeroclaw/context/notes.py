@@ -1,7 +1,7 @@
 """Store notes: one row for each, and one count row for each owner.
 
-The count is written with every note, so two writers for one owner can't both take the last free
-place, or the same number.
+Every write of a note changes the count as well, so two writers for one owner can't both take the
+last free place, or the same number.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from zeroclaw.value import Value, replace
 
 
 class Numbered(Value):
-    """The body of a count row: the newest number that was given to one of an owner's notes."""
+    """The body of a count row: the number of an owner's newest note, deleted ones included."""
 
     last: int
 
@@ -24,7 +24,7 @@ _NUMBER = "#"
 """In a key: the separator before a note's number; a count's key ends with it."""
 
 
-def _whose(row: Row) -> str:
+def _owner_of(row: Row) -> str:
     """Return the person a row belongs to: its owner; for a group's note, its writer."""
     person, note = person_of(row.key.rpartition(_NUMBER)[0]), note_of(row)
     return person or ("" if note is None else note.writer)
@@ -36,7 +36,7 @@ NOTES = Table(
     columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),
     words=Words.CONVERSATION,
-    own=_whose,
+    own=_owner_of,
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))
 _COUNT = "count"
@@ -57,14 +57,14 @@ class Notes:
 
     async def all(self, owner: str) -> tuple[Note, ...]:
         """Return the notes of an owner, newest first."""
-        notes = [one async for one in NOTES.readable(self._store, place=owner, state="")]
+        notes = [note async for note in NOTES.readable(self._store, place=owner, state="")]
         return tuple(reversed(notes))
 
     async def add(self, owner: str, note: Note, *, most: int) -> KeptNote | Literal["full"]:
         """Store a note, unless one with the same text exists or there is no room."""
 
         async def plan(reads: Reads) -> tuple[Commit | None, KeptNote | Literal["full"]]:
-            writes, (kept,) = await added(reads, owner, (note,), most=most)
+            writes, (kept,) = await plan_additions(reads, owner, (note,), max_notes=most)
             return (_commit(*writes) if writes else None), kept
 
         try:
@@ -77,7 +77,7 @@ class Notes:
         """Move an owner's notes to another owner, if there are any."""
 
         async def plan(reads: Reads) -> tuple[Commit | None, None]:
-            writes = await moved(reads, old, new)
+            writes = await plan_move(reads, old, new)
             return (_commit(*writes) if writes else None), None
 
         await transact(self._store, plan)
@@ -94,57 +94,57 @@ class Notes:
         return note
 
 
-async def added(
-    reads: Reads, owner: str, notes: Iterable[Note], *, most: int
+async def plan_additions(
+    reads: Reads, owner: str, notes: Iterable[Note], *, max_notes: int
 ) -> tuple[tuple[Write, ...], tuple[KeptNote | Literal["full"], ...]]:
-    """Return the writes that store notes of an owner, and what becomes of each."""
+    """Return the writes that store notes of an owner, and the result for each note."""
     # Guards all of them: a writer who adds a note also changes the count.
-    counted = await _COUNTS.get(reads, _count_key(owner))
-    every = [one async for one in NOTES.readable(reads, place=owner, state="")]
-    said = {_gist(one): one for one in every}
-    last, room = 0 if counted is None else counted.last, most - len(every)
+    old_count = await _COUNTS.get(reads, _count_key(owner))
+    stored = [note async for note in NOTES.readable(reads, place=owner, state="")]
+    notes_by_gist = {_gist(note): note for note in stored}
+    last, room = 0 if old_count is None else old_count.last, max_notes - len(stored)
     writes: list[Write] = []
     kept: list[KeptNote | Literal["full"]] = []
     for note in notes:
-        if (same := said.get(_gist(note))) is not None:
-            kept.append(KeptNote(note=same, is_new=False))
+        if (duplicate := notes_by_gist.get(_gist(note))) is not None:
+            kept.append(KeptNote(note=duplicate, is_new=False))
             continue
         if len(writes) >= room:
             kept.append("full")
             continue
         last += 1
-        numbered = said[_gist(note)] = replace(note, number=last)
-        key, here = _key(owner, last), note.conversation
-        writes.append(NOTES.put(key, numbered, conversation=here, place=owner))
+        numbered = notes_by_gist[_gist(note)] = replace(note, number=last)
+        key, conversation = _key(owner, last), note.conversation
+        writes.append(NOTES.put(key, numbered, conversation=conversation, place=owner))
         kept.append(KeptNote(note=numbered, is_new=True))
     if not writes:
         return (), tuple(kept)
-    count = _COUNTS.put(_count_key(owner), Numbered(last=last), place=owner, state=_COUNT)
-    return (count, *writes), tuple(kept)
+    new_count = _COUNTS.put(_count_key(owner), Numbered(last=last), place=owner, state=_COUNT)
+    return (new_count, *writes), tuple(kept)
 
 
 def _gist(note: Note) -> str:
     return gist(note.text) or note.text
 
 
-async def moved(reads: Reads, old: str, new: str) -> tuple[Write, ...]:
-    """Return the writes that move an owner's notes to another, numbered after the other's own."""
-    counted = await _COUNTS.get(reads, _count_key(old))
-    if counted is None:
+async def plan_move(reads: Reads, old: str, new: str) -> tuple[Write, ...]:
+    """Return the writes that move an owner's notes to another, numbered after that owner's notes."""
+    old_count = await _COUNTS.get(reads, _count_key(old))
+    if old_count is None:
         return ()
-    behind = await _COUNTS.get(reads, _count_key(new))
-    first = 0 if behind is None else behind.last
-    last = Numbered(last=first + counted.last)
+    new_count = await _COUNTS.get(reads, _count_key(new))
+    offset = 0 if new_count is None else new_count.last
+    total = Numbered(last=offset + old_count.last)
     writes: list[Write] = [
         NOTES.delete(_count_key(old)),
-        _COUNTS.put(_count_key(new), last, place=new, state=_COUNT),
+        _COUNTS.put(_count_key(new), total, place=new, state=_COUNT),
     ]
     async for note in NOTES.readable(reads, place=old, state=""):
-        key, here = _key(new, first + note.number), note.conversation
-        kept = replace(note, number=first + note.number)
+        key, conversation = _key(new, offset + note.number), note.conversation
+        moved = replace(note, number=offset + note.number)
         writes += (
             NOTES.delete(_key(old, note.number)),
-            NOTES.put(key, kept, conversation=here, place=new),
+            NOTES.put(key, moved, conversation=conversation, place=new),
         )
     return tuple(writes)
 

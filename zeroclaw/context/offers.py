@@ -3,12 +3,12 @@
     eager   at most `runtime.eager_tools` tools: all of them (S0-15)
     lazy    more: `load_tools`, and the groups that this conversation has loaded (S3-13, S3-14)
 
-A conversation has a group, or a skill, once a call in its journal has asked for it. That outlasts
+A conversation has a group, or a skill, once a call in its journal has loaded it. That outlasts
 restarts and summaries, and ends with `/new`. A call of a tool whose group is not loaded yet is
-gated and runs like any other, and loads its group. What is loaded is added after the earlier tools,
-so that a request begins like the one before it.
+gated and runs like any other, and loads its group. Loaded tools come after the earlier ones, so that
+a request begins like the one before it.
 
-What the policy denies to a person for every possible call is not listed, loaded or named.
+Tools and skills that the policy denies to a person for every possible call are never listed, loaded or named.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -34,13 +34,13 @@ from zeroclaw.tools.loading.skill import (
 )
 from zeroclaw.value import Value, field, replace
 
-MOST_MADE = 64
+MAX_CACHED = 64
 """Results of `definitions` that are cached, by person and by what their conversation has loaded."""
 LISTED_NAMES = 40
 """Tools of one group that are named before the group is loaded."""
-MOST_LOADED, MOST_NAME_CHARS = 200, 64
-"""The limit of names that a conversation keeps, newest first to stay, and of characters per name:
-models make some up."""
+MAX_LOADED, MAX_NAME_CHARS = 200, 64
+"""The limit of names that a conversation keeps, the newest ones, and of characters per name: models
+make some up."""
 
 
 class Loaded(Value):
@@ -58,29 +58,29 @@ class Loaded(Value):
 NOTHING_LOADED = Loaded()
 
 
-def extended(loaded: Loaded, batch: Iterable[tuple[ToolCall, bool]]) -> Loaded:
+def extend(loaded: Loaded, batch: Iterable[tuple[ToolCall, bool]]) -> Loaded:
     """Return what is loaded after a batch; each call comes with whether it succeeded."""
     tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
-    for call, is_ok in batch:
+    for call, has_succeeded in batch:
         if call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:
-            tools[call.name[:MOST_NAME_CHARS]] = None
-        elif is_ok:
-            groups, skill = _asked(call)
+            tools[call.name[:MAX_NAME_CHARS]] = None
+        elif has_succeeded:
+            groups, skill = _loaded_by(call)
             tools |= dict.fromkeys(groups)
             skills |= dict.fromkeys(skill)
-    return Loaded(tools=tuple(tools)[-MOST_LOADED:], skills=tuple(skills)[-MOST_LOADED:])
+    return Loaded(tools=tuple(tools)[-MAX_LOADED:], skills=tuple(skills)[-MAX_LOADED:])
 
 
-def _asked(call: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _loaded_by(call: ToolCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the groups and the skill that a call has loaded."""
     try:
         arguments = parse_arguments(call.arguments)
         if call.name == LOAD_TOOLS.name:
             return parse(LoadToolsArguments, arguments).groups, ()
-        asked = parse(LoadSkillArguments, arguments)
+        skill = parse(LoadSkillArguments, arguments)
     except ToolArgumentsInvalid:
         return (), ()  # written by a release that accepted these arguments
-    return (), () if asked.file else (asked.name,)
+    return (), () if skill.file else (skill.name,)
 
 
 class Offers(Value):
@@ -91,21 +91,21 @@ class Offers(Value):
         groups: The group of each tool.
         skills: Returns the operator's current skills.
         policy: Returns the policy in force.
-        known: Returns the current data of a principal.
+        current: Returns a principal with the person's current data.
         now: For statements that hold only at some times.
         settings: How many tools are sent without being loaded.
-        made: A cache of `definitions`, keyed by all that its result depends on.
+        cache: The results of `definitions`, by all values that they depend on.
     """
 
     tools: Mapping[str, Tool]
     groups: Mapping[str, str]
     skills: Callable[[], tuple[Skill, ...]]
     policy: Callable[[], PolicySet]
-    known: Callable[[Principal], Principal]
+    current: Callable[[Principal], Principal]
     now: Callable[[], datetime]
     settings: CurrentConfig
-    made: Recent[object, tuple[ToolDefinition, ...]] = field(
-        default_factory=lambda: Recent[object, tuple[ToolDefinition, ...]](MOST_MADE)
+    cache: Recent[object, tuple[ToolDefinition, ...]] = field(
+        default_factory=lambda: Recent[object, tuple[ToolDefinition, ...]](MAX_CACHED)
     )
 
     @property
@@ -114,28 +114,28 @@ class Offers(Value):
         return bool(self.tools or self.skills())
 
     def groups_for(
-        self, principal: Principal, address: Address, here: str = ""
+        self, principal: Principal, address: Address, conversation: str = ""
     ) -> Mapping[str, tuple[ToolSpec, ...]]:
         """Return the tools that a person may have in a chat, by group.
 
-        If the conversation `here` is off the record, tools that leave a trace are excluded.
+        If the conversation is off the record, tools that leave a trace are excluded.
         """
-        found: dict[str, tuple[ToolSpec, ...]] = {}
-        may, is_off = self._judge(principal, address), is_off_the_record(here)
+        groups: dict[str, tuple[ToolSpec, ...]] = {}
+        may, is_private = self._judge(principal, address), is_off_the_record(conversation)
         for name, tool in self.tools.items():
-            if is_off and not leaves_no_trace(facts_of(tool.spec)):
+            if is_private and not leaves_no_trace(facts_of(tool.spec)):
                 continue
             if may(tool.spec, ()):
                 group = self.groups.get(name, name)
-                found[group] = (*found.get(group, ()), tool.spec)
-        return found
+                groups[group] = (*groups.get(group, ()), tool.spec)
+        return groups
 
     def skills_for(self, principal: Principal, address: Address) -> Mapping[str, Skill]:
         """Return the skills that a person may have in a chat, by name."""
         if not (skills := self.skills()):
             return {}  # every turn asks
         may = self._judge(principal, address)
-        return {one.name: one for one in skills if may(LOAD_SKILLS, (f"skill:{one.name}",))}
+        return {skill.name: skill for skill in skills if may(LOAD_SKILLS, (f"skill:{skill.name}",))}
 
     def folders_for(
         self, principal: Principal, address: Address, loaded: Collection[str]
@@ -156,63 +156,63 @@ class Offers(Value):
         )
 
     def definitions(
-        self, principal: Principal, address: Address, loaded: Loaded, here: str = ""
+        self, principal: Principal, address: Address, loaded: Loaded, conversation: str = ""
     ) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a person's request in the conversation `here`, in order.
+        """Return the tools of a person's request in a conversation, in order.
 
         The same objects are returned as long as nothing they depend on has changed.
         """
         policy, eager = self.policy(), self.settings.config.runtime.eager_tools
-        who = (self.known(principal), address.direct, is_off_the_record(here))
-        key = (policy, policy.is_timed and self.now(), *who, loaded, self.skills(), eager)
-        if key not in self.made:
-            self.made[key] = self._defined(principal, address, loaded, here)
-        return self.made[key]
+        person = (self.current(principal), address.direct, is_off_the_record(conversation))
+        key = (policy, policy.is_timed and self.now(), *person, loaded, self.skills(), eager)
+        if key not in self.cache:
+            self.cache[key] = self._define(principal, address, loaded, conversation)
+        return self.cache[key]
 
-    def _defined(
-        self, principal: Principal, address: Address, loaded: Loaded, here: str
+    def _define(
+        self, principal: Principal, address: Address, loaded: Loaded, conversation: str
     ) -> tuple[ToolDefinition, ...]:
-        groups = self.groups_for(principal, address, here)
+        groups = self.groups_for(principal, address, conversation)
         specs = [LOAD_SKILLS] if self.skills_for(principal, address) else []
         if sum(map(len, groups.values())) <= self.settings.config.runtime.eager_tools:
-            specs += (one for every in groups.values() for one in every)
+            specs += (spec for group in groups.values() for spec in group)
         else:
             may = self._judge(principal, address)
             listed = {
-                group: every
-                for group, every in groups.items()
+                group: members
+                for group, members in groups.items()
                 if may(LOAD_TOOLS, (f"tools:{group}",))
             }
             # A tool whose group may not be loaded is still offered once it was called.
             specs = [_listing(listed), *specs] if listed else specs
-            has = dict.fromkeys(self.groups.get(name, name) for name in loaded.tools)
-            specs += (one for group in has for one in groups.get(group, ()))
+            loaded_groups = dict.fromkeys(self.groups.get(name, name) for name in loaded.tools)
+            specs += (spec for group in loaded_groups for spec in groups.get(group, ()))
         return tuple(
             ToolDefinition(
-                name=one.name, description=one.description, parameters=dict(one.parameters)
+                name=spec.name, description=spec.description, parameters=dict(spec.parameters)
             )
-            for one in specs
+            for spec in specs
         )
 
     def _judge(
         self, principal: Principal, address: Address
     ) -> Callable[[ToolSpec, tuple[str, ...]], bool]:
         """Return a function that decides whether a person may have a tool, with given resources."""
-        known, now, policy = self.known(principal), self.now(), self.policy()
+        current, now, policy = self.current(principal), self.now(), self.policy()
 
         def may(spec: ToolSpec, resources: tuple[str, ...]) -> bool:
-            query = any_call(spec, known, now=now, direct=address.direct)
+            query = any_call(spec, current, now=now, direct=address.direct)
             return policy.could(replace(query, resources=resources))
 
         return may
 
 
 def _listing(groups: Mapping[str, tuple[ToolSpec, ...]]) -> ToolSpec:
-    lines = (f"\n- {group}: {_listed(every)}" for group, every in groups.items())
+    lines = (f"\n- {group}: {_listed(members)}" for group, members in groups.items())
     return replace(LOAD_TOOLS, description=f"{LOAD_TOOLS.description} There are:{''.join(lines)}")
 
 
 def _listed(specs: tuple[ToolSpec, ...]) -> str:
-    names = ", ".join(one.name for one in specs[:LISTED_NAMES])
-    left = len(specs) - LISTED_NAMES
-    return f"{names} and {left} more" if left > 0 else names
+    names = ", ".join(spec.name for spec in specs[:LISTED_NAMES])
+    remaining = len(specs) - LISTED_NAMES
+    return f"{names} and {remaining} more" if remaining > 0 else names

@@ -1,7 +1,6 @@
-"""What each request begins with: who the model is, whom it talks to, and its rules (pure).
+"""The beginning of each request: the model's identity, its setting, and its rules (pure).
 
-    who it is · [the operator's files] · the setting · the rules · sensitive data · the operator's
-    words
+    identity · [the operator's files] · setting · rules · sensitive data · the operator's words
 
 The files come in the order of S3-06; see `workspace_files.py`. The setting contains a person's
 name, which may look like a key: then the leak guard drops the setting, but no rule.
@@ -48,37 +47,35 @@ class FixedText(Value):
 
     Attributes:
         name: The name of the text.
-        written: Returns the text, empty for none.
+        write: Returns the text, empty for none.
     """
 
     spec: ContextSpec
     name: str
-    written: Callable[[ContextRequest], str]
+    write: Callable[[ContextRequest], str]
 
     def text(self, request: ContextRequest) -> ContextText:
         """Return the text; it is a rule, not data."""
-        return ContextText(text=self.written(request), name=self.name, is_data=False)
+        return ContextText(text=self.write(request), name=self.name, is_data=False)
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the text as a tuple."""
         return (self.text(request),)
 
 
-def fixed(
-    name: str, written: Callable[[ContextRequest], str], *, shown: str = "prompt"
-) -> FixedText:
-    """Return a provider of rules; `shown` is its name in `/context`, which several may share."""
+def fixed(name: str, write: Callable[[ContextRequest], str], *, label: str = "prompt") -> FixedText:
+    """Return a provider of rules; `label` is its name in `/context`, which several may share."""
     spec = ContextSpec(name=name, priority=0, trusted=True)
-    return FixedText(spec=spec, name=shown, written=written)
+    return FixedText(spec=spec, name=label, write=write)
 
 
 def identity(_request: ContextRequest) -> str:
-    """Say who the model is."""
+    """Return the identity of the model."""
     return _WHO
 
 
 def rules(request: ContextRequest) -> str:
-    """Say which rules apply; the same text for the same facts."""
+    """Return the rules; the same text for the same facts."""
     parts = [_TALK]
     if request.has_tools:
         parts += [_TOOLS, _RECEIPTS, _DATA, _UNKNOWN]
@@ -90,12 +87,12 @@ def rules(request: ContextRequest) -> str:
 
 
 def sensitive(_request: ContextRequest) -> str:
-    """Say what applies to sensitive data."""
+    """Return the rule for sensitive data."""
     return _SENSITIVE
 
 
 def setting(request: ContextRequest) -> str:
-    """Say whom the model talks to, where, and on what day."""
+    """Return the setting: the person or group, the channel, and the day."""
     day, channel = f"Today is {request.now.date().isoformat()}.", request.address.channel
     if not request.address.direct:
         # Without the person whose turn it is: a text that changes with each message would spoil
@@ -106,5 +103,5 @@ def setting(request: ContextRequest) -> str:
         )
     # People choose their names, so a name is quoted and cut to one short line.
     name = escape_invisible(" ".join(request.principal.display.replace("`", "'").split()))[:64]
-    whom = f"You talk to `{name}`" if name else "You talk to somebody"
-    return f"{whom} on {channel}, in private. {day}"
+    opening = f"You talk to `{name}`" if name else "You talk to somebody"
+    return f"{opening} on {channel}, in private. {day}"

@@ -1,7 +1,7 @@
 """The notes that are sent with a turn: those of its owner that match its message (S2-05).
 
-They are chosen once, when the turn begins, and kept as numbers. Each request reads them again, so a
-forgotten note is missing from the next request, and no journal contains its text.
+They are chosen once, when the turn begins, and kept as numbers. Each request reads them again, so
+the next request goes without a forgotten note, and no journal contains its text.
 """
 
 import asyncio
@@ -21,26 +21,28 @@ class Recollection(Value):
 
     Attributes:
         notes: The stored notes.
-        most_chars: The limit of the notes sent with one message; 0 for none.
-        redact: Removes what is now known as a secret.
-        most_notes: How many notes an owner may have.
+        max_chars: The limit of the notes sent with one message; 0 for none.
+        redact: Removes secrets that have become known since.
+        max_notes: The limit of an owner's notes.
     """
 
     notes: Notes
-    most_chars: int
+    max_chars: int
     redact: Callable[[str], str]
-    most_notes: int = 0
+    max_notes: int = 0
 
-    async def choose(self, address: Address, principal: Principal, words: str) -> tuple[Note, ...]:
+    async def choose(
+        self, address: Address, principal: Principal, message: str
+    ) -> tuple[Note, ...]:
         """Return the notes that match a message, of those that every reader there may see."""
-        if not self.most_chars:
+        if not self.max_chars:
             return ()
         owner = owner_of(address, principal)
         if address.direct and principal.id != principal.identity:
             # Notes from before the configuration named the person are stored under their identity.
             await self.notes.adopt(owner_of_person(principal.identity), owner)
-        every = await self.notes.all(owner)
-        return await asyncio.to_thread(chosen, every, words, self.most_chars) if every else ()
+        notes = await self.notes.all(owner)
+        return await asyncio.to_thread(chosen, notes, message, self.max_chars) if notes else ()
 
     @property
     def spec(self) -> ContextSpec:
@@ -49,13 +51,11 @@ class Recollection(Value):
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the notes that were chosen for a turn, as one text that is framed already."""
-        address, principal = request.address, request.principal
-        text = await self.text(address, principal, request.notes, request.conversation)
+        owner = owner_of(request.address, request.principal)
+        text = await self.text(owner, request.notes, request.conversation)
         return (ContextText(text=text, is_data=False),)
 
-    async def text(
-        self, address: Address, principal: Principal, numbers: Iterable[int], here: ConversationId
-    ) -> str:
+    async def text(self, owner: str, numbers: Iterable[int], conversation: ConversationId) -> str:
         """Return the chosen notes as they appear in a request, without forgotten ones."""
-        found = [await self.notes.get(owner_of(address, principal), one) for one in numbers]
-        return as_data((note for note in found if note is not None), here, self.redact)
+        notes = [await self.notes.get(owner, number) for number in numbers]
+        return as_data((note for note in notes if note is not None), conversation, self.redact)

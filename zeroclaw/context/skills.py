@@ -1,4 +1,4 @@
-"""What the model is told of skills: a list, and the whole texts of loaded ones (pure, S3-07).
+"""The skills in a request: a list, and the whole texts of loaded ones (pure, S3-07).
 
 It comes after the rules, so that a newly loaded skill changes nothing before it.
 """
@@ -6,7 +6,7 @@ It comes after the rules, so that a newly loaded skill changes nothing before it
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from pathlib import Path
 
-from zeroclaw.context.assembly import clipped
+from zeroclaw.context.assembly import clip
 from zeroclaw.context.prompt import FixedText, fixed
 from zeroclaw.context.tokens import of_text
 from zeroclaw.context_provider import ContextRequest
@@ -42,18 +42,18 @@ def skills_provider(
         folders_for: Returns the loaded skills whose folders shell commands can read.
     """
 
-    def written(request: ContextRequest) -> str:
+    def write(request: ContextRequest) -> str:
         if not request.has_tools:
             return ""  # without tools nothing could load a skill
-        who, where = request.principal, request.address
-        skills = skills_for(who, where)
-        folders = dict(folders_for(who, where, request.skills))
-        return told(skills, request.skills, request.window, folders)
+        principal, address = request.principal, request.address
+        skills = skills_for(principal, address)
+        folders = dict(folders_for(principal, address, request.skills))
+        return skills_text(skills, request.skills, request.window, folders)
 
-    return fixed("skills", written, shown="skills")
+    return fixed("skills", write, label="skills")
 
 
-def told(
+def skills_text(
     skills: Mapping[str, Skill],
     loaded: Iterable[str],
     window: int | None,
@@ -62,12 +62,13 @@ def told(
     """Return the list, empty for none, then the texts; the newest of them if not all fit."""
     if not skills:
         return ""
-    lines = (f"- {one.name}: {shortened(one.description, LISTED_CHARS)}" for one in skills.values())
+    every = skills.values()
+    lines = (f"- {skill.name}: {shortened(skill.description, LISTED_CHARS)}" for skill in every)
     room = TEXT_TOKENS if window is None else min(TEXT_TOKENS, window // 4)
-    texts = [clipped("\n".join((_OPENING, *lines)), min(LIST_TOKENS, room))]
-    for name in reversed([one for one in loaded if one in skills]):
+    texts = [clip("\n".join((_OPENING, *lines)), min(LIST_TOKENS, room))]
+    for name in reversed([name for name in loaded if name in skills]):
         place = _PLACE.format(place=f"{SKILLS}/{name}") if name in folders else ""
-        text = clipped(f"Skill {name}, loaded{place}:\n{skills[name].text}", max(room, 0))
+        text = clip(f"Skill {name}, loaded{place}:\n{skills[name].text}", max(room, 0))
         texts.insert(1, text)
         room -= of_text(text)
     return "\n\n".join(filter(None, texts))

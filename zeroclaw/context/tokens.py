@@ -7,8 +7,8 @@ most, Llama 3's, Qwen 3's, cl100k and o200k) so that none counts more than the e
 worst of the five, English prose is estimated at 1.7 times the truth, German and Chinese at 1.1 to
 1.3, base64 at 1.1.
 
-The endpoint's reports correct both: the size of an answered request is known, and the next one is
-that plus what was added since.
+The endpoint's reports correct both: the size of an answered request is known, and the next request
+is estimated as that size plus the messages since.
 """
 
 import math
@@ -19,7 +19,7 @@ from operator import mul
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from msgspec.json import encode
-from msgspec.json import format as laid_out
+from msgspec.json import format as pretty
 
 from zeroclaw.context.history import files_of
 from zeroclaw.message import (
@@ -55,7 +55,7 @@ _REQUEST = 16
 _FILE_BYTES: Mapping[FileKind, int] = {"images": 4_000_000, "audio": 500, "files": 50}
 """Bytes per token by kind of file; a guess, because endpoints count differently: speech of 16 KB a
 second at 32 tokens, pages of 80 KB as pictures."""
-_LEAST_FILE = 1_600
+_MIN_FILE = 1_600
 """The minimum for any file, and for an image of any size: endpoints shrink it."""
 _LEARNS_FROM = 1_000
 """Estimated tokens of a request below which a report does not change the ratio: an endpoint's own
@@ -64,18 +64,18 @@ _COUNTED_CHARS, _COUNTED_AT_ONCE = 65_536, 262_144
 """The limits of one text, and of all texts handed to a tokenizer at once; beyond them a text is
 estimated, so that no text takes more than about a tenth of a second."""
 _PLAUSIBLE = 0.25
-"""Share of the estimate; an endpoint that reports less does not count all that it was sent."""
-_MOST_RATIO = 4.0
+"""Share of the estimate; an endpoint that reports less does not count the whole request."""
+_MAX_RATIO = 4.0
 _FALLS = 0.1
 _FORGETS = 1.01
 
 
 Size = Callable[[str], int]
-"""Returns how many tokens a text takes."""
+"""Returns the number of tokens of a text."""
 
 
-class Learned(Value):
-    """What a model's endpoint has taught, over all conversations.
+class Scale(Value):
+    """The scale between estimates and a model's own counts, learned over all conversations.
 
     Attributes:
         ratio: The factor from our estimate to its tokenizer's count, at least 1.
@@ -87,7 +87,7 @@ class Learned(Value):
     overflows_at: int = 0
 
 
-class Reported(Value):
+class Report(Value):
     """The endpoint's report on a conversation's newest answered request.
 
     Attributes:
@@ -101,8 +101,8 @@ class Reported(Value):
     tokens: int
 
 
-class Weighed(Value):
-    """The weighed messages of one conversation.
+class TokenCache(Value):
+    """The sizes of the messages of one conversation, in tokens.
 
     Attributes:
         messages: Those of the newest request; each has its size.
@@ -119,7 +119,7 @@ class Weighed(Value):
     sizes: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
     tools: tuple[ToolDefinition, ...] = ()
     tools_tokens: int = 0
-    reported: Reported | None = None
+    reported: Report | None = None
     counted: Hidden[Mapping[Message, int]] = field(default_factory=dict[Message, int])
     short: Hidden[Mapping[Message, Message]] = field(default_factory=dict[Message, Message])
     reader: str = ""
@@ -131,9 +131,9 @@ def of_text(text: str) -> int:
         return 0
     body = text.encode(errors="replace")
     counts = [len(body) - len(body.translate(None, kind)) for kind in _KINDS]
-    signs = len(body) - sum(counts)
-    weight = signs * _SIGN + sum(map(mul, counts, _KINDS.values()))
-    runs = counts[0] - _RUN_BYTES * (signs + counts[3] + 1)
+    other_bytes = len(body) - sum(counts)
+    weight = other_bytes * _SIGN + sum(map(mul, counts, _KINDS.values()))
+    runs = counts[0] - _RUN_BYTES * (other_bytes + counts[3] + 1)
     # A byte-level tokenizer never makes more tokens than bytes.
     return math.ceil(min(weight + max(runs, 0) * _IN_A_RUN, len(body))) + _TEXT
 
@@ -144,20 +144,20 @@ _of_tool = lru_cache(maxsize=128)(of_text)
 
 def of_message(message: Message, size: Size = of_text) -> int:
     """Return an upper estimate of a message's tokens, including its template's marks."""
-    whole = _MESSAGE + size(message.content)
+    tokens = _MESSAGE + size(message.content)
     if isinstance(message, AssistantMessage):
         # Some templates write the arguments as a text within a text, with all their quotes escaped.
-        whole += sum(
+        tokens += sum(
             _CALL + size(f"{call.name}{call.id}{encode(call.arguments).decode()}{call.extra}")
             for call in message.tool_calls
         )
         # Only one of the two is sent, see `providers/openai/request.py`.
-        whole += max(size(message.reasoning), sum(map(size, message.reasoning_details)))
+        tokens += max(size(message.reasoning), sum(map(size, message.reasoning_details)))
     if isinstance(message, UserMessage):
-        whole += sum(
-            max(file.size_bytes // _FILE_BYTES[file.kind], _LEAST_FILE) for file in message.files
+        tokens += sum(
+            max(file.size_bytes // _FILE_BYTES[file.kind], _MIN_FILE) for file in message.files
         )
-    return whole
+    return tokens
 
 
 def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
@@ -168,159 +168,159 @@ def of_tools(tools: Iterable[ToolDefinition], size: Size | None = None) -> int:
         size: Counts with the model's own tokenizer; it is given the text of the longest template,
             Llama 3's. The default estimate is high enough without that.
     """
-    whole = 0
+    tokens = 0
     for tool in tools:
         schema = encode(tool.parameters)
-        shown = schema if size is None else laid_out(schema, indent=4)
-        whole += _TOOL + (size or _of_tool)(tool.name + tool.description + shown.decode())
-    return whole
+        text = schema if size is None else pretty(schema, indent=4)
+        tokens += _TOOL + (size or _of_tool)(tool.name + tool.description + text.decode())
+    return tokens
 
 
-def size_of(message: Message, known: Weighed) -> int:
+def size_of(message: Message, cache: TokenCache) -> int:
     """Return an upper estimate of a message's tokens, from the cache if it was weighed before."""
-    return known.counted.get(message) or known.sizes.get(message) or of_message(message)
+    return cache.counted.get(message) or cache.sizes.get(message) or of_message(message)
 
 
-def of_part(text: str, known: Weighed) -> int:
+def of_part(text: str, cache: TokenCache) -> int:
     """Return the tokens of a part of a message; by its own count if it was counted.
 
     To be counted, a part is put into a system message of its own.
     """
-    return size_of(SystemMessage(content=text), known) - _MESSAGE if text else 0
+    return size_of(SystemMessage(content=text), cache) - _MESSAGE if text else 0
 
 
-def weighed(
-    known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...] = ()
-) -> Weighed:
+def weigh(
+    cache: TokenCache, messages: Sequence[Message], tools: tuple[ToolDefinition, ...] = ()
+) -> TokenCache:
     """Weigh a request; messages that were weighed before are not weighed again."""
-    sizes = {**known.sizes, **known.counted}
-    for one in messages[alike(known.messages, messages) :]:
-        if one not in sizes:
-            sizes[one] = of_message(one)
+    sizes = {**cache.sizes, **cache.counted}
+    for message in messages[alike(cache.messages, messages) :]:
+        if message not in sizes:
+            sizes[message] = of_message(message)
     if len(sizes) > 2 * len(messages):  # most were left out since
-        sizes = {one: sizes[one] for one in messages}
-    size = known.tools_tokens if tools == known.tools else of_tools(tools)
-    return replace(known, messages=tuple(messages), sizes=sizes, tools=tools, tools_tokens=size)
+        sizes = {message: sizes[message] for message in messages}
+    size = cache.tools_tokens if tools == cache.tools else of_tools(tools)
+    return replace(cache, messages=tuple(messages), sizes=sizes, tools=tools, tools_tokens=size)
 
 
-def uncounted(
-    known: Weighed, messages: Sequence[Message], tools: tuple[ToolDefinition, ...]
+def uncounted_texts(
+    cache: TokenCache, messages: Sequence[Message], tools: tuple[ToolDefinition, ...]
 ) -> tuple[str, ...]:
     """Return the texts of a request that a tokenizer is to count, newest messages first."""
-    found: dict[str, None] = {}
-    left = _COUNTED_AT_ONCE
+    texts: dict[str, None] = {}
+    remaining_chars = _COUNTED_AT_ONCE
 
     def note(text: str) -> int:
-        nonlocal left
-        if text and len(text) <= min(left, _COUNTED_CHARS):
-            found[text] = None
-            left -= len(text)
+        nonlocal remaining_chars
+        if text and len(text) <= min(remaining_chars, _COUNTED_CHARS):
+            texts[text] = None
+            remaining_chars -= len(text)
         return 0
 
-    if tools != known.tools or not known.counted:
+    if tools != cache.tools or not cache.counted:
         of_tools(tools, note)
-    for one in reversed(messages):
-        if one not in known.counted:
-            of_message(one, note)
-    return tuple(found)
+    for message in reversed(messages):
+        if message not in cache.counted:
+            of_message(message, note)
+    return tuple(texts)
 
 
-def counted(
-    known: Weighed,
+def with_counts(
+    cache: TokenCache,
     messages: Iterable[Message],
     tools: tuple[ToolDefinition, ...],
     sizes: Mapping[str, int],
-) -> Weighed:
+) -> TokenCache:
     """Weigh a request with the counts of the model's own tokenizer.
 
     A message that was over the limit this time is estimated until a later request counts it.
 
     Args:
-        known: The sizes from the conversation's earlier requests.
+        cache: The sizes from the conversation's earlier requests.
         messages: All messages of the request.
         tools: Its tools.
-        sizes: The counts of the texts from `uncounted`.
+        sizes: The counts of the texts from `uncounted_texts`.
     """
-    chars = waiting = 0
+    chars = uncounted = 0
 
     def size(text: str) -> int:
-        nonlocal chars, waiting
+        nonlocal chars, uncounted
         chars += len(text) if len(text) <= _COUNTED_CHARS else 0
         if text in sizes:
             return sizes[text]
-        waiting += 0 < len(text) <= _COUNTED_CHARS
+        uncounted += 0 < len(text) <= _COUNTED_CHARS
         return of_text(text)
 
-    before, found = known.counted, dict[Message, int]()
-    for one in messages:
-        chars = waiting = 0
-        tokens = before.get(one) or of_message(one, size)
-        if not waiting or chars > _COUNTED_AT_ONCE:  # a message over the limit is never counted
-            found[one] = tokens
-    if tools != known.tools or not before:
-        known = replace(known, tools=tools, tools_tokens=of_tools(tools, size))
-    return replace(known, counted=found)
+    earlier, counts = cache.counted, dict[Message, int]()
+    for message in messages:
+        chars = uncounted = 0
+        tokens = earlier.get(message) or of_message(message, size)
+        if not uncounted or chars > _COUNTED_AT_ONCE:  # a message over the limit is never counted
+            counts[message] = tokens
+    if tools != cache.tools or not earlier:
+        cache = replace(cache, tools=tools, tools_tokens=of_tools(tools, size))
+    return replace(cache, counted=counts)
 
 
-def of_request(known: Weighed, learned: Learned, messages: Sequence[Message], tools: int) -> int:
+def of_request(cache: TokenCache, scale: Scale, messages: Sequence[Message], tools: int) -> int:
     """Return an upper estimate of a request's tokens.
 
     The endpoint's count of an earlier request bounds the part that is still in this one.
 
     Args:
-        known: With each of the messages weighed.
-        learned: What is known of the model.
+        cache: With each of the messages weighed.
+        scale: The scale of the model.
         messages: All messages of the request.
         tools: The tools' estimate.
     """
-    upper = _upper(known, learned, messages, tools)
-    if known.reported is None:
+    upper = _upper(cache, scale, messages, tools)
+    if cache.reported is None:
         return upper
     # Counting takes time per message, and a request mostly begins as the one before.
-    same = alike(known.reported.messages, messages)
-    added = Counter(messages[same:]) - Counter(known.reported.messages[same:])
-    more = sum(known.sizes[one] * count for one, count in added.items())
-    more += max(tools - known.reported.tools, 0)
-    return min(upper, known.reported.tokens + math.ceil(more * learned.ratio))
+    shared = alike(cache.reported.messages, messages)
+    added = Counter(messages[shared:]) - Counter(cache.reported.messages[shared:])
+    added_tokens = sum(cache.sizes[message] * count for message, count in added.items())
+    added_tokens += max(tools - cache.reported.tools, 0)
+    return min(upper, cache.reported.tokens + math.ceil(added_tokens * scale.ratio))
 
 
 def report(
-    known: Weighed, learned: Learned, messages: Sequence[Message], tools: int, tokens: int
-) -> tuple[Weighed, Learned]:
-    """Learn what a request took.
+    cache: TokenCache, scale: Scale, messages: Sequence[Message], tools: int, tokens: int
+) -> tuple[TokenCache, Scale]:
+    """Learn from the endpoint's count of a request.
 
     Args:
-        known: With each of the messages weighed.
-        learned: What is known of the model.
+        cache: With each of the messages weighed.
+        scale: The scale of the model.
         messages: All messages of the request.
         tools: The tools' estimate.
         tokens: The endpoint's count of its input; 0 if it reports none.
     """
-    estimate = _upper(known, Learned(), messages, tools)
+    estimate = _upper(cache, Scale(), messages, tools)
     if tokens < estimate * _PLAUSIBLE:
-        return replace(known, reported=None), learned
-    reported = Reported(messages=messages, tools=tools, tokens=tokens)
-    learned = replace(learned, overflows_at=math.ceil(learned.overflows_at * _FORGETS))
+        return replace(cache, reported=None), scale
+    reported = Report(messages=messages, tools=tools, tokens=tokens)
+    scale = replace(scale, overflows_at=math.ceil(scale.overflows_at * _FORGETS))
     if estimate >= _LEARNS_FROM and not files_of(messages):  # the size of files is a guess
         # Rises at once, because an oversized request is refused; falls slowly.
-        seen = min(max(tokens / estimate, 1.0), _MOST_RATIO)
-        falling = learned.ratio - _FALLS * (learned.ratio - seen)
-        learned = replace(learned, ratio=max(seen, falling))
-    return replace(known, reported=reported), learned
+        ratio = min(max(tokens / estimate, 1.0), _MAX_RATIO)
+        smoothed = scale.ratio - _FALLS * (scale.ratio - ratio)
+        scale = replace(scale, ratio=max(ratio, smoothed))
+    return replace(cache, reported=reported), scale
 
 
-def overflowed(learned: Learned, tokens: int, window: int | None = None) -> Learned:
+def report_overflow(scale: Scale, tokens: int, window: int | None = None) -> Scale:
     """Learn that a request was too large.
 
     Args:
-        learned: What is known of the model.
+        scale: The scale of the model.
         tokens: The request's estimate.
         window: The model's window, if the endpoint named it.
     """
-    most = min(tokens, window or tokens)
-    return replace(learned, overflows_at=min(most, learned.overflows_at or most))
+    limit = min(tokens, window or tokens)
+    return replace(scale, overflows_at=min(limit, scale.overflows_at or limit))
 
 
-def _upper(known: Weighed, learned: Learned, messages: Iterable[Message], tools: int) -> int:
-    whole = _REQUEST + tools + sum(map(known.sizes.__getitem__, messages))
-    return math.ceil(whole * learned.ratio)
+def _upper(cache: TokenCache, scale: Scale, messages: Iterable[Message], tools: int) -> int:
+    estimate = _REQUEST + tools + sum(map(cache.sizes.__getitem__, messages))
+    return math.ceil(estimate * scale.ratio)

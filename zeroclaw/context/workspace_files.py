@@ -1,7 +1,7 @@
-"""The files that say who the bot is and what it should know: the operator's, and a workspace's own.
+"""The files with the bot's identity and knowledge: the operator's, and those of a workspace.
 
     the operator's directory          IDENTITY, SOUL and AGENTS are rules, USER and MEMORY are data
-    a conversation's own workspace    all five are data, because the model can write them there
+    a conversation's workspace        all five are data, because the model can write them there
 
 Missing files are skipped. Links are not followed, and only plain files are opened
 (`tools/files/workspace.py`).
@@ -19,7 +19,7 @@ from zeroclaw.host.executors import run_inline
 from zeroclaw.tools.files.workspace import open_at, opened_directory
 from zeroclaw.value import Value
 
-MOST_BYTES = 65_536
+MAX_BYTES = 65_536
 """Bytes read of one file; the model is shown less."""
 FILES = (
     ("IDENTITY.md", "who you are", False),
@@ -59,26 +59,28 @@ class WorkspaceFiles(Value):
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
             workspace = self.workspaces / request.conversation
-            own = _read(workspace)
-            return _read(self.directory), workspace.resolve() if own else workspace, own
+            local = _read(workspace)
+            return _read(self.directory), workspace.resolve() if local else workspace, local
 
-        theirs, workspace, own = await asyncio.to_thread(read)
-        untrusted = bool(own) and await self.is_untrusted(request.conversation, workspace)
+        operator, workspace, local = await asyncio.to_thread(read)
+        untrusted = bool(local) and await self.is_untrusted(request.conversation, workspace)
         return (
             *(
-                ContextText(text=theirs[name], name=name, title=f"{name}, {about}", is_data=is_data)
+                ContextText(
+                    text=operator[name], name=name, title=f"{name}, {about}", is_data=is_data
+                )
                 for name, about, is_data in FILES
-                if name in theirs
+                if name in operator
             ),
             *(
                 ContextText(
-                    text=own[name],
+                    text=local[name],
                     name=f"workspace/{name}",
                     title=f"{name} in the workspace of this conversation",
                     untrusted=untrusted,
                 )
                 for name, _, _ in FILES
-                if name in own
+                if name in local
             ),
         )
 
@@ -102,13 +104,13 @@ def _read(directory: Path | None) -> dict[str, str]:
 def _found(directory: Path) -> Iterator[tuple[str, str]]:
     """Yield the files of a directory that exist and can be read; blocks."""
     try:
-        with opened_directory(directory, ()) as here:
+        with opened_directory(directory, ()) as parent:
             for name, _, _ in FILES:
                 try:
-                    file = open_at(here, (name,))
+                    file = open_at(parent, (name,))
                 except ToolFailed:
                     continue
-                with os.fdopen(file, "rb") as opened:
-                    yield name, opened.read(MOST_BYTES).decode("utf-8", "replace")
+                with os.fdopen(file, "rb") as stream:
+                    yield name, stream.read(MAX_BYTES).decode("utf-8", "replace")
     except ToolFailed:
         return

@@ -153,7 +153,7 @@ def own_context(
         fixed("setting", setting),
         fixed("rules", rules),
         fixed("sensitive", sensitive),
-        fixed("operator", lambda _: settings.config.runtime.prompt, shown="operator"),
+        fixed("operator", lambda _: settings.config.runtime.prompt, label="operator"),
     )
 
 

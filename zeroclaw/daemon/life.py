@@ -234,7 +234,7 @@ class Daemon:
 
     async def _errors(self, _asked: Mapping[str, object]) -> answers.Errors:
         record, checked = self.services.model_record, self._foundation.start.checked
-        why = checked.redactor.redact(record.why)
+        why = checked.redactor.redact(record.reason)
         return answers.Errors(
             errors=troubles(),
             sandbox=self._foundation.shell_note,

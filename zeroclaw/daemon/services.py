@@ -129,7 +129,7 @@ class Services:
             groups=foundation.groups,
             skills=lambda: settings.skills,
             policy=self.policy,
-            known=self.people.by_now,
+            current=self.people.by_now,
             now=clock.now,
             settings=settings,
         )
@@ -209,9 +209,9 @@ class Services:
         config, redactor = foundation.start.config, foundation.start.checked.redactor
         recollection = Recollection(
             notes=Notes(foundation.store),
-            most_chars=recalled_chars(config.tools.notes, foundation.provider.facts.context_tokens),
+            max_chars=recalled_chars(config.tools.notes, foundation.provider.facts.context_tokens),
             redact=redactor.redact,
-            most_notes=config.tools.notes.max_notes,
+            max_notes=config.tools.notes.max_notes,
         )
         model = Model(
             provider=foundation.provider,
@@ -278,12 +278,12 @@ class Services:
             ids=foundation.ids,
             log=log,
             budget=self.budget,
-            failed=self.notices.line,
-            halted=self.policy.ended_by,
-            known=self.people.by_now,
-            revoked=self.people.excluded_by,
+            report_failure=self.notices.line,
+            halted_by=self.policy.ended_by,
+            current=self.people.by_now,
+            revoked_by=self.people.excluded_by,
             workspaces=foundation.start.places.workspaces,
-            left_s=self.reassembly.left_s,
+            reassembly_s=self.reassembly.left_s,
         )
 
     # --- callbacks of turns ----------------------------------------------------------------------

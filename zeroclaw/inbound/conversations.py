@@ -161,7 +161,7 @@ class Conversations(Struct, eq=False):
         writes: list[Write] = []
         for place in dict.fromkeys((old, *(row.place for row, _ in found))):
             theirs = owner_of_chat(new + place.removeprefix(old))
-            writes += await notes.moved(reads, owner_of_chat(place), theirs)
+            writes += await notes.plan_move(reads, owner_of_chat(place), theirs)
         for row, pointer in found:
             key, place = (new + one.removeprefix(old) for one in (row.key, row.place))
             # Guards both rows.

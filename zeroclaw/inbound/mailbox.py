@@ -143,7 +143,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
             await self.turns.resume(session, news)
-        elif not session.was_left:
+        elif not session.was_idle:
             await self._wait_for_predecessor(conversation)
         while True:
             news.clear()

@@ -235,11 +235,11 @@ class Notices(Struct, eq=False):
 
     def _new(self, spell: _Spell, failure: Failure) -> tuple[Put, ...]:
         spell.fresh += 1
-        if failure.why in spell.causes or len(spell.causes) >= MOST_CAUSES:
+        if failure.reason in spell.causes or len(spell.causes) >= MOST_CAUSES:
             spell.counted += 1
             return ()
-        spell.causes.add(failure.why)
-        return (notice_row(self.context.ids.ulid(), failure.says, but=failure.place),)
+        spell.causes.add(failure.reason)
+        return (notice_row(self.context.ids.ulid(), failure.line, but=failure.place),)
 
     async def _count(self, spell: _Spell) -> None:
         """Report how many failures there were, at growing intervals, until there are none."""

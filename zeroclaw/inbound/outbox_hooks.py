@@ -79,6 +79,6 @@ class OutboxHooks(Struct, eq=False):
             else catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
         )
         told = Failure(
-            id=row.key, why=f"{where}: {why}", says=says, place=row.place if item else ""
+            id=row.key, reason=f"{where}: {why}", line=says, place=row.place if item else ""
         )
         return (*writes, *self.notices.line(told))

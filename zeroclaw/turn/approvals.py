@@ -1,6 +1,6 @@
-"""Approval requests of a conversation: how they end, by an answer, their deadline or their turn.
+"""Approval requests of a conversation: they end by an answer, at their deadline or with their turn.
 
-The updates of their cards are outbox rows, committed together with the end. So every known card
+The updates of their cards are outbox rows in the commit of the end. So every card with a known ref
 shows how its requests ended.
 """
 
@@ -30,104 +30,101 @@ class ApprovalRequests(Struct, eq=False):
 
     # --- answers -------------------------------------------------------------------------------
 
-    async def taken(self, approval: ApprovalId, item: Item, language: Language) -> Transition:
-        """Return what the end of a request means for its turn.
+    async def take(self, approval: ApprovalId, item: Item, language: Language) -> Transition:
+        """Return the transition of the turn that a request's end causes.
 
         Args:
             approval: The approval that an answer, or its deadline, has ended.
             item: The control item that reported it.
             language: The language of the turn's person.
         """
-        one = await APPROVALS.get(self.services.store, approval)
-        if one is None or one.state == "pending":
-            done = (item_put(item, "answered"),)
-            return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
+        row = await APPROVALS.get(self.services.store, approval)
+        if row is None or row.state == "pending":
+            writes = (item_put(item, "answered"),)
+            return Transition(point=DurablePoint.HOUSEKEEPING, writes=writes)
         now = self.services.clock.now()
-        answered = answered_entry(one, item, at=now)
+        answered = answered_entry(row, item, at=now)
         audited = [answered]
-        entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
-        if one.state != "approved":
-            denied = refusal_result(
+        taken = AnswerTaken(approval=row.id, how="approved", at=now, by=row.by)
+        if row.state != "approved":
+            denial = refusal_result(
                 self.services,
-                await ACTIONS.need(self.services.store, one.action),
-                wording.refusal_for_model(one),
+                await ACTIONS.need(self.services.store, row.action),
+                wording.refusal_for_model(row),
                 outcome="denied",
                 by=answered.by,
-                for_people=wording.refusal_for_people(one, language),
+                for_people=wording.refusal_for_people(row, language),
             )
-            audited.append(denied.audited)
-            entry = replace(
-                entry,
-                how="expired" if one.state == "expired" else "denied",
-                result=denied.finished.result,
-                receipt=denied.finished.receipt,
+            audited.append(denial.audited)
+            taken = replace(
+                taken,
+                how="expired" if row.state == "expired" else "denied",
+                result=denial.finished.result,
+                receipt=denial.finished.receipt,
             )
         return Transition(
-            events=(entry,),
+            events=(taken,),
             point=DurablePoint.ANSWERED,
-            journal=(entry,),
+            journal=(taken,),
             audited=tuple(audited),
-            writes=(item_put(item, "answered"), *await self.settled(one)),
+            writes=(item_put(item, "answered"), *await self.card_updates(row)),
         )
 
     # --- cards ---------------------------------------------------------------------------------
 
-    async def settled(self, *changed: Approval) -> tuple[Write, ...]:
+    async def card_updates(self, *changed: Approval) -> tuple[Write, ...]:
         """Return the writes that update every card of these approvals to show their state.
 
-        A card shows all requests that were sent with it. If the sending of a card was not recorded,
-        only the approval that was answered on it may know its ref.
+        A card shows all requests that were sent with it. If a crash kept the send of a card from
+        being recorded, only the approval that was answered on it may have its ref.
         """
         if not changed:
-            # Most turns end without an approval request; then nothing is read.
-            return ()
-        cards = dict.fromkeys(one.card for one in changed)
-        shown = await on_cards(self.services.store, self.conversation, frozenset(cards))
-        family = {one.id: one for one in shown}
-        family.update({one.id: one for one in changed})
+            return ()  # most turns end without an approval request, and read no row
+        cards = dict.fromkeys(approval.card for approval in changed)
+        stored = await on_cards(self.services.store, self.conversation, frozenset(cards))
+        approvals_by_id = {approval.id: approval for approval in stored}
+        approvals_by_id.update({approval.id: approval for approval in changed})
         settles: list[Write] = []
         for card in cards:
-            asked = [one for one in family.values() if one.card == card]
-            for ref in dict.fromkeys(ref for one in asked for ref in one.refs):
-                outcome = approvals.outcome_of(asked, ref.address.key())
+            on_card = [approval for approval in approvals_by_id.values() if approval.card == card]
+            for ref in dict.fromkeys(ref for approval in on_card for ref in approval.refs):
+                outcome = approvals.outcome_of(on_card, ref.address.key())
                 settle = Settle(ref=ref, outcome=outcome)
                 key = self.services.ids.ulid()
                 settles.append(outbox_row(key, settle, self.conversation))
         return tuple(settles)
 
-    async def stopped(
-        self, reads: Reads, ids: tuple[ApprovalId, ...], by: str
-    ) -> tuple[Write, ...]:
+    async def stop(self, reads: Reads, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open requests together with their turn."""
         now = self.services.clock.now()
-        known = [await APPROVALS.get(reads, approval) for approval in ids]
+        rows = [await APPROVALS.get(reads, approval) for approval in ids]
         # A yes that the turn has not taken by now runs nothing; a grant for a time stands.
         ended = [
-            replace(one, state="stopped", by=by, at=now)
-            for one in known
-            if one is not None and (one.state == "pending" or one.choice == "once")
+            replace(row, state="stopped", by=by, at=now)
+            for row in rows
+            if row is not None and (row.state == "pending" or row.choice == "once")
         ]
-        return (*map(approvals.to_put, ended), *await self.settled(*ended))
+        return (*map(approvals.to_put, ended), *await self.card_updates(*ended))
 
 
 async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that are on one of these cards."""
-    known = APPROVALS.all(rows, conversation=conversation)
-    return tuple([one async for one in known if one.card in cards])
+    stored = APPROVALS.all(rows, conversation=conversation)
+    return tuple([approval async for approval in stored if approval.card in cards])
 
 
-def answered_entry(one: Approval, item: Item, *, at: datetime, detail: str = "") -> audit.Entry:
+def answered_entry(row: Approval, item: Item, *, at: datetime, detail: str = "") -> audit.Entry:
     """Return the audit entry for the end of a request, as its control item reports it."""
     return audit.Entry(
         kind=audit.Kind.ANSWERED,
         at=at,
-        action=one.action,
-        tool=one.tool,
-        hash=one.action_hash,
-        by="deadline" if one.state == "expired" else item.principal.id,
-        decision=one.choice or one.state,
-        approval=one.id,
+        action=row.action,
+        tool=row.tool,
+        hash=row.action_hash,
+        by="deadline" if row.state == "expired" else item.principal.id,
+        decision=row.choice or row.state,
+        approval=row.id,
         detail=detail,
     )

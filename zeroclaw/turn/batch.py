@@ -7,7 +7,7 @@
 Slots are allocated before anything is decided and filled in place, so a result belongs to its
 call by position; the model's own ids may collide (S1-17, S1-18). Events find a slot by the
 action's or the approval's id, never by the model's (K9). Each function returns the batch
-unchanged if its id fits no slot, or one past that step: late events are legal.
+unchanged if its id belongs to no slot, or to one past that step: late events are legal.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,10 +31,10 @@ class Slot(Value):
     Attributes:
         call: As the model wrote it.
         status: The step in the drawing above.
-        action: None before the gate, and for good if a malformed call got none.
+        action: None before the gate; a malformed call may never get one.
         approval: The approval of the call, if one was requested.
         sequential: From the gate's verdict.
-        started: It began to run at least once, perhaps before a restart.
+        started: The call began to run at least once, perhaps before a restart.
         result: Set exactly when the slot has ended.
         outcome: Set exactly when the slot has ended.
     """
@@ -62,7 +62,7 @@ class Fill(Value):
         position: The position of its slot, from 0.
         action: None for a call that was never gated, or too malformed.
         outcome: `cancelled` if it did not run, `unknown` if it may have.
-        result: What the model reads later.
+        result: The text that the model reads later.
         receipt: The token at the end of the result, or empty.
     """
 
@@ -117,15 +117,15 @@ def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: ToolOutc
 def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
     """Mark the calls that start now as checking, and return them in request order.
 
-    All start at once, or one at a time if any is sequential. None starts while an approval is open.
+    All start at once, or one by one if any is sequential. None starts while an approval is open.
     """
-    chosen = [slot for slot in batch.slots if slot.status == "allowed"]
+    ready = [slot for slot in batch.slots if slot.status == "allowed"]
     one_by_one = _one_by_one(batch)
     if pending(batch) or (one_by_one and active(batch)):
-        chosen = []
+        ready = []
     elif one_by_one:
-        chosen = chosen[:1]
-    actions = tuple(slot.action for slot in chosen if slot.action is not None)
+        ready = ready[:1]
+    actions = tuple(slot.action for slot in ready if slot.action is not None)
     return _changed(
         batch,
         lambda slot: slot.status == "allowed" and slot.action in actions,
@@ -138,7 +138,7 @@ def closed(batch: Batch) -> tuple[tuple[ToolMessage, ...], tuple[Fill, ...]]:
 
     A call that started "may have run"; one that did not "did not run" (K24).
     """
-    every: list[ToolMessage] = []
+    results: list[ToolMessage] = []
     fills: list[Fill] = []
     for position, slot in enumerate(batch.slots):
         result = slot.result
@@ -148,8 +148,8 @@ def closed(batch: Batch) -> tuple[tuple[ToolMessage, ...], tuple[Fill, ...]]:
             outcome = "unknown" if slot.started else "cancelled"
             fill = Fill(position=position, action=slot.action, outcome=outcome, result=result)
             fills.append(fill)
-        every.append(result)
-    return tuple(every), tuple(fills)
+        results.append(result)
+    return tuple(results), tuple(fills)
 
 
 def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[ActionId, ...]]:
@@ -159,11 +159,11 @@ def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[Acti
     running ones stay until they are ended as unknown.
     """
 
-    def again(slot: Slot) -> bool:
+    def may_run_again(slot: Slot) -> bool:
         return slot.status == "checking" or (slot.status == "running" and slot.action in rerun)
 
-    left = _changed(batch, again, lambda slot: replace(slot, status="allowed"))
-    return left, active(left)
+    batch = _changed(batch, may_run_again, lambda slot: replace(slot, status="allowed"))
+    return batch, active(batch)
 
 
 def is_gated(batch: Batch) -> bool:
@@ -191,14 +191,14 @@ def progress(batch: Batch) -> tuple[ToolProgress, ...]:
 
 def pending(batch: Batch) -> tuple[ApprovalId, ...]:
     """Return the approvals that have not ended, in request order."""
-    asked = (slot.approval for slot in batch.slots if slot.status == "asked")
-    return tuple(filter(None, asked))
+    approvals = (slot.approval for slot in batch.slots if slot.status == "asked")
+    return tuple(filter(None, approvals))
 
 
 def active(batch: Batch) -> tuple[ActionId, ...]:
     """Return the calls that are being checked or run, in request order."""
-    busy = (slot.action for slot in batch.slots if slot.status in {"checking", "running"})
-    return tuple(filter(None, busy))
+    actions = (slot.action for slot in batch.slots if slot.status in {"checking", "running"})
+    return tuple(filter(None, actions))
 
 
 def results(batch: Batch) -> tuple[ToolMessage, ...]:
@@ -222,15 +222,15 @@ def _changed(batch: Batch, fits: Callable[[Slot], bool], change: Callable[[Slot]
 def _decided(slot: Slot, verdict: Verdict) -> Slot:
     match verdict:
         case Denied():
-            placed = replace(slot, action=verdict.action)
-            return _ended(placed, verdict.result, verdict.outcome)
+            gated_slot = replace(slot, action=verdict.action)
+            return _ended(gated_slot, verdict.result, verdict.outcome)
         case Asked() | Allowed():
-            asked = isinstance(verdict, Asked)
+            is_asked = isinstance(verdict, Asked)
             return replace(
                 slot,
-                status="asked" if asked else "allowed",
+                status="asked" if is_asked else "allowed",
                 action=verdict.action,
-                approval=verdict.approval if asked else None,
+                approval=verdict.approval if is_asked else None,
                 sequential=verdict.sequential,
             )
         case _:
@@ -242,5 +242,5 @@ def _ended(slot: Slot, result: ToolMessage, outcome: ToolOutcome) -> Slot:
 
 
 def _echo(call: ToolCall, result: ToolMessage) -> ToolMessage:
-    # INVARIANT: a result has its own call's id and name, whichever room made it (S1-15).
+    # INVARIANT: a result has its own call's id and name, whichever module made it (S1-15).
     return replace(result, tool_call_id=call.id, tool_name=call.name)

@@ -19,12 +19,12 @@ from zeroclaw.context.compaction import (
     Breaker,
     facts_question,
     is_little,
-    kept,
     kept_summary,
+    kept_tail,
     parse_facts,
     summary_question,
 )
-from zeroclaw.context.notes import added, note_of
+from zeroclaw.context.notes import note_of, plan_additions
 from zeroclaw.envelope import ActionId, is_off_the_record
 from zeroclaw.errors import ContextOverflow, ToolFailed
 from zeroclaw.foreign import Raised
@@ -46,34 +46,36 @@ from zeroclaw.value import replace
 
 
 async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -> Transition:
-    """Return the summary or why there is none, with the notes that outlast it."""
+    """Return the transition with the summary and the notes of its facts, or with a failure."""
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
-    scene = await composer.scene(session.history.spoken())
-    tail = await composer.run_off_loop_if_large(scene.messages, lambda: kept(scene, least=is_asked))
+    inputs = await composer.inputs(session.history.transcript())
+    tail = await composer.run_off_loop_if_large(
+        inputs.messages, lambda: kept_tail(inputs, is_minimal=is_asked)
+    )
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():
         return _failed("")
-    messages, start = scene.messages, tail.start
-    gone = [one for at, one in enumerate(messages[:start]) if at != tail.pinned]
-    if is_asked and await composer.run_off_loop_if_large(gone, lambda: is_little(gone)):
+    messages, start = inputs.messages, tail.start
+    older = [message for index, message in enumerate(messages[:start]) if index != tail.pinned]
+    if is_asked and await composer.run_off_loop_if_large(older, lambda: is_little(older)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
-    room = room_of(scene) or UNKNOWN_WINDOW
-    if (window := services.sources.model.summariser.facts.context_tokens) is not None:
-        room = min(room, window - reserve_of(window))
-    facts = await _find_facts(turn, calls, gone, room)
-    question = summary_question(scene.summary, scene.window)
-    answer = await composer.ask(question, gone, room)
+    max_tokens = room_of(inputs) or UNKNOWN_WINDOW
+    if (context_tokens := services.sources.model.summariser.facts.context_tokens) is not None:
+        max_tokens = min(max_tokens, context_tokens - reserve_of(context_tokens))
+    facts = await _find_facts(turn, calls, older, max_tokens)
+    question = summary_question(inputs.summary, inputs.window)
+    answer = await composer.ask(question, older, max_tokens)
     if isinstance(answer, Raised) and isinstance(answer.error, ContextOverflow):
-        answer = await composer.ask(question, gone, room // 2)
+        answer = await composer.ask(question, older, max_tokens // 2)
     usage = composer.take_uncharged_usage()
-    summary = "" if isinstance(answer, Raised) else kept_summary(answer, scene.window)
+    summary = "" if isinstance(answer, Raised) else kept_summary(answer, inputs.window)
     if not summary:
-        why = answer.line if isinstance(answer, Raised) else "the model made no whole summary"
-        why = OFF_THE_RECORD if is_off_the_record(session.conversation) else why
+        reason = answer.line if isinstance(answer, Raised) else "the summary is empty or cut off"
+        reason = OFF_THE_RECORD if is_off_the_record(session.conversation) else reason
         record.breaker = record.breaker.failed(services.clock.monotonic())
-        turn.log("compaction_failed", why=why, level="warning")
+        turn.log("compaction_failed", why=reason, level="warning")
         return Transition(
             events=(CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),),
             point=DurablePoint.HOUSEKEEPING,
@@ -90,31 +92,31 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     )
     record.breaker, record.is_cut = Breaker(), False
     is_first = not is_asked and not session.history.summary
-    told = (turn.says(catalogue.COMPACTED.to(language)),) if is_first else ()
-    setting = await _setting(calls)
-    gated = await services.gate.gate_batch(map(_call, facts), setting)
+    notice = (turn.notice(catalogue.COMPACTED.to(language)),) if is_first else ()
+    gate_setting = await _setting(calls)
+    batch = await services.gate.gate_batch(map(_call, facts), gate_setting)
 
-    async def planned(reads: Reads) -> Transition:
-        keeps = await _kept_facts(turn, reads, setting, gated, facts)
+    async def plan(reads: Reads) -> Transition:
+        notes = await _kept_facts(turn, reads, gate_setting, batch, facts)
         return replace(
-            keeps,
+            notes,
             events=(compacted,),
             point=DurablePoint.COMPACTED,
             journal=(compacted,),
-            writes=(*told, *keeps.writes),
+            writes=(*notice, *notes.writes),
         )
 
-    return Transition(plan=planned)
+    return Transition(plan=plan)
 
 
-def _failed(why: str) -> Transition:
-    return Transition(events=(CompactionFailed(text=why),))
+def _failed(reason: str) -> Transition:
+    return Transition(events=(CompactionFailed(text=reason),))
 
 
 # --- facts ---------------------------------------------------------------------------------------
 
 OF_A_GROUP = "this group"
-"""The author of facts from a group: the facts of several people are found together."""
+"""The author of facts from a group: the model extracts the facts of several people together."""
 
 
 def is_of_a_group(row: Row) -> bool:
@@ -124,24 +126,24 @@ def is_of_a_group(row: Row) -> bool:
 
 
 async def _find_facts(
-    turn: TurnContext, calls: ToolCalls, gone: list[Message], most_tokens: int
+    turn: TurnContext, calls: ToolCalls, messages: list[Message], max_tokens: int
 ) -> tuple[str, ...]:
-    """Ask the model for the facts in messages; return none if they could not be kept.
+    """Ask the model for the facts in messages; do not ask if the gate would allow no note.
 
     Args:
         turn: The turn; its person, or their group, will own the facts.
         calls: Its calls.
-        gone: The messages.
-        most_tokens: Limit of the request.
+        messages: The messages.
+        max_tokens: Limit of the request.
     """
     services = turn.services
     if REMEMBER not in services.gate.tools or not await _may_keep(turn, calls):
         return ()
-    known = await services.recollection.notes.all(owner_of(turn.address, turn.opened.principal))
+    notes = await services.recollection.notes.all(owner_of(turn.address, turn.opened.principal))
     # The model that extracts facts would read a note that a web page dictated.
-    trusted = (note.text for note in known if note.trusted)
-    question = facts_question(trusted, most_tokens)
-    answer = await turn.composer.ask(question, gone, most_tokens)
+    known_facts = (note.text for note in notes if note.trusted)
+    question = facts_question(known_facts, max_tokens)
+    answer = await turn.composer.ask(question, messages, max_tokens)
     if isinstance(answer, Raised):
         turn.log("facts_failed", why=answer.line, level="warning")
         return ()
@@ -157,32 +159,32 @@ async def _may_keep(turn: TurnContext, calls: ToolCalls) -> bool:
 async def _kept_facts(
     turn: TurnContext, reads: Reads, setting: Setting, gated: GatedBatch, facts: tuple[str, ...]
 ) -> Transition:
-    """Return the audit of the calls, and the notes that keep the facts which the gate has allowed.
+    """Return the audit entries of the calls, and the notes of the facts that the gate has allowed.
 
-    Without rows of the calls: their arguments are everybody's words, and would outlive the notes.
+    The calls get no rows: their arguments quote several people, and would outlive the notes.
     """
     if not facts:
         return NOTHING
     services = turn.services
-    asked = {one.action for one in gated.verdicts if isinstance(one, Asked)}
-    ends: dict[str, audit.Kind] = {}
+    undecided = {verdict.action for verdict in gated.verdicts if isinstance(verdict, Asked)}
+    kinds: dict[str, audit.Kind] = {}
     notes: list[tuple[ActionId, Note]] = []
     for fact, verdict in zip(facts, gated.verdicts, strict=True):
         if isinstance(verdict, Allowed):
             note = _note(turn, fact, setting)
-            ends[verdict.action] = audit.Kind.FAILED
+            kinds[verdict.action] = audit.Kind.FAILED
             notes += [] if note is None else [(verdict.action, note)]
-    more, kept = await added(
+    writes, results = await plan_additions(
         reads,
         owner_of(turn.address, turn.opened.principal),
         [note for _, note in notes],
-        most=services.recollection.most_notes,
+        max_notes=services.recollection.max_notes,
     )
-    for (action, _), one in zip(notes, kept, strict=True):
-        if one != "full":
-            ends[action] = audit.Kind.EXECUTED
-    audited = [one for one in gated.audited if one.action not in asked]
-    hashes = {one.action: one.hash for one in audited}
+    for (action, _), result in zip(notes, results, strict=True):
+        if result != "full":
+            kinds[action] = audit.Kind.EXECUTED
+    audited = [entry for entry in gated.audited if entry.action not in undecided]
+    hashes = {entry.action: entry.hash for entry in audited}
     now = services.clock.now()
     audited += [
         audit.Entry(
@@ -193,11 +195,11 @@ async def _kept_facts(
             hash=hashes[action],
             detail="compaction",
         )
-        for action, kind in ends.items()
+        for action, kind in kinds.items()
     ]
-    if count := sum(one != "full" and one.is_new for one in kept):
+    if count := sum(result != "full" and result.is_new for result in results):
         turn.log("facts_kept", count=count)
-    return Transition(audited=tuple(audited), writes=more)
+    return Transition(audited=tuple(audited), writes=writes)
 
 
 async def _setting(calls: ToolCalls) -> Setting:

@@ -1,4 +1,4 @@
-"""What every turn works with: the daemon's services, and the context of one turn."""
+"""The daemon's services for turns, and the context of one turn."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,18 +32,18 @@ from zeroclaw.value import Value, field
 
 
 class Failure(Value):
-    """One failure; contains nothing that a person wrote.
+    """One failed turn, for operators; contains nothing that a person wrote.
 
     Attributes:
         id: The same for each report of this failure, which may be made twice.
-        why: Equal for failures with the same cause.
-        says: The line about it: who, where and why.
-        place: The chat whose person was already told.
+        reason: Equal for failures with the same cause.
+        line: The line about it: who, where and why.
+        place: The chat whose person has already read about it.
     """
 
     id: str
-    why: str
-    says: Localized
+    reason: str
+    line: Localized
     place: str
 
 
@@ -54,15 +54,15 @@ class TurnServices(Value):
     gate's, the model and the event subscribers are in `sources`, the keys in `results`.
 
     Attributes:
-        failed: Returns the writes that tell operators about a failed message.
-        sources: What requests to the model are made of.
-        halted: Returns who halted a turn: one that began at the given time and was interrupted by
-            a restart, or one that begins now (None). Empty without a halt.
-        known: Returns the current state of a principal.
-        revoked: Returns who revoked a principal, empty if no operator did.
+        report_failure: Returns the writes that tell operators about a failed turn.
+        sources: The parts of requests to the model.
+        halted_by: Returns who halted a turn: one that began at the given time and was interrupted
+            by a restart, or one that begins now (None). Empty without a halt.
+        current: Returns a principal with the person's current data.
+        revoked_by: Returns who revoked a principal, empty if no operator did.
         budget: Counts the usage of all turns.
         workspaces: Contains a directory for each conversation.
-        left_s: Returns for how many more seconds pieces of a message may come, see `Reassembly`.
+        reassembly_s: Returns for how many more seconds a message may get pieces, see `Reassembly`.
     """
 
     store: Store
@@ -77,12 +77,12 @@ class TurnServices(Value):
     ids: Ids
     log: Log
     budget: UsageBudget
-    failed: Callable[[Failure], tuple[Put, ...]]
-    halted: Callable[[datetime | None], str]
-    known: Callable[[Principal], Principal]
-    revoked: Callable[[Principal], str]
+    report_failure: Callable[[Failure], tuple[Put, ...]]
+    halted_by: Callable[[datetime | None], str]
+    current: Callable[[Principal], Principal]
+    revoked_by: Callable[[Principal], str]
     workspaces: Path
-    left_s: Callable[[str], float]
+    reassembly_s: Callable[[str], float]
 
     def reply(self, item: Item, text: str) -> Put:
         """Return the row that replies to the writer of an item, in the same chat."""
@@ -90,7 +90,7 @@ class TurnServices(Value):
         return outbox_row(self.ids.ulid(), note, item.conversation)
 
     def limits(self) -> TurnLimits:
-        """Return what a turn that begins now may use."""
+        """Return the limits of a turn that begins now."""
         config = self.sources.settings.config
         runtime, budget = config.runtime, config.budget
         return TurnLimits(
@@ -107,11 +107,11 @@ class TurnContext(Value):
     """One turn and everything that it works with.
 
     Attributes:
-        opened: How it began.
+        opened: The journal entry of its beginning.
         row: The turn's row at the start; its refs have grown since.
         composer: Composes its requests.
-        news: Set when the control lane has something new.
-        why: Why it fails, for operators, if that differs from what its person reads.
+        control_arrived: Set when the control lane has a new item.
+        detail: Why it fails, for operators, if its person reads less; else None.
         gated: Its calls, as far as this process has gated them; see `frozen`.
     """
 
@@ -120,8 +120,8 @@ class TurnContext(Value):
     opened: TurnOpened
     row: TurnRow
     composer: Composer
-    news: asyncio.Event
-    why: Localized | None = None
+    control_arrived: asyncio.Event
+    detail: Localized | None = None
     gated: dict[ActionId, Frozen] = field(default_factory=dict[ActionId, Frozen])
 
     @property
@@ -146,42 +146,42 @@ class TurnContext(Value):
 
     def log(self, event: str, /, **fields: object) -> None:
         """Log an event of this turn; a `Log`."""
-        here, turn = self.conversation, self.opened.turn
-        self.services.log(event, turn=turn, conversation=here, **fields)
+        conversation, turn = self.conversation, self.opened.turn
+        self.services.log(event, turn=turn, conversation=conversation, **fields)
 
-    def publish(self, what: Happening) -> None:
-        """Tell subscribers what happened to the turn."""
-        here, opened = self.conversation, self.opened
+    def publish(self, happening: Happening) -> None:
+        """Publish an event of this turn to the subscribers."""
+        conversation, opened = self.conversation, self.opened
         turn, correlation = opened.turn, opened.correlation
         self.services.sources.publish(
-            Event(conversation=here, turn=turn, correlation=correlation, what=what)
+            Event(conversation=conversation, turn=turn, correlation=correlation, what=happening)
         )
 
-    def says(self, text: str) -> Put:
+    def notice(self, text: str) -> Put:
         """Return the row of a message to the chat, separate from the answer."""
         return self.services.reply(self.row.item, text)
 
-    async def of_budgets(
-        self, reads: Reads, *, but_over: bool = False
+    async def budget_notices(
+        self, reads: Reads, *, skip_used_up: bool = False
     ) -> tuple[tuple[str, ...], tuple[Put, ...]]:
         """Return budget notices that are due: notes for the person, writes that tell operators.
 
         Args:
-            reads: What the plan of their commit reads through.
-            but_over: Leave out budgets that are used up: the end of the turn says so.
+            reads: The reads of the plan that commits them.
+            skip_used_up: Leave out budgets that are used up: the end of the turn reports them.
         """
-        services, whose = self.services, self.opened.principal
+        services, principal = self.services, self.opened.principal
         notes: list[str] = []
         writes: list[Put] = []
-        for level, mark in await services.budget.due_notices(reads, whose, self.conversation):
-            if but_over and level.is_over:
+        for level, mark in await services.budget.due_notices(reads, principal, self.conversation):
+            if skip_used_up and level.is_over:
                 continue
             writes.append(mark)
-            if (line := level.for_its_person(services.clock.now())) is not None:
-                notes.append(as_note(line.to(self.language)))
-            if (told := level.for_operators(whose.label)) is not None:
-                here = "" if level.scope == "day" else self.address.key()
-                writes.append(notice_row(services.ids.ulid(), told, but=here))
+            if (sentence := level.for_its_person(services.clock.now())) is not None:
+                notes.append(as_note(sentence.to(self.language)))
+            if (line := level.for_operators(principal.label)) is not None:
+                place = "" if level.scope == "day" else self.address.key()
+                writes.append(notice_row(services.ids.ulid(), line, but=place))
         return tuple(notes), tuple(writes)
 
     @property

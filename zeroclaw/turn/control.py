@@ -1,6 +1,5 @@
 """The control lane of a conversation: items that steer a running turn or come between turns."""
 
-import asyncio
 from collections.abc import Callable, Container
 from datetime import datetime
 from functools import partial
@@ -28,7 +27,7 @@ from zeroclaw.message import UserMessage
 from zeroclaw.store import DurablePoint, Reads, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
-from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.entries import Noted, Steered, TurnOpened
 from zeroclaw.turn.session import ConversationSession, Tell, Transition
 from zeroclaw.turn.signals import AbortRequested
@@ -39,67 +38,62 @@ class ControlLane:
     """Serves one conversation's control lane."""
 
     def __init__(self, services: TurnServices, session: ConversationSession) -> None:
-        """Begin with nothing seen."""
+        """Begin with no item seen."""
         self._services = services
         self._session = session
-        self._asks = ApprovalRequests(services, session.conversation)
+        self._approvals = ApprovalRequests(services, session.conversation)
         self._seen: set[str] = set()
-        self._held: list[Item] = []
+        self._edits: list[Item] = []
 
     async def watch(
-        self,
-        news: asyncio.Event,
-        opened: TurnOpened,
-        asked: Callable[[], Container[ApprovalId]],
-        tell: Tell,
+        self, turn: TurnContext, open_approvals: Callable[[], Container[ApprovalId]], tell: Tell
     ) -> None:
         """Pass every control item to the running turn, until cancelled.
 
         Args:
-            news: Set when the lane has something new that `between` has not seen.
-            opened: How the turn began.
-            asked: Returns the approvals that the turn waits for.
+            turn: The turn.
+            open_approvals: Returns the approvals that the turn waits for.
             tell: Passes a transition to the turn.
         """
         while True:
-            await news.wait()
-            news.clear()
-            for item in await self._waiting():
+            await turn.control_arrived.wait()
+            turn.control_arrived.clear()
+            for item in await self._items():
                 if item.id not in self._seen:
                     self._seen.add(item.id)
-                    await self._during(item, opened, asked(), tell)
+                    await self._during(item, turn.opened, open_approvals(), tell)
 
     async def between(self) -> None:
         """Serve the lane while no turn runs."""
-        for item in await self._waiting():
-            happened = await self._session.transact(await self._afterwards(item))
-            self._services.outbox.announce_written(happened.writes)
+        for item in await self._items():
+            transition = await self._session.transact(await self._afterwards(item))
+            self._services.outbox.announce_written(transition.writes)
 
-    async def take_held(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
+    async def take_edits(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return the person's own edits as messages of the running turn, after a batch.
 
         These are all their edits that are stored by now, even if `watch` has not reached them yet.
         """
-        for item in await self._waiting():
+        for item in await self._items():
             if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
                 self._seen.add(item.id)
-                self._held.append(item)
+                self._edits.append(item)
         now = self._services.clock.now()
 
-        theirs = [item for item in self._held if item.principal.id == owner.id]
-        self._held = [item for item in self._held if item not in theirs]
+        edits = [item for item in self._edits if item.principal.id == owner.id]
+        self._edits = [item for item in self._edits if item not in edits]
         steered = (
             Steered(
-                user=UserMessage(content=_told(item), note="edited"),
+                user=UserMessage(content=_wording(item), note="edited"),
                 item=item.id,
                 at=now,
                 untrusted=_origins(item),
             )
-            for item in theirs
+            for item in edits
         )
-        return tuple(steered), tuple(item_put(item, "joined") for item in theirs)
+        return tuple(steered), tuple(item_put(item, "joined") for item in edits)
 
-    async def steering(
+    async def take_steering(
         self, reads: Reads, owner: Principal
     ) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
         """Return messages that the turn's own person wrote to steer it, as messages of the turn."""
@@ -107,38 +101,38 @@ class ControlLane:
         entries: list[Steered] = []
         writes: list[Write] = []
         queued = INBOX.all(reads, conversation=self._session.conversation, state="queued")
-        for message in messages(tuple([one async for one in queued if _steers(one, owner)])):
-            asks = [one.content for one in message if isinstance(one.content, PersonMessage)]
-            if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
+        for message in messages(tuple([item async for item in queued if _steers(item, owner)])):
+            contents = [item.content for item in message if isinstance(item.content, PersonMessage)]
+            if any(map(_has_files, contents)) or self._services.reassembly_s(run_of(message[0])):
                 # Its files have to be downloaded or reported, or more pieces of it may come. So it
                 # starts a turn or waits for the next batch, and no later message overtakes it.
                 break
-            quoted = sum(len(one.attachments) for one in asks)
-            said = said_by(message[0], with_files_unread(whole_text(asks), quoted))
+            quoted = sum(len(content.attachments) for content in contents)
+            text = said_by(message[0], with_files_unread(whole_text(contents), quoted))
             steered = Steered(
-                user=UserMessage(content=said),
+                user=UserMessage(content=text),
                 item=message[0].id,
                 at=now,
-                own=(own_text(asks),),
-                untrusted=origins(asks),
+                own=(own_text(contents),),
+                untrusted=origins(contents),
             )
             entries.append(steered)
-            writes += (item_put(one, "joined") for one in message)
+            writes += (item_put(item, "joined") for item in message)
         return tuple(entries), tuple(writes)
 
-    def note_held(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
+    def note_edits(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
         """Return edits that joined no batch as notes for the history, at the turn's end."""
-        now, held, self._held = self._services.clock.now(), self._held, []
-        noted = tuple(_noted(item, now) for item in held)
-        return noted, tuple(item_put(item, "joined") for item in held)
+        now, edits, self._edits = self._services.clock.now(), self._edits, []
+        noted = tuple(_noted(item, now) for item in edits)
+        return noted, tuple(item_put(item, "joined") for item in edits)
 
-    async def _waiting(self) -> tuple[Item, ...]:
-        where = self._session.conversation
-        items = INBOX.all(self._services.store, conversation=where, state="control")
+    async def _items(self) -> tuple[Item, ...]:
+        conversation = self._session.conversation
+        items = INBOX.all(self._services.store, conversation=conversation, state="control")
         return tuple([item async for item in items])
 
     async def _during(
-        self, item: Item, opened: TurnOpened, asked: Container[ApprovalId], tell: Tell
+        self, item: Item, opened: TurnOpened, open_approvals: Container[ApprovalId], tell: Tell
     ) -> None:
         owner = opened.principal
         match item.content:
@@ -150,7 +144,7 @@ class ControlLane:
             case Stop(cause="new") if item.id < opened.turn:
                 # The `/new` came before this turn; messages collected by then are answered first.
                 await tell(self._answered(item))
-            case Stop(cause="revoked") if not self._services.revoked(owner):
+            case Stop(cause="revoked") if not self._services.revoked_by(owner):
                 await tell(self._answered(item))  # the turn that it was meant for has ended
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
@@ -161,20 +155,20 @@ class ControlLane:
                     await tell(self._answered(item, text))
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label
-                stopped = AbortRequested(cause=cause, by=by)
-                await tell(Transition(events=(stopped,), writes=(item_put(item, "answered"),)))
-            case ApprovalAnswered(approval=approval) if approval in asked:
-                await tell(await self._asks.taken(approval, item, owner.language))
+                abort = AbortRequested(cause=cause, by=by)
+                await tell(Transition(events=(abort,), writes=(item_put(item, "answered"),)))
+            case ApprovalAnswered(approval=approval) if approval in open_approvals:
+                await tell(await self._approvals.take(approval, item, owner.language))
             case ApprovalAnswered() | Revoked():
                 await tell(await self._afterwards(item))
             case Amend() | Withdraw():
-                self._held.append(item)
+                self._edits.append(item)
             case _:
                 message = f"the item `{item.id}` is in the wrong lane"
                 raise ValueError(message)
 
     async def _afterwards(self, item: Item) -> Transition:
-        """Return what to do about an item that no running turn can take."""
+        """Return the transition for an item that no running turn can take."""
         match item.content:
             case Stop(cause="stop"):
                 return self._answered(item, catalogue.NOTHING_RUNNING.to(item.principal.language))
@@ -200,22 +194,22 @@ class ControlLane:
                 return self._answered(item)
 
     async def _late_answer(self, item: Item, approval: ApprovalId, reads: Reads) -> Transition:
-        """Record an answer whose turn is over: it ran nothing, and its cards show that.
+        """Record an answer whose turn is over: no call ran because of it, and its cards show that.
 
-        It was given between `/stop` or `/halt` and the end of the turn, which has ended the request,
-        or its turn is gone. A grant for a time stands.
+        The approver gave it between `/stop` or `/halt` and the end of the turn, which has ended the
+        request, or the turn no longer exists. A grant for a time stands.
         """
-        one = await APPROVALS.get(reads, approval)
-        if one is None:
+        row = await APPROVALS.get(reads, approval)
+        if row is None:
             return self._answered(item)
-        if one.state == "approved" and one.choice == "once":
-            one = replace(one, state="stopped", by="")
-        answered = answered_entry(one, item, at=self._services.clock.now(), detail="late")
-        settles = await self._asks.settled(one)
+        if row.state == "approved" and row.choice == "once":
+            row = replace(row, state="stopped", by="")
+        answered = answered_entry(row, item, at=self._services.clock.now(), detail="late")
+        settles = await self._approvals.card_updates(row)
         return Transition(
             point=DurablePoint.HOUSEKEEPING,
             audited=(answered,),
-            writes=(item_put(item, "answered"), to_put(one), *settles),
+            writes=(item_put(item, "answered"), to_put(row), *settles),
         )
 
     def _answered(self, item: Item, text: str = "") -> Transition:
@@ -240,14 +234,14 @@ def _steers(item: Item, owner: Principal) -> bool:
     return is_for_it and item.principal.id == owner.id
 
 
-def _has_files(ask: PersonMessage) -> bool:
-    """Whether a person sent files; those of the message that theirs is about may be left out."""
-    return ask.not_taken > 0 or not all(one.quoted for one in ask.attachments)
+def _has_files(message: PersonMessage) -> bool:
+    """Whether a person sent files; those of a quoted message may be left out."""
+    return message.not_taken > 0 or not all(attachment.quoted for attachment in message.attachments)
 
 
 def _noted(item: Item, at: datetime) -> Noted:
     return Noted(
-        text=_told(item), why="edited", at=at, untrusted=_origins(item), by=item.principal.id
+        text=_wording(item), why="edited", at=at, untrusted=_origins(item), by=item.principal.id
     )
 
 
@@ -258,9 +252,9 @@ def _origins(item: Item) -> tuple[Source, ...]:
     return (named("quoted"),) if is_quoting else ()
 
 
-def _told(item: Item) -> str:
-    """Word an edit for the model."""
-    who, content = item.principal.label, item.content
+def _wording(item: Item) -> str:
+    """Return an edit in words for the model."""
+    writer, content = item.principal.label, item.content
     if isinstance(content, Amend):
-        return f"[{who} edited their message. It now reads:]\n{content.text}"
-    return f"[{who} deleted their message.]"
+        return f"[{writer} edited their message. It now reads:]\n{content.text}"
+    return f"[{writer} deleted their message.]"

@@ -1,7 +1,7 @@
-"""The entries of a conversation's journal: one for each thing that must not be lost.
+"""The entries of a conversation's journal: one for each fact that must not be lost.
 
-Most entries are events of the turn, plus what people and audits need; `journal.folded` rebuilds the
-history and the machine's state from them. Classes and fields are a stored form: renaming one
+Most entries are events of the turn, with more fields for people and audits; `journal.fold` rebuilds
+the history and the machine's state from them. Classes and fields are a stored form: renaming one
 needs a new version and a reader of the old one.
 """
 
@@ -45,11 +45,12 @@ class TurnOpened(Value):
         context_heavy: The turn began with a compaction.
         late_s: How long its message had waited; 0 if that was not long.
         unheard: Its message came with audio that no transcriber here can handle.
-        own: What the person wrote themselves, one text for each message.
+        own: The texts that the person wrote themselves, one for each message.
         untrusted: The sources of untrusted text in its first request, history included; None if an
             older release wrote the entry without recording them.
         notes: The numbers of the notes in its requests, unless forgotten since.
-        wrote: Whose message a retry repeats, as `Principal.id`; empty for the requester's own.
+        wrote: The writer of the message that a retry repeats, as `Principal.id`; empty if that is
+            the requester.
     """
 
     turn: TurnId
@@ -74,7 +75,7 @@ class AssistantReceived(Value):
     """The model asked for tools; an answer without calls is part of `TurnFinished`.
 
     Attributes:
-        shown: The text as people saw it; None if that equals the content.
+        shown: The text as people saw it; None if it equals the content.
         untrusted: The sources of untrusted text that only requests of this turn contained.
     """
 
@@ -97,7 +98,7 @@ class AnswerTaken(Value):
 
     Attributes:
         by: Who answered, as shown to people; empty for the deadline.
-        result: What the model reads instead of a result; None if the call was approved.
+        result: The refusal that the model reads instead of a result; None if the call was approved.
         receipt: The token at the end of the result, or empty.
     """
 
@@ -138,7 +139,7 @@ class BatchAppended(Value):
     """The results of the open batch joined the history, in request order.
 
     Attributes:
-        word: What the runtime tells the model after them, or empty.
+        word: The runtime's warning to the model after them, or empty.
         loop: The tools whose calls repeat in a loop, which ends the turn; or empty.
     """
 
@@ -210,7 +211,7 @@ class TurnFinished(Value):
         message: The assistant's last message, None for none.
         fills: Results of calls that the end cut short.
         usage: The usage of the whole turn.
-        note: What else the person was told, or empty.
+        note: The sentence that the person read below the answer, or empty.
         untrusted: As in `AssistantReceived`.
     """
 
@@ -224,13 +225,13 @@ class TurnFinished(Value):
 
 
 class Noted(Value):
-    """Something the model should know later, such as a late edit.
+    """A note for the model's later requests, such as a late edit.
 
     Attributes:
-        text: What the model reads.
-        why: Why the runtime wrote it; never empty.
+        text: The text for the model.
+        why: The reason why the runtime wrote it; never empty.
         untrusted: The sources of untrusted text in it.
-        by: Whose edit it is, as `Principal.id`; empty for the runtime, and in earlier releases.
+        by: The editor, as `Principal.id`; empty for the runtime, and in earlier releases.
     """
 
     text: str
@@ -256,7 +257,7 @@ Entry = (
 
 
 def writers_of(entry: Entry) -> tuple[str, ...]:
-    """Return who began a turn and wrote its message, or edited one, as `Principal.id`, if known."""
+    """Return the ids of the principals who began a turn, wrote its message or edited one, if known."""
     if isinstance(entry, TurnOpened):
         return entry.principal.id, entry.wrote
     return (entry.by,) if isinstance(entry, Noted) else ()

@@ -31,12 +31,12 @@ _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort":
 
 
 async def finish(
-    turn: TurnContext, controls: ControlLane, ended: LoopResult, draft: DraftHandle
+    turn: TurnContext, controls: ControlLane, result: LoopResult, draft: DraftHandle
 ) -> None:
     """Record the end, and return once its text is delivered or refused."""
-    services, done, opened = turn.services, ended.done, turn.opened
+    services, done, opened = turn.services, result.done, turn.opened
     fills, audited = await _fills(turn, done)
-    noted, joined = controls.note_held()
+    notes, item_writes = controls.note_edits()
     finished = TurnFinished(
         reason=done.reason,
         usage=done.usage,
@@ -47,90 +47,88 @@ async def finish(
         untrusted=turn.untrusted,
     )
     state = _ITEM_STATES.get(done.reason, "failed")
-    # Operators are told once that a budget is used up, not with each message.
-    is_told = done.reason == "budget_exceeded" and bool(
+    # The budget reports to operators once that it is used up, not with each message.
+    is_reported = done.reason == "budget_exceeded" and bool(
         await services.budget.exceeded(opened.principal, turn.conversation)
     )
-    told = _told(turn, done) if state == "failed" and not is_told else ()
-    end = Transition(
+    notices = _failure_notices(turn, done) if state == "failed" and not is_reported else ()
+    transition = Transition(
         point=DurablePoint.FINISHED,
-        journal=(finished, *noted),
+        journal=(finished, *notes),
         audited=audited,
-        writes=(item_put(turn.row.item, state), *joined, *ended.writes, *told),
+        writes=(item_put(turn.row.item, state), *item_writes, *result.writes, *notices),
     )
-    final, text = await _end(turn, ended, end, draft)
+    final, answer = await _end(turn, result, transition, draft)
     services.budget.close(opened.turn)
     services.outbox.announce(final, await draft.close())
-    turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=text))
+    turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=answer))
     turn.log("turn_finished", reason=done.reason)
     await services.outbox.ended(final.key)
 
 
 async def _end(
-    turn: TurnContext, ended: LoopResult, end: Transition, draft: DraftHandle
+    turn: TurnContext, result: LoopResult, end: Transition, draft: DraftHandle
 ) -> tuple[Put, str]:
     """Commit the end; return the outbox row of the final answer, and its text.
 
-    An approver's answer that came first is respected, and so are a draft message recorded
-    meanwhile and a budget notice given meanwhile. If the draft has shown nothing, its text may be
-    sent at once.
+    The plan respects an approver's answer that came first, a draft message recorded meanwhile and a
+    budget notice given meanwhile. If the draft has shown nothing, the outbox may send the text at once.
     """
-    services, session, usage = turn.services, turn.session, ended.done.usage
-    text, receipts = await _text(turn, ended.done)
-    left = draft.begin_close()
-    asks = ApprovalRequests(services, session.conversation)
+    services, session, usage = turn.services, turn.session, result.done.usage
+    text, receipts = await _text(turn, result.done)
+    drafted = draft.begin_close()
+    approvals = ApprovalRequests(services, session.conversation)
     key = services.ids.ulid()
-    # Result of the plan that was committed; the final is announced once its draft is closed.
-    made: list[tuple[Put, str]] = []
-    is_fresh = left is not None and not left.is_begun and not left.inherited
+    # From the plan that was committed; the caller announces the row once the draft is closed.
+    final_post: list[tuple[Put, str]] = []
+    has_no_draft = drafted is not None and not drafted.is_begun and not drafted.inherited
 
-    async def planned(reads: Reads) -> Transition:
-        stopped = await asks.stopped(reads, ended.approvals, ended.by)
+    async def plan(reads: Reads) -> Transition:
+        stopped = await approvals.stop(reads, result.approvals, result.by)
         row = await TURNS.need(reads, turn.opened.turn)
-        is_certain = is_fresh and not row.refs and not row.sending
-        mark = services.outbox.mark_if_sent_now(row.address) if is_certain else ""
-        notes, marks = await turn.of_budgets(reads)
-        # A turn that ended because of a budget has already said so.
-        below = notes if ended.done.reason != "budget_exceeded" else ()
+        is_unsent = has_no_draft and not row.refs and not row.sending
+        mark = services.outbox.mark_if_sent_now(row.address) if is_unsent else ""
+        notes, marks = await turn.budget_notices(reads)
+        # The note of a turn that a budget ended names that budget already.
+        budget_notes = notes if result.done.reason != "budget_exceeded" else ()
         item = rows.TextPost(
             turn=row.turn,
             address=row.address,
-            text="\n\n".join((text, *below)),
+            text="\n\n".join((text, *budget_notes)),
             receipts=receipts,
             refs=row.refs,
             reply_to=row.reply_to,
             language=row.item.principal.language,
             uncertainty=rows.Uncertainty(may_stand=bool(row.sending), mark=mark or row.sending),
         )
-        begun: rows.State = "sending" if mark else "pending"
-        final = rows.outbox_row(key, item, session.conversation, state=begun)
+        state: rows.State = "sending" if mark else "pending"
+        final = rows.outbox_row(key, item, session.conversation, state=state)
         closed = replace(row, final=key, usage=usage)
         if usage.total_tokens:
             facts = services.sources.model.provider.facts
             closed = replace(closed, model=facts.model, micros=services.budget.cost(usage))
-        made[:] = [(final, item.text)]
+        final_post[:] = [(final, item.text)]
         return replace(end, writes=(final, turn_put(closed), *end.writes, *stopped, *marks))
 
-    committed = await session.transact(Transition(plan=planned))
-    services.outbox.announce_written(one for one in committed.writes if one is not made[0][0])
-    return made[0]
+    written = (await session.transact(Transition(plan=plan))).writes
+    services.outbox.announce_written(write for write in written if write is not final_post[0][0])
+    return final_post[0]
 
 
-def _told(turn: TurnContext, done: Done) -> tuple[Put, ...]:
-    """Return the notices to operators about a failed turn, and about what it may have done."""
-    services, whose, address = turn.services, turn.opened.principal, turn.address
-    who, where = whose.label, address.channel
-    says = catalogue.ANSWER_FAILED.about(
-        who=who, where=where, why=turn.why or done.why or done.note
+def _failure_notices(turn: TurnContext, done: Done) -> tuple[Put, ...]:
+    """Return the notices to operators about a failed turn, and about calls that may have run."""
+    services, principal, address = turn.services, turn.opened.principal, turn.address
+    label, channel = principal.label, address.channel
+    line = catalogue.ANSWER_FAILED.about(
+        who=label, where=channel, why=turn.detail or done.detail or done.note
     )
-    failure = Failure(
-        id=turn.opened.turn, why=done.why or done.note, says=says, place=address.key()
-    )
-    line = services.failed(failure)
+    reason = done.detail or done.note
+    failure = Failure(id=turn.opened.turn, reason=reason, line=line, place=address.key())
+    report = services.report_failure(failure)
     # After a crash loop, operators would not otherwise learn which calls had started.
-    started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
-    lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
-    return (*line, *(rows.notice_row(services.ids.ulid(), one) for one in lost))
+    tools = [fill.result.tool_name for fill in done.fills if fill.outcome == "unknown"]
+    lost = [catalogue.MAY_HAVE_RUN.about(tool=tool, who=label, where=channel) for tool in tools]
+    return (*report, *(rows.notice_row(services.ids.ulid(), line) for line in lost))
 
 
 async def _fills(
@@ -150,35 +148,32 @@ async def _fills(
             outcome=fill.outcome,
             by="turn",
         )
-        cut = settled.finished
-        result = replace(cut.result, tool_call_id=fill.result.tool_call_id)
-        fills.append(replace(fill, result=result, receipt=cut.receipt))
+        finished = settled.finished
+        result = replace(finished.result, tool_call_id=fill.result.tool_call_id)
+        fills.append(replace(fill, result=result, receipt=finished.receipt))
         audited.append(settled.audited)
     return tuple(fills), tuple(audited)
 
 
 async def _text(turn: TurnContext, done: Done) -> tuple[str, tuple[CheckedReceipt, ...]]:
-    """Return the whole final text for people, and its receipts.
-
-    The result of a person's own call is screened as well.
-    """
+    """Return the whole final text for people, and its receipts; a person's own call is screened, too."""
     opened, language = turn.opened, turn.language
-    text, verdicts = done.text, ReceiptLookup(turn)
+    text, receipt_lookup = done.text, ReceiptLookup(turn)
     if opened.call is not None and text:
-        await verdicts.refresh()
-        text = receipt_screen.screen(text, verdicts.lookup)
-    text, receipts = await verdicts.take_out(text)
+        await receipt_lookup.refresh()
+        text = receipt_screen.screen(text, receipt_lookup.lookup)
+    text, receipts = await receipt_lookup.take_out(text)
     note = as_note(done.note) if done.note else ""
-    whole = "\n\n".join(filter(_is_seen, (text, note)))
-    whole = whole or catalogue.NOTHING_TO_SAY.to(language)
+    answer = "\n\n".join(filter(_is_visible, (text, note)))
+    answer = answer or catalogue.NOTHING_TO_SAY.to(language)
     unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
-    below = (
+    notes = (
         "" if opened.kind == "unheard" else unheard,
         message_text.late_for_people(opened.late_s, language),
     )
-    return "\n\n".join(part for part in (whole, *below) if part), receipts
+    return "\n\n".join(part for part in (answer, *notes) if part), receipts
 
 
-def _is_seen(text: str) -> bool:
+def _is_visible(text: str) -> bool:
     """Whether a text shows anything; platforms refuse one of invisible characters alone."""
-    return not all(sign == " " or is_hidden(sign) for sign in text)
+    return not all(char == " " or is_hidden(char) for char in text)

@@ -1,15 +1,15 @@
 """The history and the open turn of a conversation, folded from its journal.
 
-The fold drives the turn's own machine with the entries, so the resumed state equals the state
-that was running. It is incremental: `extend` takes one more entry without reading the others again.
-Entries that fit nothing (a late answer, an unknown call) change nothing.
+The fold steps the turn's own machine with the entries, so the resumed state equals the state that
+was running. It is incremental: `extend` takes one more entry without reading the others again.
+Entries that belong to no open turn, call or approval change nothing.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from zeroclaw.context import offers
-from zeroclaw.context.assembly import Spoken
+from zeroclaw.context.assembly import Transcript
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.receipt import detach
 from zeroclaw.gate.taint import Source, merge_sources, named
@@ -21,11 +21,11 @@ from zeroclaw.turn.batch import Fill, closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import (
     Step,
+    add_usage,
     answered_by_runtime,
     begin,
     begin_compaction,
     begin_tool,
-    paid,
     step,
 )
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
@@ -36,21 +36,21 @@ class OpenTurn(Value):
     """A turn without a recorded end.
 
     Attributes:
-        opened: How it began.
+        opened: The entry of its beginning.
         state: Its current state; pass it to `machine.resume` after a restart.
         resumed: Restarts since the last entry that made progress.
-        own: What its person has written themselves, one text for each message of the turn.
-        calls: Its rounds of calls since the person's last message.
+        own_texts: The texts that its person wrote themselves, one for each message of the turn.
+        rounds: Its rounds of calls since the person's last message.
     """
 
     opened: entries.TurnOpened
     state: State
     resumed: int = 0
-    own: tuple[str, ...] = ()
-    calls: loop_detection.Rounds = ()
+    own_texts: tuple[str, ...] = ()
+    rounds: loop_detection.Rounds = ()
 
 
-class Issued(Value):
+class IssuedReceipt(Value):
     """A receipt that was issued in this conversation.
 
     Attributes:
@@ -73,9 +73,9 @@ class History(Value):
             yet; all others are directly followed by theirs.
         summary: The summary of everything before the messages, or empty.
         turn: The open turn.
-        waiting: Notes that join the messages when the open turn ends.
-        retry: How the newest failed or stopped turn began, for `/retry`; None once it was retried
-            successfully, or a summary has replaced it.
+        pending_notes: Notes that join the messages when the open turn ends.
+        retry: The beginning of the newest failed or stopped turn, for `/retry`; None once a retry
+            has succeeded, or a summary has replaced the turn's message.
         receipts: The receipts of the messages, oldest first; those of summarised ones are in the
             audit.
         untrusted: The newest sources of untrusted text that is in the messages, or was when one of
@@ -86,19 +86,18 @@ class History(Value):
     messages: tuple[Message, ...] = ()
     summary: str = ""
     turn: OpenTurn | None = None
-    waiting: tuple[UserMessage, ...] = ()
+    pending_notes: tuple[UserMessage, ...] = ()
     retry: entries.TurnOpened | None = None
-    receipts: tuple[Issued, ...] = ()
+    receipts: tuple[IssuedReceipt, ...] = ()
     untrusted: tuple[Source, ...] = ()
     loaded: offers.Loaded = offers.NOTHING_LOADED
 
-    def spoken(self, *more: Message) -> Spoken:
-        """Return the messages for a request, with `more` appended."""
-        opened = None if self.turn is None else self.turn.opened.user
-        return Spoken(
-            messages=(*self.messages, *more),
+    def transcript(self, *further: Message) -> Transcript:
+        """Return the messages for a request, with further ones appended."""
+        return Transcript(
+            messages=(*self.messages, *further),
             summary=self.summary,
-            opened=opened,
+            opening=None if self.turn is None else self.turn.opened.user,
             loaded=self.loaded,
         )
 
@@ -108,47 +107,43 @@ AT_ONCE = 64
 """Entries that are added to a history together, which takes about a millisecond."""
 
 
-def folded(journal: Sequence[Entry], history: History = NO_HISTORY) -> History:
+def fold(journal: Sequence[Entry], history: History = NO_HISTORY) -> History:
     """Return the history after more entries."""
-    for at in range(0, len(journal), AT_ONCE):
-        history = _extended(history, journal[at : at + AT_ONCE])
+    for start in range(0, len(journal), AT_ONCE):
+        history = _extend_by(history, journal[start : start + AT_ONCE])
     return history
 
 
-def folded_end(journal: Sequence[Entry]) -> History | None:
+def fold_end(journal: Sequence[Entry]) -> History | None:
     """Return the history from the newest entries alone, None if they are too few.
 
-    After a summary, every reader sees the same for the messages before it. So the fold begins at a
-    turn that is far enough back to include the kept messages.
+    The newest summary stands for all messages before the kept ones. So the fold may begin at the
+    first turn in `journal`, if that is far enough back to include the kept messages.
     """
-    newest = max(
-        (at for at, one in enumerate(journal) if isinstance(one, entries.Compacted)), default=0
-    )
-    entry = journal[newest] if journal else None
-    starts = (at for at, one in enumerate(journal) if isinstance(one, entries.TurnOpened))
-    start = next(starts, newest)
-    if not isinstance(entry, entries.Compacted) or start >= newest:
+    summaries = [at for at, entry in enumerate(journal) if isinstance(entry, entries.Compacted)]
+    newest = summaries[-1] if summaries else 0
+    summary = journal[newest] if journal else None
+    turns = (at for at, entry in enumerate(journal) if isinstance(entry, entries.TurnOpened))
+    first = next(turns, newest)
+    if not isinstance(summary, entries.Compacted) or first >= newest:
         return None
-    before = folded(journal[start:newest])
-    if len(before.messages) < max(entry.kept, entry.pinned):
+    before = fold(journal[first:newest])
+    if len(before.messages) < max(summary.kept, summary.pinned):
         return None
-    return folded(journal[newest:], before)
+    return fold(journal[newest:], before)
 
 
-def _extended(history: History, journal: Sequence[Entry]) -> History:
-    """Extend a history by a few entries, adding their messages to the others at once.
-
-    So a long history is not copied for each entry.
-    """
+def _extend_by(history: History, journal: Sequence[Entry]) -> History:
+    """Extend a history by a few entries, with one copy of its messages for all of them."""
     before, after = history, replace(history, messages=(), receipts=())
     for entry in journal:
         if isinstance(entry, entries.Compacted):  # the only entry that needs earlier messages
-            before, after = NO_HISTORY, _behind(before, after)
+            before, after = NO_HISTORY, _prepend(before, after)
         after = extend(after, entry)
-    return _behind(before, after)
+    return _prepend(before, after)
 
 
-def _behind(before: History, after: History) -> History:
+def _prepend(before: History, after: History) -> History:
     return replace(
         after, messages=before.messages + after.messages, receipts=before.receipts + after.receipts
     )
@@ -156,22 +151,24 @@ def _behind(before: History, after: History) -> History:
 
 def extend(history: History, entry: Entry) -> History:
     """Return the history after one more entry."""
-    if new := _untrusted(entry):
-        history = replace(history, untrusted=merge_sources(history.untrusted, new))
+    if sources := _untrusted_sources(entry):
+        history = replace(history, untrusted=merge_sources(history.untrusted, sources))
     match entry:
         case entries.TurnOpened():
-            return _opened(_abandoned(history), entry)
+            return _open_turn(_abandon(history), entry)
         case entries.Noted():
             retry = history.retry and replace(history.retry, own=())
-            noted = replace(history, retry=retry, turn=history.turn and _unsaid(history.turn))
-            return _noted(noted, UserMessage(content=entry.text, note=entry.why))
+            cleared = replace(
+                history, retry=retry, turn=history.turn and _clear_texts(history.turn)
+            )
+            return _add_note(cleared, UserMessage(content=entry.text, note=entry.why))
         case _:
             if history.turn is None:
                 return history
-            return _within(history, history.turn, entry)
+            return _extend_turn(history, history.turn, entry)
 
 
-def begun(opened: entries.TurnOpened) -> Step:
+def first_step(opened: entries.TurnOpened) -> Step:
     """Return the first state and effects of a turn."""
     language = opened.principal.language
     if opened.call is not None:
@@ -186,58 +183,59 @@ def begun(opened: entries.TurnOpened) -> Step:
 def advance(state: State, entry: Entry) -> State:
     """Return the state after the event that an entry records; other entries change nothing."""
     if event := _event(state, entry):
-        return step(_ready(state, entry), event)[0]
+        return step(_prepared(state, entry), event)[0]
     return state
 
 
 # --- one entry -----------------------------------------------------------------------------------
 
 
-def _opened(history: History, entry: entries.TurnOpened) -> History:
+def _open_turn(history: History, entry: entries.TurnOpened) -> History:
     first: tuple[Message, ...] = (entry.user,)
     if entry.call is not None:
         first = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
-    turn = OpenTurn(opened=entry, state=begun(entry)[0], own=entry.own)
+    turn = OpenTurn(opened=entry, state=first_step(entry)[0], own_texts=entry.own)
     return replace(history, messages=history.messages + first, turn=turn)
 
 
-def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
+def _extend_turn(history: History, turn: OpenTurn, entry: Entry) -> History:
     if isinstance(entry, entries.TurnResumed):
         return replace(history, turn=replace(turn, resumed=turn.resumed + 1))
     if isinstance(entry, entries.RequestLost) and not isinstance(turn.state, Done):
         # It made no progress, so a crash loop continues.
-        return replace(history, turn=replace(turn, state=paid(turn.state, entry.usage)))
+        return replace(history, turn=replace(turn, state=add_usage(turn.state, entry.usage)))
     state = advance(turn.state, entry)
     # A call that starts again after a restart has made no progress.
     resumed = turn.resumed if state == turn.state else 0
     loaded = history.loaded
     match entry:
         case entries.Steered():
-            turn = _unsaid(turn) if entry.user.note else replace(turn, own=(*turn.own, *entry.own))
-            turn = replace(turn, calls=())
+            texts = (*turn.own_texts, *entry.own)
+            turn = _clear_texts(turn) if entry.user.note else replace(turn, own_texts=texts)
+            turn = replace(turn, rounds=())
         case entries.BatchAppended() if isinstance(turn.state, Calling) and state != turn.state:
             slots = turn.state.batch.slots
-            calls = loop_detection.extended(turn.calls, slots, warned=bool(entry.word))
-            turn = replace(turn, calls=calls)
-            loaded = offers.extended(loaded, ((one.call, one.outcome == "ok") for one in slots))
+            rounds = loop_detection.append_round(turn.rounds, slots, warned=bool(entry.word))
+            turn = replace(turn, rounds=rounds)
+            loaded = offers.extend(loaded, ((slot.call, slot.outcome == "ok") for slot in slots))
         case _:
             pass
     after = replace(
-        _joined(history, _brought(turn.state, state, entry)),
+        _append(history, _messages_of(turn.state, state, entry)),
         turn=replace(turn, state=state, resumed=resumed),
-        receipts=history.receipts + issued(turn.state, entry),
+        receipts=history.receipts + issued_receipts(turn.state, entry),
         loaded=loaded,
     )
     match entry:
         case entries.Compacted():
-            return _summarised(after, entry)
+            return _put_summary(after, entry)
         case entries.TurnFinished():
-            return _finished(after, turn, entry)
+            return _finish(after, turn, entry)
         case _:
             return after
 
 
-def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
+def _messages_of(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
     """Return the messages that an entry adds."""
     match entry:
         case entries.AssistantReceived() if isinstance(before, Asking):
@@ -245,50 +243,50 @@ def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
             return (entry.message,) if entry.message.tool_calls else ()
         case entries.BatchAppended() if before != after:
             word = (UserMessage(content=entry.word, note="repeats"),) if entry.word else ()
-            return (*_unappended(before), *word)
+            return (*_batch_results(before), *word)
         case entries.Steered():
             return (entry.user,)
         case entries.TurnFinished():
             last = () if entry.message is None else (entry.message,)
-            return (*_filled(before, entry.fills), *last)
+            return (*_final_results(before, entry.fills), *last)
         case _:
             return ()
 
 
-def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:
+def _finish(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:
     retry = history.retry
     if entry.reason != "model_stop":
         retry = turn.opened
     elif turn.opened.kind == "retry":
         retry = None
-    return _closed(replace(history, retry=retry))
+    return _close(replace(history, retry=retry))
 
 
-def _abandoned(history: History) -> History:
+def _abandon(history: History) -> History:
     """Close a turn that is still open when another begins; only a fault causes that."""
     if history.turn is None:
         return history
-    whole = _joined(history, _unappended(history.turn.state))
-    return _closed(replace(whole, retry=history.turn.opened))
+    closed = _append(history, _batch_results(history.turn.state))
+    return _close(replace(closed, retry=history.turn.opened))
 
 
-def _closed(history: History) -> History:
-    whole = _joined(history, history.waiting)
-    return replace(whole, turn=None, waiting=())
+def _close(history: History) -> History:
+    noted = _append(history, history.pending_notes)
+    return replace(noted, turn=None, pending_notes=())
 
 
-def _unsaid(turn: OpenTurn) -> OpenTurn:
-    """Return a turn in which no words dictate calls any more: an edit may have taken them back."""
-    return replace(turn, own=(), opened=replace(turn.opened, own=()))
+def _clear_texts(turn: OpenTurn) -> OpenTurn:
+    """Return the turn without its person's texts: an edit may have taken back what they dictated."""
+    return replace(turn, own_texts=(), opened=replace(turn.opened, own=()))
 
 
-def _noted(history: History, note: UserMessage) -> History:
+def _add_note(history: History, note: UserMessage) -> History:
     if history.turn is None:
-        return _joined(history, (note,))
-    return replace(history, waiting=(*history.waiting, note))
+        return _append(history, (note,))
+    return replace(history, pending_notes=(*history.pending_notes, note))
 
 
-def _untrusted(entry: Entry) -> tuple[Source, ...]:
+def _untrusted_sources(entry: Entry) -> tuple[Source, ...]:
     """Return the sources of untrusted text that an entry adds."""
     match entry:
         case entries.TurnOpened(untrusted=None):
@@ -306,14 +304,14 @@ def _untrusted(entry: Entry) -> tuple[Source, ...]:
             return ()
 
 
-def _joined(history: History, messages: tuple[Message, ...]) -> History:
+def _append(history: History, messages: tuple[Message, ...]) -> History:
     return replace(history, messages=history.messages + messages)
 
 
-def _summarised(history: History, entry: entries.Compacted) -> History:
-    """Replace the older messages by a summary, and drop what is known only from them."""
-    kept = _kept(history.messages, entry.kept, entry.pinned)
-    tokens = {detach(one.content)[1] for one in kept if isinstance(one, ToolMessage)}
+def _put_summary(history: History, entry: entries.Compacted) -> History:
+    """Replace the older messages by a summary; drop the receipts and the retry found only there."""
+    kept = _kept_messages(history.messages, entry.kept, entry.pinned)
+    tokens = {detach(message.content)[1] for message in kept if isinstance(message, ToolMessage)}
     retry = history.retry
     return replace(
         history,
@@ -323,44 +321,44 @@ def _summarised(history: History, entry: entries.Compacted) -> History:
             tools=tuple(dict.fromkeys((*entry.tools, *history.loaded.tools))),
             skills=tuple(dict.fromkeys((*entry.skills, *history.loaded.skills))),
         ),
-        receipts=tuple(one for one in history.receipts if one.token in tokens),
+        receipts=tuple(receipt for receipt in history.receipts if receipt.token in tokens),
         retry=None if retry is None or retry.user not in kept else retry,
     )
 
 
-def _kept(messages: tuple[Message, ...], count: int, pinned: int) -> tuple[Message, ...]:
+def _kept_messages(messages: tuple[Message, ...], count: int, pinned: int) -> tuple[Message, ...]:
     start = max(0, len(messages) - count)
     # INVARIANT: a result never loses its call (K12).
     while start < len(messages) and isinstance(messages[start], ToolMessage):
         start -= 1
-    before = len(messages) - pinned
-    first = (messages[before],) if pinned and 0 <= before < start else ()
-    return (*first, *messages[start:])
+    position = len(messages) - pinned
+    pinned_message = (messages[position],) if pinned and 0 <= position < start else ()
+    return (*pinned_message, *messages[start:])
 
 
 # --- the open batch ------------------------------------------------------------------------------
 
 
-def _unappended(state: State) -> tuple[ToolMessage, ...]:
+def _batch_results(state: State) -> tuple[ToolMessage, ...]:
     """Return a result for each call of a batch that is not in the history yet (K15)."""
     if isinstance(state, Calling):
         return closed(state.batch)[0]
     return state.results if isinstance(state, Done) else ()
 
 
-def _filled(state: State, fills: tuple[Fill, ...]) -> tuple[ToolMessage, ...]:
+def _final_results(state: State, fills: tuple[Fill, ...]) -> tuple[ToolMessage, ...]:
     by_position = {fill.position: fill.result for fill in fills}
-    found = enumerate(_unappended(state))
-    return tuple(by_position.get(position, result) for position, result in found)
+    pairs = enumerate(_batch_results(state))
+    return tuple(by_position.get(position, result) for position, result in pairs)
 
 
 # --- entries as events ---------------------------------------------------------------------------
 
 
-def _ready(state: State, entry: Entry) -> State:
-    """Bring a state to where the entry's event can occur.
+def _prepared(state: State, entry: Entry) -> State:
+    """Return the state in which the entry's event can occur.
 
-    The events that lead there (a request sent, a cut, an overflow, a failed compaction) leave no
+    The events that lead to it (a request sent, a cut, an overflow, a failed compaction) leave no
     entry, because repeating them does no harm.
     """
     if isinstance(state, Asking):
@@ -385,7 +383,7 @@ def _event(state: State, entry: Entry) -> signals.Event | None:
 # --- receipts ------------------------------------------------------------------------------------
 
 
-def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
+def issued_receipts(state: State, entry: Entry) -> tuple[IssuedReceipt, ...]:
     """Return the receipts that an entry issued, in request order.
 
     Args:
@@ -393,28 +391,29 @@ def issued(state: State, entry: Entry) -> tuple[Issued, ...]:
         entry: The newest entry of the journal.
     """
     slots = state.batch.slots if isinstance(state, Calling) else ()
-    found: Iterable[tuple[str, str, ToolOutcome, ActionId | None]]
+    receipts: Iterable[tuple[str, str, ToolOutcome, ActionId | None]]
     match entry:
         case entries.Gated():
-            found = (
-                (one.receipt, slot.call.name, one.outcome, one.action)
-                for slot, one in zip(slots, entry.verdicts, strict=False)
-                if isinstance(one, Denied)
+            receipts = (
+                (verdict.receipt, slot.call.name, verdict.outcome, verdict.action)
+                for slot, verdict in zip(slots, entry.verdicts, strict=False)
+                if isinstance(verdict, Denied)
             )
         case entries.AnswerTaken(receipt=receipt):
-            asked = (slot for slot in slots if slot.approval == entry.approval)
-            found = ((receipt, slot.call.name, "denied", slot.action) for slot in asked)
+            waiting = (slot for slot in slots if slot.approval == entry.approval)
+            receipts = ((receipt, slot.call.name, "denied", slot.action) for slot in waiting)
         case entries.CallFinished(receipt=receipt, outcome=outcome):
-            ran = (slot for slot in slots if slot.action == entry.action)
-            found = ((receipt, slot.call.name, outcome, slot.action) for slot in ran)
+            ended = (slot for slot in slots if slot.action == entry.action)
+            receipts = ((receipt, slot.call.name, outcome, slot.action) for slot in ended)
         case entries.TurnFinished():
-            found = (
-                (one.receipt, one.result.tool_name, one.outcome, one.action) for one in entry.fills
+            receipts = (
+                (fill.receipt, fill.result.tool_name, fill.outcome, fill.action)
+                for fill in entry.fills
             )
         case _:
             return ()
     return tuple(
-        Issued(token=token, tool=tool, outcome=outcome, at=entry.at, action=action)
-        for token, tool, outcome, action in found
+        IssuedReceipt(token=token, tool=tool, outcome=outcome, at=entry.at, action=action)
+        for token, tool, outcome, action in receipts
         if token
     )

@@ -1,9 +1,9 @@
-"""Results of calls that can be read again, by conversation and id.
+"""Results of calls that a tool can read again, by conversation and id.
 
-If a result was cut, its whole output is kept as a blob. A row links the conversation to the blob,
-written in the commit of the result: without it, a model that knows a digest could read the blob
-from any conversation. A result that was not cut is in the conversation's journal, and its id is its
-receipt; a request may contain only a line of it.
+If a result was cut, a blob has its whole output, and a row that was written in the commit of the
+result links the conversation to the blob: without it, a model that knows a digest could read the
+blob from any conversation. A result that was not cut is in the conversation's journal, and its id is
+its receipt; a request may contain only a line of it.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ class KeptResult(Value):
     Attributes:
         digest: The blob's digest.
         at: When the call ended.
-        turn: The turn of the call, the newest for equal outputs; None if it was not recorded.
+        turn: The turn of the call, the newest for equal outputs; None in rows of earlier releases.
         trusted: It contains no untrusted text.
     """
 
@@ -70,19 +70,19 @@ def kept_put(
     )
 
 
-async def find_result(store: Store, conversation: ConversationId, name: str) -> WholeResult | None:
-    """Return a result by the id of its output, else by its receipt; None for none."""
-    kept = await RESULTS.get(store, _key(conversation, name))
-    if kept is not None:
-        body = await store.blob(kept.digest)
-        return WholeResult(text=None if body is None else body.decode(), trusted=kept.trusted)
-    if not name.startswith(PREFIX_PLAIN):
+async def find_result(store: Store, conversation: ConversationId, key: str) -> WholeResult | None:
+    """Return the result with this id or receipt, None if there is none."""
+    row = await RESULTS.get(store, _key(conversation, key))
+    if row is not None:
+        body = await store.blob(row.digest)
+        return WholeResult(text=None if body is None else body.decode(), trusted=row.trusted)
+    if not key.startswith(PREFIX_PLAIN):
         return None
-    wanted = name.encode(errors="replace")
-    async for one in read_all(store, LogKind.JOURNAL, conversation):
-        if wanted in one.body:
-            entry = entries.decode(one.body)
-            if isinstance(entry, CallFinished) and entry.receipt == name:
+    receipt = key.encode(errors="replace")
+    async for logged in read_all(store, LogKind.JOURNAL, conversation):
+        if receipt in logged.body:
+            entry = entries.decode(logged.body)
+            if isinstance(entry, CallFinished) and entry.receipt == key:
                 text, _ = detach(entry.result.content)
                 return WholeResult(text=text, trusted=not entry.untrusted)
     return None

@@ -1,4 +1,4 @@
-"""The loop of one running turn: it records what happened, decides, and performs the effects.
+"""The loop of one running turn: it commits each transition, steps the machine, performs the effects.
 
     tasks ──Transition──► queue ──► commit ──► machine.step ──► effects ──► tasks
 
@@ -23,13 +23,13 @@ from zeroclaw.turn import batch, entries, signals
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.executor import EffectExecutor
-from zeroclaw.turn.machine import step
+from zeroclaw.turn.machine import Step, step
 from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
 from zeroclaw.turn.states import Calling, Confirming, Done, State, Streaming, stages
 from zeroclaw.value import Value, replace
 
-MOST_WAITING = 256
+MAX_WAITING = 256
 """Events that may be queued for the turn; a faster stream waits before adding its next."""
 
 
@@ -76,7 +76,7 @@ class TurnLoop:
         self._controls = controls
         self.draft = draft
         self._on_parked = on_parked
-        self._queue: asyncio.Queue[Transition] = asyncio.Queue(MOST_WAITING)
+        self._queue: asyncio.Queue[Transition] = asyncio.Queue(MAX_WAITING)
         self._tasks = EffectExecutor(turn, controls, self._queue.put)
         self._started: list[tuple[asyncio.Task[None], ActionId | None]] = []
         self._frames = 0
@@ -96,7 +96,7 @@ class TurnLoop:
         return self._state is not None and is_parked(self._state) and self._queue.empty()
 
     @property
-    def asked_for(self) -> tuple[str, ...]:
+    def awaited_tools(self) -> tuple[str, ...]:
         """The tools whose calls wait for an approval."""
         return tuple(slot.call.name for slot in self._slots() if slot.status == "asked")
 
@@ -108,12 +108,12 @@ class TurnLoop:
             and item.principal.id == self._opened.principal.id
         )
 
-    def show_note(self, says: Localized) -> None:
+    def show_note(self, note: Localized) -> None:
         """Show a note below the draft, if there is one; the note survives a restart."""
         if self._shown:
             self._frames += 1
-            note = says.to(self._turn.language)
-            self.draft.show(self._frames, f"{self._shown}\n\n{note}")
+            text = note.to(self._turn.language)
+            self.draft.show(self._frames, f"{self._shown}\n\n{text}")
             self.draft.demand_messages()
 
     async def abort(self, cause: AbortCause, by: str) -> None:
@@ -130,20 +130,18 @@ class TurnLoop:
             effects: The effects to perform in that state.
             first: An event to process before any effect, for a turn that must not continue.
         """
-        was: State | None = None
+        previous: State | None = None
         if first is not None:
-            was = state
+            previous = state
             state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(
-                self._controls.watch(
-                    self._turn.news, self._opened, lambda: _pending(self._state), self._queue.put
-                )
+            watch = group.create_task(
+                self._controls.watch(self._turn, lambda: _pending(self._state), self._queue.put)
             )
             while True:
                 self._state = state
                 self._count(state)
-                self._publish_stages(was, state)
+                self._publish_stages(previous, state)
                 if isinstance(state, Calling):
                     self.draft.works(batch.progress(state.batch))
                 for effect in effects:
@@ -153,35 +151,35 @@ class TurnLoop:
                 self.draft.is_parked = self.is_parked
                 if self.is_parked:
                     await self._on_parked()
-                was = state
+                previous = state
                 state, effects = await self._after(state, await self._queue.get())
-            watching.cancel()
+            watch.cancel()
             self._stop()
         abort = self._abort
         return LoopResult(
             done=state,
-            approvals=_pending(was),
+            approvals=_pending(previous),
             writes=abort.writes,
-            by=next((one.by for one in abort.events if isinstance(one, AbortRequested)), ""),
+            by=next((event.by for event in abort.events if isinstance(event, AbortRequested)), ""),
         )
 
-    async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
-        """Record what happened, then decide."""
-        if isinstance(aborted := next(iter(happened.events), None), AbortRequested):
-            self._abort = happened
+    async def _after(self, state: State, transition: Transition) -> Step:
+        """Commit a transition, then step the machine with its events."""
+        if isinstance(event := next(iter(transition.events), None), AbortRequested):
+            self._abort = transition
             # Usage of the request that is cut off; of its answer, only what was shown.
             usage = self._turn.composer.take_uncharged_usage()
             if usage.total_tokens and isinstance(state, Streaming):
                 usage += Usage(output_tokens=of_text(state.shown))
-            happened = Transition(events=(replace(aborted, usage=usage),))
+            transition = Transition(events=(replace(event, usage=usage),))
         else:
-            happened = await self._session.transact(happened)
-            self._services.outbox.announce_written(happened.writes)
+            transition = await self._session.transact(transition)
+            self._services.outbox.announce_written(transition.writes)
         effects: list[Effect] = []
-        for event in happened.events:
+        for event in transition.events:
             self._publish(state, event)
-            state, more = step(state, event)
-            effects += more
+            state, new_effects = step(state, event)
+            effects += new_effects
         return state, tuple(effects)
 
     def _count(self, state: State) -> None:
@@ -196,7 +194,7 @@ class TurnLoop:
         for task, action in self._started:  # cancelling a finished task does nothing
             if action is None or self._tasks.calls.is_cancellable(action):
                 task.cancel()
-        # The loop reads no more: empty the queue, so that no task blocks on it.
+        # The loop reads no more events: empty the queue, so that no task blocks on it.
         while not self._queue.empty():
             self._queue.get_nowait()
 
@@ -213,13 +211,13 @@ class TurnLoop:
                 self._shown = tasks.receipts.without_receipts(text)
                 self.draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
-                # The text is read while a person or a tool is waited for; a card may come below it.
+                # People read the text while the turn waits; the card of a request comes below it.
                 self.draft.demand_messages()
                 self._start(group, self._gate(calls))
             case signals.AwaitAnswers():
                 self.draft.demand_messages(is_read_now=True)
             case signals.CheckCalls(actions=actions):
-                self._start(group, tasks.check({one: self._slot(one) for one in actions}))
+                self._start(group, tasks.check({action: self._slot(action) for action in actions}))
             case signals.RunCall(action=action):
                 self._start(group, tasks.run(action), action)
             case signals.RecordUnknown(action=action):
@@ -254,12 +252,12 @@ class TurnLoop:
 
     # --- observers -----------------------------------------------------------------------------
 
-    def _publish_stages(self, was: State | None, state: State) -> None:
-        if type(was) is type(state):
+    def _publish_stages(self, previous: State | None, state: State) -> None:
+        if type(previous) is type(state):
             return
-        before = stages(was) if was is not None else ()
+        earlier = stages(previous) if previous is not None else ()
         for stage in stages(state):
-            if stage not in before:
+            if stage not in earlier:
                 self._turn.publish(StageEntered(stage=stage))
 
     def _publish(self, state: State, event: Event) -> None:
@@ -269,8 +267,8 @@ class TurnLoop:
                 publish(TextStreamed(text=text))
             case entries.Gated(verdicts=verdicts) if isinstance(state, Calling):
                 for slot, verdict in zip(state.batch.slots, verdicts, strict=True):
-                    action, word = verdict.action or ActionId(""), _WORDS[type(verdict)]
-                    publish(ToolDecided(action=action, tool=slot.call.name, verdict=word))
+                    action, decision = verdict.action or ActionId(""), _DECISIONS[type(verdict)]
+                    publish(ToolDecided(action=action, tool=slot.call.name, verdict=decision))
             case entries.CallStarted(action=action):
                 publish(ToolStarted(action=action, tool=self._slot(action).call.name))
             case entries.CallFinished(action=action, outcome=outcome):
@@ -280,7 +278,7 @@ class TurnLoop:
                 return
 
 
-_WORDS: dict[type[Verdict], Literal["allow", "ask", "deny"]] = {
+_DECISIONS: dict[type[Verdict], Literal["allow", "ask", "deny"]] = {
     Allowed: "allow",
     Asked: "ask",
     Denied: "deny",

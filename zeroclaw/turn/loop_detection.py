@@ -1,9 +1,9 @@
 """Detects a turn that loops, from the turn's own rounds of calls.
 
-A round (one batch of calls) is stale if none of its calls told the model anything new: each repeats
-an earlier call and got the same result. The count is the number of consecutive stale rounds plus
-one for the original: a call made eight times counts eight, and two calls that alternate, or three
-that rotate, count as well. A new result or a message from the person resets the count.
+A round (one batch of calls) is stale if its calls gave the model no new information: each repeats an
+earlier call and got the same result. The count is the number of consecutive stale rounds plus one
+for the original: a call made eight times counts eight, and two calls that alternate, or three that
+rotate, count as well. A new result or a message from the person resets the count.
 
     repeats    equal: all arguments are the same; near-equal: the same keys, and at least half of
                the values. Calls that differ only in paging never repeat each other (S4-18), and
@@ -22,9 +22,9 @@ while the stale rounds include a noisy one, the limits are four times as high.
 
 A round with a near-equal call counts half: a model that searches for ten words that occur nowhere
 reads `nothing found` ten times. When two such calls failed, their errors may differ, because errors
-quote the call. Calls of a tool that are denied for the same reason are near-equal, whatever they
-ask. A near-equal call that changed something is never stale, even if its result reads the same: a
-model that labels twenty issues reads `done` twenty times.
+quote the call. Calls of a tool that are denied for the same reason are near-equal, whatever their
+arguments. A near-equal call that changed something is never stale, even if its result reads the
+same: a model that labels twenty issues reads `done` twenty times.
 
 The rounds are folded from the journal, and the judgement is an entry in it (`BatchAppended`). So a
 restart finds both, and a later release that counts differently does not reinterpret old turns.
@@ -33,6 +33,7 @@ restart finds both, and a later release that counts differently does not reinter
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Literal
 
 from zeroclaw.errors import ToolArgumentsInvalid
@@ -40,6 +41,7 @@ from zeroclaw.gate.action import canonical_json, parse_arguments
 from zeroclaw.gate.receipt import detach
 from zeroclaw.text.escape import escape_invisible, shortened
 from zeroclaw.turn.batch import Slot
+from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import Value, replace
 
 PAGING = frozenset(
@@ -50,18 +52,18 @@ PAGING = frozenset(
 )  # fmt: skip
 """Arguments that select a part of something (S4-18); the last two are those of `read_file`."""
 BOUNDS = frozenset({"timeout", "timeout_s", "timeout_ms", "retries"})
-"""Arguments that bound a call without changing what it asks for; `timeout_s` is that of `shell`."""
-MOST_ROUNDS = 64
+"""Arguments that bound a call without changing its meaning; `timeout_s` is that of `shell`."""
+MAX_ROUNDS = 64
 """Rounds that are kept; a turn has 50 unless configured otherwise."""
-MOST_CALLS = 32
+MAX_CALLS = 32
 """Calls kept per round; further calls are ignored."""
 PATIENCE = 4
 """Factor on the limits when results differ in digits, which may be a job making progress."""
-MOST_SHOWN, SHOWN_CHARS = 3, 160
+MAX_QUOTED, QUOTED_CHARS = 3, 160
 """Calls quoted in the warning to the model, and characters of each call's arguments."""
 
 
-class Made(Value):
+class CallRecord(Value):
     """One call and its result.
 
     Attributes:
@@ -69,7 +71,7 @@ class Made(Value):
         result: A digest of the result.
         gist: A digest of the result without its digits.
         did_run: It ran and did not fail, so it may have changed something.
-        shown: The beginning of its arguments.
+        excerpt: The beginning of its arguments.
         repeats: How it repeats an earlier call with the same result; `noisy` if only the gist is
             the same.
     """
@@ -79,14 +81,14 @@ class Made(Value):
     result: str
     gist: str
     did_run: bool
-    shown: str
+    excerpt: str
     repeats: Literal["", "equal", "near", "noisy"] = ""
 
 
 class Round(Value):
-    """The calls of one batch; `warned` if the model was told that they repeat."""
+    """The calls of one batch; `warned` if the runtime warned the model after it."""
 
-    calls: tuple[Made, ...]
+    calls: tuple[CallRecord, ...]
     warned: bool = False
 
 
@@ -94,61 +96,59 @@ Rounds = tuple[Round, ...]
 
 
 class Judgement(Value):
-    """What to do about the newest round; both empty for nothing.
+    """The verdict on the newest round; both fields are empty if it is no loop.
 
     Attributes:
-        word: The warning for the model.
-        loop: The tools that loop; the turn is ended.
+        warning: The warning for the model.
+        loop: The tools that loop; the turn ends.
     """
 
-    word: str = ""
+    warning: str = ""
     loop: tuple[str, ...] = ()
 
 
-def extended(rounds: Rounds, slots: Iterable[Slot], *, warned: bool = False) -> Rounds:
+def append_round(rounds: Rounds, slots: Iterable[Slot], *, warned: bool = False) -> Rounds:
     """Return the rounds with a complete batch appended."""
-    earlier = [one for made in rounds for one in made.calls]
+    earlier = [call for round_ in rounds for call in round_.calls]
     last = rounds[-1].calls if rounds else ()
-    few = zip(slots, range(MOST_CALLS), strict=False)
-    calls = tuple(_made(slot, earlier, last) for slot, _ in few)
-    return (*rounds, Round(calls=calls, warned=warned))[-MOST_ROUNDS:]
+    calls = tuple(_record(slot, earlier, last) for slot in islice(slots, MAX_CALLS))
+    return (*rounds, Round(calls=calls, warned=warned))[-MAX_ROUNDS:]
 
 
-def judged(rounds: Rounds, *, most: int, warn: int, changes: Callable[[str], bool]) -> Judgement:
-    """Return what to do about the newest round.
+def judge(rounds: Rounds, limits: TurnLimits, changes: Callable[[str], bool]) -> Judgement:
+    """Return the verdict on the newest round.
 
     Args:
         rounds: The rounds since the person's last message.
-        most: The count that ends the turn, see `Limits.max_repeats`; 0 turns the detection off.
-        warn: The count at which the model is warned, 0 for never.
+        limits: The counts that end the turn, and that warn the model.
         changes: Whether calls of a tool may change something.
     """
     stale: list[Round] = []
     # In halves, see above; starts at 2 (one whole round) for the original.
     count, patience, reached = 2, 1, 0.0
-    for made in reversed(rounds):
-        if not all(_is_stale(one, changes) for one in made.calls):
+    for round_ in reversed(rounds):
+        if not all(_is_stale(call, changes) for call in round_.calls):
             break
-        stale.append(made)
-        kinds = {one.repeats for one in made.calls}
+        stale.append(round_)
+        kinds = {call.repeats for call in round_.calls}
         count += 1 if "near" in kinds else 2
         if "noisy" in kinds:
             patience = PATIENCE
         reached = max(reached, count / patience)
-    calls = Counter((one.tool, one.shown) for made in stale for one in made.calls)
-    if 0 < 2 * most <= reached:
+    calls = Counter((call.tool, call.excerpt) for round_ in stale for call in round_.calls)
+    if 0 < 2 * limits.max_repeats <= reached:
         return Judgement(loop=tuple(dict.fromkeys(tool for tool, _ in calls)))
-    is_due = most and 0 < 2 * warn <= reached
-    if is_due and not any(made.warned for made in stale):
+    is_due = limits.max_repeats and 0 < 2 * limits.warn_repeats <= reached
+    if is_due and not any(round_.warned for round_ in stale):
         lines = "".join(
-            f"\n- `{tool}` with {shown} ({times} times)"
-            for (tool, shown), times in calls.most_common(MOST_SHOWN)
+            f"\n- `{tool}` with {excerpt} ({times} times)"
+            for (tool, excerpt), times in calls.most_common(MAX_QUOTED)
         )
-        return Judgement(word=_WORD.format(count=len(stale) + 1, lines=lines))
+        return Judgement(warning=_WARNING.format(count=len(stale) + 1, lines=lines))
     return Judgement()
 
 
-_WORD = (
+_WARNING = (
     "[From the runtime, not from a person: the last {count} rounds of calls told you nothing new. "
     "You repeated, with the same result but for numbers at most:{lines}\n"
     "Do something else, or answer with what you have and say what is missing. If it goes on like "
@@ -156,36 +156,36 @@ _WORD = (
 )
 
 
-def _is_stale(one: Made, changes: Callable[[str], bool]) -> bool:
-    if one.repeats == "near":
-        return not (one.did_run and changes(one.tool))
-    return bool(one.repeats)
+def _is_stale(call: CallRecord, changes: Callable[[str], bool]) -> bool:
+    if call.repeats == "near":
+        return not (call.did_run and changes(call.tool))
+    return bool(call.repeats)
 
 
-def _made(slot: Slot, earlier: Iterable[Made], last: Iterable[Made]) -> Made:
-    call, result = slot.call, slot.result
-    text, _ = detach("" if result is None else result.content)
-    shown = escape_invisible(" ".join(call.arguments.split())) or "{}"
-    said = text.encode(errors="surrogatepass")
-    made = Made(
-        tool=call.name,
-        values=_values(call.arguments),
-        result=_digest(said),
-        gist=_digest(said.translate(None, b"0123456789")),
+def _record(slot: Slot, earlier: Iterable[CallRecord], last: Iterable[CallRecord]) -> CallRecord:
+    text, _ = detach("" if slot.result is None else slot.result.content)
+    output = text.encode(errors="surrogatepass")
+    arguments = escape_invisible(" ".join(slot.call.arguments.split())) or "{}"
+    record = CallRecord(
+        tool=slot.call.name,
+        values=_values(slot.call.arguments),
+        result=_digest(output),
+        gist=_digest(output.translate(None, b"0123456789")),
         did_run=slot.outcome == "ok",
-        shown=shortened(shown, SHOWN_CHARS),
+        excerpt=shortened(arguments, QUOTED_CHARS),
     )
-    like = [one for one in earlier if (one.tool, one.gist) == (made.tool, made.gist)]
-    alike = [one for one in like if one.result == made.result]
-    for kind, found in (("equal", alike), ("noisy", like)):
-        if equal := [one for one in found if one.values == made.values]:
-            is_second_look = len(equal) == 1 and not any(one is equal[0] for one in last)
-            return made if is_second_look else replace(made, repeats=kind)
-    failed = (one for one in earlier if one.tool == made.tool and not (one.did_run or made.did_run))
-    is_denied = slot.outcome == "denied" and alike
-    if is_denied or any(_is_near(one.values, made.values) for one in (*alike, *failed)):
-        return replace(made, repeats="near")
-    return made
+    of_tool = [call for call in earlier if call.tool == record.tool]
+    same_gist = [call for call in of_tool if call.gist == record.gist]
+    same_result = [call for call in same_gist if call.result == record.result]
+    for kind, calls in (("equal", same_result), ("noisy", same_gist)):
+        if equal := [call for call in calls if call.values == record.values]:
+            is_second_look = len(equal) == 1 and not any(call is equal[0] for call in last)
+            return record if is_second_look else replace(record, repeats=kind)
+    failed = [call for call in of_tool if not (call.did_run or record.did_run)]
+    is_denied = slot.outcome == "denied" and same_result
+    if is_denied or any(_is_near(call.values, record.values) for call in (*same_result, *failed)):
+        return replace(record, repeats="near")
+    return record
 
 
 def _values(arguments: str) -> tuple[tuple[str, str], ...]:
@@ -197,12 +197,12 @@ def _values(arguments: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, _digest(canonical_json(parsed[key]).encode())) for key in keys)
 
 
-def _is_near(one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...]) -> bool:
-    if [key for key, _ in one] != [key for key, _ in other]:
+def _is_near(first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...]) -> bool:
+    if [key for key, _ in first] != [key for key, _ in second]:
         return False
-    pairs = zip(one, other, strict=True)
-    same = [mine == theirs for mine, theirs in pairs if mine[0] not in PAGING]
-    return not all(same) and 2 * sum(same) >= len(same)
+    pairs = zip(first, second, strict=True)
+    is_equal = [value == other for value, other in pairs if value[0] not in PAGING]
+    return not all(is_equal) and 2 * sum(is_equal) >= len(is_equal)
 
 
 def _digest(text: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The turn's state machine: `step` returns what follows from an event, and does nothing itself.
+"""The turn's state machine: `step` returns the next state and its effects, and performs nothing.
 
               begin                                      begin_tool
                 │                                             │
@@ -63,7 +63,7 @@ def begin(limits: TurnLimits, *, language: Language = "en", context_heavy: bool 
     """Begin a turn whose user message is in the history.
 
     Args:
-        limits: What the turn may use.
+        limits: The limits of the turn.
         language: The language of texts for its person.
         context_heavy: Compact first, if possible (K11).
     """
@@ -87,7 +87,7 @@ def begin_compaction(limits: TurnLimits, *, language: Language = "en") -> Step:
 
 
 def step(state: State, event: signals.Event) -> Step:
-    """Return the state after the event, and what to do about it, in order.
+    """Return the state after the event, and the effects to perform, in order.
 
     Raises:
         ValueError: A `Gated` has more or fewer verdicts than the batch has calls.
@@ -98,16 +98,16 @@ def step(state: State, event: signals.Event) -> Step:
         case signals.AbortRequested():
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
             note = abort_note(event, state.progress.language)
-            return finish(paid(state, event.usage), "user_abort", note, mark)
+            return finish(add_usage(state, event.usage), "user_abort", note, mark)
         case signals.BudgetReached():
             return finish(state, "budget_exceeded", event.text, "stopped")
         case signals.TurnFailed():
             return finish(state, "error", event.text)
         case _:
-            return _affordable(*_moved(state, event))
+            return _within_limits(*_step_running(state, event))
 
 
-def paid(state: _Running, usage: Usage) -> _Running:
+def add_usage(state: _Running, usage: Usage) -> _Running:
     """Return the state with this usage added."""
     if usage == NO_USAGE:
         return state
@@ -128,7 +128,7 @@ def unhandled(state: Never) -> NoReturn:
 def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
     """Return the state in which a stored turn continues after a restart, and its effects.
 
-    Only a batch that was not gated is gated again; answers that were given remain valid.
+    The gate decides again only on a batch without verdicts; answers of approvers remain valid.
 
     Args:
         state: As stored or folded.
@@ -140,8 +140,8 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
             return _ask(state.progress, state.shown)
         case Compacting():
             return state, (signals.Compact(cause=state.cause),)
-        case Confirming() if approvals := slots.pending(state.batch):
-            return state, (signals.AwaitAnswers(approvals=approvals),)
+        case Confirming() if slots.pending(state.batch):
+            return state, (signals.AwaitAnswers(),)
         case Confirming() | Executing():
             return _resumed(state, rerun)
         case Done():
@@ -150,7 +150,7 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
             unhandled(state)
 
 
-def _moved(state: Running, event: signals.Event) -> Step:
+def _step_running(state: Running, event: signals.Event) -> Step:
     match state:
         case Thinking() | Streaming():
             return _asking(state, event)
@@ -166,8 +166,8 @@ def _moved(state: Running, event: signals.Event) -> Step:
 
 
 def _ask(progress: Progress, shown: str = "") -> Step:
-    asked = replace(progress, requests=progress.requests + 1)
-    return Thinking(progress=asked, shown=shown), (signals.SendRequest(request=asked.requests),)
+    counted = replace(progress, requests=progress.requests + 1)
+    return Thinking(progress=counted, shown=shown), (signals.SendRequest(request=counted.requests),)
 
 
 def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
@@ -175,12 +175,12 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
         return state, ()
     match event:
         case signals.RequestFailed():
-            return finish(paid(state, event.usage), "error", event.text, why=event.why)
+            return finish(add_usage(state, event.usage), "error", event.text, detail=event.detail)
         case signals.ContextOverflowed():
-            return _overflowed(state)
-        case signals.RequestSent():  # once more if text that was shown is no part of the answer
-            is_no_answer = isinstance(state, Streaming) and state.fresh
-            return Streaming(progress=state.progress, shown="" if is_no_answer else state.shown), ()
+            return _on_overflow(state)
+        case signals.RequestSent():  # sent again if the answer does not contain the text on screen
+            is_again = isinstance(state, Streaming) and state.has_begun
+            return Streaming(progress=state.progress, shown="" if is_again else state.shown), ()
         case signals.TextArrived() | signals.ResponseReceived() | signals.StreamCut() if isinstance(
             state, Streaming
         ):
@@ -195,46 +195,46 @@ def _streaming(
     progress = state.progress
     match event:
         case signals.TextArrived():
-            shown = state.shown + event.text if state.fresh else event.text
-            whole = signals.ShowText(text=join_texts(progress.said, shown), is_last=event.is_last)
-            return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
-        case signals.StreamCut() if progress.reasked:
+            shown = state.shown + event.text if state.has_begun else event.text
+            draft = signals.ShowText(text=join_texts(progress.text, shown), is_last=event.is_last)
+            return Streaming(progress=progress, shown=shown, has_begun=True), (draft,)
+        case signals.StreamCut() if progress.retried:
             note = catalogue.BROKE_OFF_TWICE.to(progress.language)
-            return finish(paid(state, event.usage), "error", note)
+            return finish(add_usage(state, event.usage), "error", note)
         case signals.StreamCut():
-            return _ask(replace(paid(state, event.usage).progress, reasked=True), state.shown)
+            return _ask(replace(add_usage(state, event.usage).progress, retried=True), state.shown)
         case signals.ResponseReceived():
-            return _answered(progress, event)
+            return _on_response(progress, event)
         case _:
             assert_never(event)
 
 
-def _answered(progress: Progress, event: signals.ResponseReceived) -> Step:
+def _on_response(progress: Progress, event: signals.ResponseReceived) -> Step:
     message = event.message
     shown = message.content if event.shown is None else event.shown
     after = replace(
         progress,
         usage=progress.usage + event.usage,
-        said=join_texts(progress.said, shown),
-        reasked=False,
-        forced=False,
+        text=join_texts(progress.text, shown),
+        retried=False,
+        overflowed=False,
     )
     if message.tool_calls:
         return _gate(after, message.tool_calls)
     done = Done(
         reason="model_stop",
         usage=after.usage,
-        text=after.said,
-        note=whole_note(message, after.language),
+        text=after.text,
+        note=incomplete_note(message, after.language),
         message=message,
     )
     return done, ()
 
 
-def _overflowed(state: Thinking | Streaming) -> Step:
-    if state.progress.forced:
+def _on_overflow(state: Thinking | Streaming) -> Step:
+    if state.progress.overflowed:
         return finish(state, "error", catalogue.TOO_LONG.to(state.progress.language))
-    return _compact(replace(state.progress, forced=True), "overflow", state.shown)
+    return _compact(replace(state.progress, overflowed=True), "overflow", state.shown)
 
 
 def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Step:
@@ -244,16 +244,16 @@ def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Ste
 def _compacting(state: Compacting, event: signals.Event) -> Step:
     match event:
         case entries.Compacted():
-            progress = paid(state, event.usage).progress
+            progress = add_usage(state, event.usage).progress
             if state.cause == "asked":
                 return answered_by_runtime(
                     catalogue.COMPACTED_NOW.to(progress.language), progress.usage
                 )
             return _ask(progress, state.shown)
-        case signals.CompactionFailed(text=why, usage=usage):
-            progress = paid(state, usage).progress
+        case signals.CompactionFailed(text=reason, usage=usage):
+            progress = add_usage(state, usage).progress
             if state.cause == "asked":
-                return answered_by_runtime(why, progress.usage)
+                return answered_by_runtime(reason, progress.usage)
             # The next request is cut instead, so the conversation continues (K13).
             return _ask(progress, state.shown)
         case _:
@@ -271,37 +271,37 @@ def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
 def _calling(state: Calling, event: signals.Event) -> Step:
     match event:
         case entries.BatchAppended():
-            return _appended(state, event)
+            return _on_batch_appended(state, event)
         case entries.AnswerTaken(approval=approval, result=result) if isinstance(state, Confirming):
             return _continue_batch(state, slots.answered(state.batch, approval, result))
         case entries.Gated() if isinstance(state, Executing):
             batch = slots.gated(state.batch, event.verdicts)
-            if approvals := slots.pending(batch):
-                asked = Confirming(progress=state.progress, batch=batch)
-                return asked, (signals.AwaitAnswers(approvals=approvals),)
+            if slots.pending(batch):
+                confirming = Confirming(progress=state.progress, batch=batch)
+                return confirming, (signals.AwaitAnswers(),)
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
-            return _started(state, event.action)
+            return _on_call_started(state, event.action)
         case entries.CallFinished() if isinstance(state, Executing):
-            return _call_ended(state, event)
+            return _on_call_finished(state, event)
         case _:
             return state, ()
 
 
-def _started(state: Executing, action: ActionId) -> Step:
+def _on_call_started(state: Executing, action: ActionId) -> Step:
     batch = slots.cleared(state.batch, action)
     if batch == state.batch:
         return state, ()
     return replace(state, batch=batch), (signals.RunCall(action=action),)
 
 
-def _call_ended(state: Executing, event: entries.CallFinished) -> Step:
+def _on_call_finished(state: Executing, event: entries.CallFinished) -> Step:
     batch = slots.ended(state.batch, event.action, event.result, event.outcome)
     if batch == state.batch:
         return state, ()
     progress = replace(state.progress, usage=state.progress.usage + event.usage)
-    if _spent(progress) is not None:
-        # The turn ends with this step, so it starts nothing more.
+    if _reached_limit(progress) is not None:
+        # The turn ends with this step, so it starts no further call.
         return replace(state, progress=progress, batch=batch), ()
     return _continue_batch(replace(state, progress=progress), batch)
 
@@ -320,22 +320,22 @@ def _continue_batch(state: Calling, batch: Batch) -> Step:
     return replace(state, batch=batch), ()
 
 
-def _appended(state: Calling, event: entries.BatchAppended) -> Step:
+def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
     if not slots.is_complete(state.batch):
         return state, ()
     warned = state.progress.warned or limit_warning(state.progress) is not None
     progress = replace(state.progress, rounds=state.progress.rounds + 1, warned=warned)
-    bound = progress.limits.max_rounds
+    max_rounds = progress.limits.max_rounds
     if progress.direct:
-        told = slots.results(state.batch)
-        text = "\n".join(result_for_people(one, progress.language) for one in told)
+        results = slots.results(state.batch)
+        text = "\n".join(result_for_people(result, progress.language) for result in results)
         return Done(reason="model_stop", usage=progress.usage, text=text), ()
     if event.loop:
         tools = ", ".join(f"`{tool}`" for tool in event.loop)
         note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
         return finish(Thinking(progress=progress), "loop_detected", note)
-    if progress.rounds >= bound:
-        note = catalogue.MOST_ROUNDS.to(progress.language, rounds=bound)
+    if progress.rounds >= max_rounds:
+        note = catalogue.MOST_ROUNDS.to(progress.language, rounds=max_rounds)
         return finish(Thinking(progress=progress), "max_turns", note)
     return _compact(progress, "heavy") if event.context_heavy else _ask(progress)
 
@@ -357,41 +357,41 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
 # --- ending --------------------------------------------------------------------------------------
 
 
-def _affordable(state: State, effects: Iterable[signals.Effect]) -> Step:
-    """End the turn instead if it has reached its limits; checked after every step (S4-20)."""
-    if isinstance(state, Done) or (spent := _spent(state.progress)) is None:
+def _within_limits(state: State, effects: Iterable[signals.Effect]) -> Step:
+    """Return the step, or the end of a turn that has reached its limits; after every step (S4-20)."""
+    if isinstance(state, Done) or (reached := _reached_limit(state.progress)) is None:
         return state, tuple(effects)
-    return finish(state, "budget_exceeded", spent.to(state.progress.language), "stopped")
+    return finish(state, "budget_exceeded", reached.to(state.progress.language), "stopped")
 
 
-def _spent(progress: Progress) -> LocalizedMessage | None:
-    """Return a sentence if the turn has used up its tokens or its money, else None."""
-    for used, most, words in _shares(progress):
-        if used >= most:
-            return catalogue.MOST_USED.about(used=words(used), limit=words(most))
+def _reached_limit(progress: Progress) -> LocalizedMessage | None:
+    """Return the note of a turn that has used up its tokens or its money, else None."""
+    for used, limit, render in _amounts(progress):
+        if used >= limit:
+            return catalogue.MOST_USED.about(used=render(used), limit=render(limit))
     return None
 
 
 def limit_warning(progress: Progress) -> LocalizedMessage | None:
-    """Return a sentence, once, if a turn is close to one of its limits as its batch is appended.
+    """Return a warning, once, if a turn is close to one of its limits as its batch is appended.
 
-    It is close at 80 %, or if one more round of average cost would end it. Returns None otherwise.
+    It is close at 80 %, or if one more round of average cost would end it.
     """
     after = replace(progress, rounds=progress.rounds + 1)
     if progress.warned:
         return None
-    for used, most, words in ((after.rounds, after.limits.max_rounds, rounds), *_shares(after)):
-        if used >= most:
+    for used, limit, render in ((after.rounds, after.limits.max_rounds, rounds), *_amounts(after)):
+        if used >= limit:
             continue
-        percent = used * ALL_PERCENT // most
-        is_last = words is not rounds and used * (after.rounds + 1) >= most * after.rounds
+        percent = used * ALL_PERCENT // limit
+        is_last = render is not rounds and used * (after.rounds + 1) >= limit * after.rounds
         if percent >= WARN_PERCENT or is_last:
-            return catalogue.TURN_IS_NEAR.about(percent=percent, limit=words(most))
+            return catalogue.TURN_IS_NEAR.about(percent=percent, limit=render(limit))
     return None
 
 
-def _shares(progress: Progress) -> Iterator[tuple[int, int, Callable[[int], Localized]]]:
-    """Yield for each cap on usage the amount used, the maximum, and how to word an amount."""
+def _amounts(progress: Progress) -> Iterator[tuple[int, int, Callable[[int], Localized]]]:
+    """Yield for each cap on usage the amount used, the maximum, and the formatter of amounts."""
     limits, usage = progress.limits, progress.usage
     if limits.max_tokens is not None:
         yield usage.total_tokens, limits.max_tokens, tokens
@@ -403,9 +403,9 @@ def _shares(progress: Progress) -> Iterator[tuple[int, int, Callable[[int], Loca
 Mark = Literal["", "stopped", "interrupted"]
 
 
-def join_texts(said: str, text: str) -> str:
+def join_texts(earlier: str, text: str) -> str:
     """Return two answers of one turn as one text, a blank line between them."""
-    return f"{said}\n\n{text}" if said and text else said or text
+    return f"{earlier}\n\n{text}" if earlier and text else earlier or text
 
 
 def answered_by_runtime(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[()]]:
@@ -415,25 +415,25 @@ def answered_by_runtime(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple
 
 
 def finish(
-    state: Running, reason: DoneReason, note: str, mark: Mark = "", *, why: str = ""
+    state: Running, reason: DoneReason, note: str, mark: Mark = "", *, detail: str = ""
 ) -> tuple[Done, tuple[()]]:
     """End a turn before its answer is complete; shown text stays, every call gets a result.
 
     There are no effects: the loop stops whatever still runs for a turn that is done.
     """
-    usage, said = state.progress.usage, state.progress.said
-    done = Done(reason=reason, usage=usage, text=said, note=note, why=why)
+    usage, text = state.progress.usage, state.progress.text
+    done = Done(reason=reason, usage=usage, text=text, note=note, detail=detail)
     if not isinstance(state, Asking):
         results, fills = slots.closed(state.batch)
         done = replace(done, results=results, fills=fills)
     elif state.shown:
         message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
-        done = replace(done, text=join_texts(said, state.shown), message=message)
+        done = replace(done, text=join_texts(text, state.shown), message=message)
     return done, ()
 
 
 def abort_note(event: signals.AbortRequested, language: Language) -> str:
-    """Say who ended the turn, and how."""
+    """Return the note that says who ended the turn, and how."""
     by = catalogue.BY.about(who=by_whom(event.by)) if event.by else ""
     match event.cause:
         case "stop":
@@ -452,8 +452,8 @@ def abort_note(event: signals.AbortRequested, language: Language) -> str:
             assert_never(event.cause)
 
 
-def whole_note(message: AssistantMessage, language: Language) -> str:
-    """Say what is missing from an answer that the model ended itself; empty if nothing is."""
+def incomplete_note(message: AssistantMessage, language: Language) -> str:
+    """Return the note on an answer that the model ended incomplete; empty if it is complete."""
     match message.finish_reason:
         case "length":
             return catalogue.CUT_AT_THE_LIMIT.to(language)

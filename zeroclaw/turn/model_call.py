@@ -69,14 +69,14 @@ class _Answer(Struct):
 AT_ONCE_CHARS = 2_048
 """Characters that are redacted in one step on the event loop, in about 2 ms."""
 OFF_THE_RECORD = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(ENGLISH)
-"""Logged instead of a failure's reason, which may repeat what was said off the record."""
+"""Logged instead of a failure's reason, which may quote a conversation off the record."""
 
 
 class ModelCall(Value):
     """Asks the model on behalf of one turn.
 
     Attributes:
-        lookup: Tells real receipts of this conversation from false ones.
+        lookup: Returns what a receipt of this conversation proves; None for a false one.
         tell: Passes an event to the turn; may wait while the turn is busy.
     """
 
@@ -92,26 +92,26 @@ class ModelCall(Value):
         """Wait for a slot, compose the request, and stream its answer into the turn."""
         async with self._model.slots:
             try:
-                composed = await request()
+                model_request = await request()
             except ContextMissing as error:
                 language = self.turn.language
-                why = catalogue.CONTEXT_FAILED.to(language, name=error.name, why=str(error))
+                detail = catalogue.CONTEXT_FAILED.to(language, name=error.name, why=str(error))
                 text = catalogue.CONTEXT_IS_MISSING.to(language)
-                await self.tell(signals.RequestFailed(request=number, text=text, why=why))
+                await self.tell(signals.RequestFailed(request=number, text=text, detail=detail))
                 return
-            await self._ask(number, composed)
+            await self._ask(number, model_request)
 
     async def _ask(self, number: int, request: ModelRequest) -> None:
         await self.tell(signals.RequestSent(request=number))
         answer = _Answer(number)
-        ended = await call(lambda: self._stream(request, answer))
-        if request.files and not answer.texts and _is_rejected(ended):
+        outcome = await call(lambda: self._stream(request, answer))
+        if request.files and not answer.texts and _is_rejected(outcome):
             # The model does not accept these files, whatever its facts say. An answer without them
             # is better than none until they are too old to be sent.
-            why = str(self._for_record(ended).error)
-            self.turn.log("files_refused", why=why, level="warning")
-            without, paid, answer = replace(request, files={}), answer.usage, _Answer(number)
-            ended = await call(lambda: self._stream(without, answer))
+            reason = str(self._for_record(outcome).error)
+            self.turn.log("files_refused", why=reason, level="warning")
+            paid, answer = answer.usage, _Answer(number)
+            outcome = await call(lambda: self._stream(replace(request, files={}), answer))
             answer.usage = paid + answer.usage
         message = AssistantMessage(
             content="".join(answer.texts),
@@ -120,16 +120,17 @@ class ModelCall(Value):
             reasoning_details=tuple(answer.details),
             finish_reason=answer.finish,
         )
-        if isinstance(ended, Raised):
-            self._model.record.failed(self._for_record(ended), self.turn.log)
-            failed, here = _failure(number, ended, self.turn), self.turn.conversation
-            if is_off_the_record(here) and isinstance(failed, signals.RequestFailed):
-                kept = isinstance(ended.error, ProviderOverloaded | ProviderUnauthorized)
-                why = "" if kept else catalogue.MODEL_FAILED_OFF_THE_RECORD.to(self.turn.language)
-                failed = replace(failed, why=why)
-            if isinstance(failed, signals.StreamCut | signals.RequestFailed):
-                failed = replace(failed, usage=broken_off(ended, answer.usage, message))
-            await self.tell(failed)
+        if isinstance(outcome, Raised):
+            self._model.record.failed(self._for_record(outcome), self.turn.log)
+            event, language = _failure(number, outcome, self.turn), self.turn.language
+            is_private = is_off_the_record(self.turn.conversation)
+            if is_private and isinstance(event, signals.RequestFailed):
+                may_quote = not isinstance(outcome.error, ProviderOverloaded | ProviderUnauthorized)
+                detail = catalogue.MODEL_FAILED_OFF_THE_RECORD.to(language) if may_quote else ""
+                event = replace(event, detail=detail)
+            if isinstance(event, signals.StreamCut | signals.RequestFailed):
+                event = replace(event, usage=broken_off(outcome, answer.usage, message))
+            await self.tell(event)
             return
         self._model.record.answered()
         await self.tell(
@@ -138,15 +139,15 @@ class ModelCall(Value):
             )
         )
 
-    def _for_record(self, ended: Raised) -> Raised:
+    def _for_record(self, failure: Raised) -> Raised:
         """Return the failure as the log and operators read it.
 
         An endpoint's error may repeat the conversation, so off the record only the person reads it.
         """
-        here = self.turn.conversation
-        if not is_off_the_record(here) or isinstance(ended.error, ContextOverflow):
-            return ended
-        is_broken = isinstance(ended.error, StreamBroken)
+        conversation = self.turn.conversation
+        if not is_off_the_record(conversation) or isinstance(failure.error, ContextOverflow):
+            return failure
+        is_broken = isinstance(failure.error, StreamBroken)
         return Raised(error=(StreamBroken if is_broken else ProviderRejected)(OFF_THE_RECORD))
 
     async def _stream(self, request: ModelRequest, answer: _Answer) -> None:
@@ -154,10 +155,10 @@ class ModelCall(Value):
         async with aclosing(self._model.provider.stream(request)) as stream:
             async for event in stream:
                 await self._take(answer, event)
-        rest = self._model.redactor.flush(answer.redaction)
+        remainder = self._model.redactor.flush(answer.redaction)
         answer.redaction = Redaction()
-        answer.texts.append(rest)
-        answer.screening, marked = receipt_screen.feed(answer.screening, rest, self.lookup)
+        answer.texts.append(remainder)
+        answer.screening, marked = receipt_screen.feed(answer.screening, remainder, self.lookup)
         marked += receipt_screen.flush(answer.screening, self.lookup)
         await self._show(answer, marked, is_last=True)
 
@@ -173,8 +174,8 @@ class ModelCall(Value):
                     await self.tell(signals.RequestSent(request=answer.number))
                 answer.reasoning.append(text)
                 answer.details.extend(details)
-            case ToolCallReady(call=made):
-                answer.calls.append(made)
+            case ToolCallReady(call=tool_call):
+                answer.calls.append(tool_call)
             case UsageReported(usage=usage):
                 answer.usage = usage
             case Finished(reason=reason):
@@ -199,14 +200,14 @@ class ModelCall(Value):
             await self.tell(signals.TextArrived(request=answer.number, text=text, is_last=is_last))
 
 
-def _is_rejected(ended: Raised | None) -> TypeGuard[Raised]:
-    return isinstance(ended, Raised) and isinstance(ended.error, ProviderRejected)
+def _is_rejected(outcome: Raised | None) -> TypeGuard[Raised]:
+    return isinstance(outcome, Raised) and isinstance(outcome.error, ProviderRejected)
 
 
 def _failure(number: int, raised: Raised, turn: TurnContext) -> signals.RequestEvent:
     """Return the event of a failed request, with a sentence for the person.
 
-    What this machine lacks, including paths, is for operators only.
+    Only operators read what this machine lacks, paths included.
     """
     language, is_operator = turn.language, "operator" in turn.opened.principal.roles
     match raised.error:
@@ -221,8 +222,8 @@ def _failure(number: int, raised: Raised, turn: TurnContext) -> signals.RequestE
         case ProviderUnreachable() | NeedsOperator() as error if not is_operator:
             is_away = isinstance(error, ProviderUnreachable)
             text = catalogue.MODEL_IS_AWAY if is_away else catalogue.MODEL_IS_NOT_THERE
-            why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            return signals.RequestFailed(request=number, text=text.to(language), why=why)
+            detail = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            return signals.RequestFailed(request=number, text=text.to(language), detail=detail)
         case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:
             text = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:

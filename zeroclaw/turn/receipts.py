@@ -1,10 +1,10 @@
 """Checks the receipts in the model's answer: looks them up, then verifies them (P7).
 
-A receipt is looked up among the results of this conversation, where it was issued, and verified
-against its call. If a summary has replaced the result, or the result was removed, the audit still
-shows that the receipt was issued; if an answer contains such a receipt, it is verified against the
-whole journal while that is kept. Each receipt is checked once, before a request is sent, so that
-the screen can ask without waiting.
+The lookup finds a receipt among the results of this conversation, and verifies it against its call.
+If a summary has replaced the result, or the result was removed, the audit still shows that the
+receipt was issued; if an answer contains such a receipt, the lookup verifies it against the whole
+journal while that is kept. It checks each receipt once, before a request is sent, so that the screen
+can look it up without waiting.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from zeroclaw.text.escape import escape_invisible, shortened
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.tool import line_of
 from zeroclaw.turn.context import TurnContext
-from zeroclaw.turn.journal import History, Issued
+from zeroclaw.turn.journal import History, IssuedReceipt
 from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.session import read_history
 
 _TOKEN = attrgetter("token")
-MOST_SUMMARY_CHARS = 160
+MAX_SUMMARY_CHARS = 160
 MANY_ENTRIES = 128
 """Longest audit that is searched on the event loop, which takes about a millisecond."""
 
@@ -42,17 +42,17 @@ Results = Mapping[str, tuple[ToolCall, str]]
 
 
 class ReceiptLookup:
-    """Knows the receipts of one conversation."""
+    """Looks up the receipts of one conversation."""
 
     def __init__(self, turn: TurnContext) -> None:
         """Start with the verdicts of the session's earlier turns."""
         self._services, self._session, self._gated = turn.services, turn.session, turn.gated
-        self._known = turn.session.verdicts
-        self._instead = catalogue.RECEIPT_BELOW.to(turn.language)
+        self._verdicts = turn.session.verdicts
+        self._replacement = catalogue.RECEIPT_BELOW.to(turn.language)
 
     def lookup(self, token: str) -> CheckedReceipt | None:
-        """Return what a token proves, None if it was never issued here."""
-        return self._known.get(token)
+        """Return what a token proves, None if this conversation never issued it."""
+        return self._verdicts.get(token)
 
     async def refresh(self) -> None:
         """Check the receipts that were issued since the last call."""
@@ -62,20 +62,20 @@ class ReceiptLookup:
                 recorded = await recorded_in(self._services.store, self._session.conversation)
             except RecordUnreadable:
                 recorded = {}  # a damaged audit proves nothing, and the chat continues
-            self._session.recorded |= recorded.keys() - self._known.keys()
-            self._known.update(recorded | self._known)
+            self._session.recorded |= recorded.keys() - self._verdicts.keys()
+            self._verdicts.update(recorded | self._verdicts)
         history = self._session.history
         tokens = map(_TOKEN, history.receipts)
-        fresh = [*compress(history.receipts, map(not_, map(self._known.__contains__, tokens)))]
-        if fresh:
-            self._known.update(await self._checked(fresh, history))
+        is_known = map(self._verdicts.__contains__, tokens)
+        if unchecked := [*compress(history.receipts, map(not_, is_known))]:
+            self._verdicts.update(await self._checked(unchecked, history))
 
     async def _verify(self, tokens: Collection[str]) -> None:
         """Verify receipts known only from the audit; reads the whole journal, once for each."""
-        sought = self._session.recorded.intersection(tokens)
-        if not sought:
+        unverified = self._session.recorded.intersection(tokens)
+        if not unverified:
             return
-        self._session.recorded -= sought
+        self._session.recorded -= unverified
         try:
             history = await read_history(
                 self._services.store, self._session.conversation, whole=True
@@ -83,30 +83,29 @@ class ReceiptLookup:
         except RecordUnreadable:
             return  # the audit's verdict stays
         # If retention or an erasure removed the turn, the journal has no receipt: the audit's verdict stays.
-        self._known.update(
-            await self._checked([one for one in history.receipts if one.token in sought], history)
-        )
+        receipts = [issued for issued in history.receipts if issued.token in unverified]
+        self._verdicts.update(await self._checked(receipts, history))
 
     async def _checked(
-        self, receipts: Iterable[Issued], history: History
+        self, receipts: Iterable[IssuedReceipt], history: History
     ) -> dict[str, CheckedReceipt | None]:
         receipts = [*receipts]
-        sought = frozenset(one.token for one in receipts)
-        here, messages = self._session.conversation, history.messages
+        tokens = frozenset(issued.token for issued in receipts)
+        conversation, messages = self._session.conversation, history.messages
         results = await self._services.sources.run_off_loop_if_large(
-            here, messages, lambda: signed_results(messages, sought)
+            conversation, messages, lambda: signed_results(messages, tokens)
         )
         return {
-            one.token: await verdict_of(
+            issued.token: await verdict_of(
                 self._services.store,
                 self._services.results.keys,
-                here,
-                one,
+                conversation,
+                issued,
                 results,
                 summary=self._summary,
                 gated=self._gated,
             )
-            for one in receipts
+            for issued in receipts
         }
 
     async def take_out(self, text: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
@@ -114,26 +113,26 @@ class ReceiptLookup:
         if PREFIX_PLAIN in text:
             await self.refresh()
             await self._verify(receipt.find_tokens(text))
-        return receipt_screen.take_out(text, self.lookup, self._instead)
+        return receipt_screen.take_out(text, self.lookup, self._replacement)
 
     def without_receipts(self, text: str) -> str:
         """Return a text as people read it while it is being written: a draft proves nothing yet."""
-        return receipt_screen.take_out(text, self.lookup, self._instead)[0]
+        return receipt_screen.take_out(text, self.lookup, self._replacement)[0]
 
     def _summary(self, action: Action) -> str:
         """Return the tool's own line about a call, as on its card."""
         tool = self._services.gate.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
-        said = "" if isinstance(line, Raised) else line
-        shown = escape_invisible(receipt.defang(self._services.gate.redactor.redact(said)))
-        return shortened(shown, MOST_SUMMARY_CHARS)
+        text = "" if isinstance(line, Raised) else line
+        safe = escape_invisible(receipt.defang(self._services.gate.redactor.redact(text)))
+        return shortened(safe, MAX_SUMMARY_CHARS)
 
 
 async def verdict_of(
     store: Rows,
     keys: Keys,
     conversation: ConversationId,
-    one: Issued,
+    issued: IssuedReceipt,
     results: Results,
     *,
     summary: Callable[[Action], str] = lambda _: "",
@@ -145,38 +144,38 @@ async def verdict_of(
         store: The store of the call.
         keys: The keys to verify with.
         conversation: The conversation whose journal shows the receipt.
-        one: The receipt.
+        issued: The receipt.
         results: The results of the same conversation, by receipt.
         summary: Returns a line about a call.
         gated: Calls that need not be read from the store.
     """
-    found = results.get(one.token)
-    if found is None:
+    pair = results.get(issued.token)
+    if pair is None:
         return None
-    call, text = found
+    call, text = pair
     frozen = None
-    if one.action is not None:
-        frozen = gated.get(one.action) or await ACTIONS.get(store, one.action)
+    if issued.action is not None:
+        frozen = gated.get(issued.action) or await ACTIONS.get(store, issued.action)
     action = None if frozen is None else frozen.action
     fields = receipt.Fields(
         conversation=conversation,
-        action=one.action or ActionId(""),
+        action=issued.action or ActionId(""),
         tool=encodable(call.name),
         # A malformed call was never frozen; its receipt signs what the model wrote.
         arguments=encodable(call.arguments) if action is None else action.canonical_arguments,
-        outcome=one.outcome,
+        outcome=issued.outcome,
         result=text,
     )
-    signer = receipt.signer(keys.every, fields, one.token)
-    is_key_kept = (receipt.issued_at(one.token) or 0) >= keys.since_s
+    signer = receipt.signer(keys.every, fields, issued.token)
+    is_key_kept = (receipt.issued_at(issued.token) or 0) >= keys.since_s
     if signer is None and action is not None and is_key_kept:
         return None  # the stored result is not the one that was signed
     return CheckedReceipt(
-        token=one.token,
-        tool=one.tool,
+        token=issued.token,
+        tool=issued.tool,
         summary="" if action is None else summary(action),
-        outcome=one.outcome,
-        at=one.at,
+        outcome=issued.outcome,
+        at=issued.at,
         # Signed by an earlier process; where its key or the call is no longer stored, the record of
         # this conversation still shows that the receipt was issued.
         earlier=signer != keys.current,
@@ -189,30 +188,30 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt
     Raises:
         RecordUnreadable: The audit contains something that is not an entry.
     """
-    bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
+    bodies = [entry.body async for entry in read_all(logs, LogKind.AUDIT, conversation)]
 
-    def told() -> dict[str, CheckedReceipt]:
+    def read() -> dict[str, CheckedReceipt]:
         return {
-            one.receipt: CheckedReceipt(
-                token=one.receipt,
-                tool=one.tool,
+            entry.receipt: CheckedReceipt(
+                token=entry.receipt,
+                tool=entry.tool,
                 summary="",
-                outcome=OUTCOMES[one.kind],
-                at=one.at,
+                outcome=OUTCOMES[entry.kind],
+                at=entry.at,
                 earlier=True,
             )
-            for one in audit.issued(bodies)
+            for entry in audit.issued(bodies)
         }
 
-    return await asyncio.to_thread(told) if len(bodies) > MANY_ENTRIES else told()
+    return await asyncio.to_thread(read) if len(bodies) > MANY_ENTRIES else read()
 
 
-def signed_results(messages: Sequence[Message], sought: frozenset[str]) -> Results:
+def signed_results(messages: Sequence[Message], tokens: frozenset[str]) -> Results:
     """Return the results of a history by their receipts; calls and results pair by position.
 
-    Searches from the end, where new results are, until every token in `sought` is found.
+    Searches from the end, where new results are, until every token in `tokens` is found.
     """
-    found: dict[str, tuple[ToolCall, str]] = {}
+    results_by_token: dict[str, tuple[ToolCall, str]] = {}
     results: list[ToolMessage] = []  # of the answer before them, newest first
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
@@ -222,8 +221,8 @@ def signed_results(messages: Sequence[Message], sought: frozenset[str]) -> Resul
             for call, result in reversed(pairs):
                 text, token = receipt.detach(result.content)
                 if token is not None:
-                    found.setdefault(token, (call, text))
+                    results_by_token.setdefault(token, (call, text))
             results.clear()
-            if found.keys() >= sought:
+            if results_by_token.keys() >= tokens:
                 break
-    return found
+    return results_by_token

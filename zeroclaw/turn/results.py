@@ -1,9 +1,9 @@
 """The result of a call as the model reads it: redacted, capped, fenced as data, with a receipt.
 
-The order is fixed: redact → spell out invisible characters → cap (the whole output is kept as a
-blob, redacted and spelled out) → fence → defang → receipt. Long text is redacted slice by slice in
-a thread, and conversations take turns, so a hostile megabyte delays neither the event loop nor
-another conversation's result.
+The order is fixed: redact → spell out invisible characters → cap (a blob keeps the whole output,
+redacted and spelled out) → fence → defang → receipt. A thread redacts long text slice by slice, and
+conversations take turns, so a hostile megabyte delays neither the event loop nor another
+conversation's result.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ from zeroclaw.turn.kept_results import id_of
 from zeroclaw.value import Struct, Value, field, replace
 
 LONGEST_CHARS = 1_000_000
-"""Longest output that is redacted and kept whole. 50 MB would take minutes, and exceed what a store
-accepts; of a longer output only both ends are read."""
+"""Longest output that is redacted and kept whole. 50 MB would take minutes, and exceed the store's
+limit; of a longer output only both ends are read."""
 AT_ONCE_CHARS = 2_048
 """Longest text that is redacted on the event loop; the worst such text takes a few milliseconds."""
 SLICE_CHARS = 1_024
@@ -45,7 +45,7 @@ GAP_S = 0.0005
 """Seconds that the thread sleeps after each slice. It computes a fifth of the time, so the event
 loop, waking dozens of times during a call, is hardly delayed. A text of 240 kB takes 0.16 s."""
 TURN_CHARS = 16_384
-"""Characters redacted for one conversation before it is another one's turn."""
+"""Characters redacted for one conversation before another one gets its turn."""
 SEAM_CHARS = 65_536
 """Characters dropped at each side of a cut: half a secret could be there. No secret that the daemon
 reads from a file is longer."""
@@ -66,8 +66,8 @@ class TimedOut(Value):
     after_s: float
 
 
-class Settled(Value):
-    """The end of a call and everything that is recorded with it.
+class CallEnd(Value):
+    """The end of a call, with all records of it.
 
     Attributes:
         finished: The journal's entry.
@@ -81,7 +81,7 @@ class Settled(Value):
     files: tuple[ToolFile, ...] = ()
 
 
-def settled(
+def call_end(
     call: Frozen,
     signed: tuple[ToolMessage, str],
     outcome: ToolOutcome,
@@ -89,7 +89,7 @@ def settled(
     *,
     by: str = "",
     detail: str = "",
-) -> Settled:
+) -> CallEnd:
     """Return the end of a gated call, with its entry in the audit.
 
     Args:
@@ -97,7 +97,7 @@ def settled(
         signed: Its result and receipt.
         outcome: How it ended.
         at: When.
-        by: For the audit: who or what ended it, if the run did not.
+        by: For the audit: the person or part that ended it, if the run did not.
         detail: For the audit.
     """
     (result, token), action = signed, call.action
@@ -111,8 +111,8 @@ def settled(
         detail=detail,
         receipt=token,
     )
-    ended = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
-    return Settled(finished=ended, audited=entry)
+    finished = CallFinished(action=action.id, result=result, outcome=outcome, at=at, receipt=token)
+    return CallEnd(finished=finished, audited=entry)
 
 
 class Results(Struct, eq=False, kw_only=True):
@@ -137,28 +137,28 @@ class Results(Struct, eq=False, kw_only=True):
         at: datetime,
         *,
         language: Language = ENGLISH,
-    ) -> Settled:
+    ) -> CallEnd:
         """Return the result of a run; `language` is its person's."""
         match returned:
             case ToolOutput(text=text, is_error=is_error, files=files):
                 outcome: ToolOutcome = "failed" if is_error else "ok"
-                shown, blob, unseen = await self._capped(action.conversation, text)
-                said = f"{head_of(action.tool, unseen)}{fenced(shown)}"
-                return self._signed(action, outcome, said, at, blob=blob, files=files)
+                excerpt, blob, note = await self._cap(action.conversation, text)
+                content = f"{head_of(action.tool, note)}{fenced(excerpt)}"
+                return self._sign(action, outcome, content, at, blob=blob, files=files)
             case Raised(error=ToolFailed()):
-                text, blob, unseen = await self._capped(action.conversation, returned.line)
-                said = f"`{action.tool}` failed: {text}{unseen}"
-                return self._signed(action, "failed", said, at, blob=blob)
+                text, blob, note = await self._cap(action.conversation, returned.line)
+                content = f"`{action.tool}` failed: {text}{note}"
+                return self._sign(action, "failed", content, at, blob=blob)
             case Raised():
                 text = f"`{action.tool}` failed: a fault in the tool's own code, it {returned.line}"
-                return self._signed(action, "failed", text, at)
+                return self._sign(action, "failed", text, at)
             case TimedOut(after_s=after_s):
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
                 took = catalogue.SECONDS.about(number=f"{after_s:g}")
-                told = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=took)
-                return self._signed(action, "failed", text, at, detail="timeout", for_people=told)
+                note = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=took)
+                return self._sign(action, "failed", text, at, detail="timeout", for_people=note)
 
-    def _signed(
+    def _sign(
         self,
         action: Action,
         outcome: ToolOutcome,
@@ -169,57 +169,57 @@ class Results(Struct, eq=False, kw_only=True):
         detail: str = "",
         for_people: str = "",
         files: tuple[ToolFile, ...] = (),
-    ) -> Settled:
+    ) -> CallEnd:
         fields = receipt.fields_of(action, outcome, encodable(receipt.defang(text)))
         signed = receipt.signed(self.keys.current, fields, at, for_people=for_people)
-        ended = settled(freeze(action), signed, outcome, at, detail=detail)
-        return replace(ended, blob=blob, files=files)
+        end = call_end(freeze(action), signed, outcome, at, detail=detail)
+        return replace(end, blob=blob, files=files)
 
-    async def _capped(self, whose: str, text: str) -> tuple[str, PutBlob | None, str]:
-        """Return the text that fits, the blob with the whole, and a note on invisible characters.
+    async def _cap(self, conversation: str, text: str) -> tuple[str, PutBlob | None, str]:
+        """Return the redacted text, the blob of the whole, and a note on invisible characters.
 
-        The text is redacted. If it is too long, its head and its tail remain.
+        If the text is too long, its head and its tail remain; else there is no blob.
         """
         if len(text) <= AT_ONCE_CHARS:
             return self._cut(text, self.redactor.redact(text), "the whole is")
         if len(text) <= LONGEST_CHARS:
-            whole, kept = await self._redacted(whose, text), "the whole is"
+            whole, keeping = await self._redact(conversation, text), "the whole is"
         else:
             half = LONGEST_CHARS // 2
-            head = (await self._redacted(whose, text[:half]))[:-SEAM_CHARS]
-            tail = (await self._redacted(whose, text[-half:]))[SEAM_CHARS:]
+            head = (await self._redact(conversation, text[:half]))[:-SEAM_CHARS]
+            tail = (await self._redact(conversation, text[-half:]))[SEAM_CHARS:]
             dropped = len(text) - 2 * (half - SEAM_CHARS)
             whole = f"{head}\n… about {dropped} characters dropped …\n{tail}"
-            kept = "its ends are"
-        return await self.share.run(whose, lambda: self._cut(text, whole, kept))
+            keeping = "its ends are"
+        return await self.share.run(conversation, lambda: self._cut(text, whole, keeping))
 
-    def _cut(self, text: str, redacted: str, kept: str) -> tuple[str, PutBlob | None, str]:
+    def _cut(self, text: str, redacted: str, keeping: str) -> tuple[str, PutBlob | None, str]:
         whole, count = escape_for_model(redacted)
-        unseen = f"; invisible characters in it, spelled out as ⟨U+…⟩: {count:,}" if count else ""
+        note = f"; invisible characters in it, spelled out as ⟨U+…⟩: {count:,}" if count else ""
         cap_chars = self.settings.config.runtime.result_chars
         if len(whole) <= cap_chars:
-            return whole, None, unseen
+            return whole, None, note
         body = whole.encode(errors="replace")
         blob = PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body)
         half = cap_chars // 2
         left_out = f"{max(len(whole), len(text)) - 2 * half} characters left out"
-        on = f"; read on with `{self.reader}` and this id" if self.reader else ""
-        middle = f"\n… {left_out}; {kept} kept as `{id_of(blob)}`{on} …\n"
-        return f"{whole[:half]}{middle}{whole[-half:]}", blob, unseen
+        hint = f"; read on with `{self.reader}` and this id" if self.reader else ""
+        middle = f"\n… {left_out}; {keeping} kept as `{id_of(blob)}`{hint} …\n"
+        return f"{whole[:half]}{middle}{whole[-half:]}", blob, note
 
-    async def _redacted(self, whose: str, text: str) -> str:
-        state, out = Redaction(), list[str]()
+    async def _redact(self, conversation: str, text: str) -> str:
+        state, parts = Redaction(), list[str]()
         for start in range(0, len(text), TURN_CHARS):
             part = text[start : start + TURN_CHARS]
-            state, safe = await self.share.run(whose, partial(self._fed, state, part))
-            out.append(safe)
-        return "".join(out) + self.redactor.flush(state)
+            state, safe = await self.share.run(conversation, partial(self._feed, state, part))
+            parts.append(safe)
+        return "".join(parts) + self.redactor.flush(state)
 
-    def _fed(self, state: Redaction, part: str) -> tuple[Redaction, str]:
+    def _feed(self, state: Redaction, part: str) -> tuple[Redaction, str]:
         """Redact the next part of a text; blocks its thread, and sleeps most of the time."""
-        out = list[str]()
+        parts = list[str]()
         for start in range(0, len(part), SLICE_CHARS):
             state, safe = self.redactor.feed(state, part[start : start + SLICE_CHARS])
-            out.append(safe)
+            parts.append(safe)
             time.sleep(GAP_S)
-        return state, "".join(out)
+        return state, "".join(parts)

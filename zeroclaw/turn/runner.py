@@ -40,15 +40,15 @@ from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import RequestLost, TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import finish
-from zeroclaw.turn.journal import begun
+from zeroclaw.turn.journal import first_step
 from zeroclaw.turn.loop import TurnLoop, is_parked
-from zeroclaw.turn.machine import paid, resume
+from zeroclaw.turn.machine import add_usage, resume
 from zeroclaw.turn.session import NOTHING, ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Asking, Calling, Done, State
 from zeroclaw.value import replace
 
-MOST_RESUMED = 3
+MAX_RESUMED = 3
 """Restarts in a row that a turn survives without progress; this ends a crash loop."""
 CLOSE_S = 5.0
 """Seconds that a draft's pending platform call may take if its turn ends abnormally."""
@@ -69,70 +69,71 @@ class TurnRunner:
         self._running: dict[TurnId, TurnLoop] = {}
 
     async def run(
-        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
+        self, session: ConversationSession, items: tuple[Item, ...], arrived: asyncio.Event
     ) -> None:
         """Run the turn that these items start together, until its answer is delivered or refused.
 
         Args:
             session: The session of their conversation.
             items: At least one item, oldest first; several are messages of one person.
-            news: Set when the control lane has something new.
+            arrived: Set when the control lane has something new.
         """
         item = items[0]
-        told = await self._services.arrivals.for_model(items)
-        opened = self._opening(session, item, told)
+        messages = await self._services.arrivals.for_model(items)
+        opened = self._opening(session, item, messages)
         if isinstance(opened, str):
             await self._declined(session, item, opened)
             return
         item_of_turn = replace(item, turn=opened.turn)
         row = TurnRow(turn=opened.turn, item=item_of_turn, wrote=opened.wrote)
-        turn = await self._prepared(self._turn(session, opened, row, news))
+        turn = await self._prepared(self._turn(session, opened, row, arrived))
 
-        async def planned(reads: Reads) -> Transition:
-            found = [await reads.get(RowKind.INBOX, one.id) for one in items]
-            waiting = [INBOX.of(one) for one in found if one is not None and one.state == "queued"]
-            if waiting != [*items]:
-                # A message was edited or deleted just now; the mailbox looks at it again.
+        async def plan(reads: Reads) -> Transition:
+            rows = [await reads.get(RowKind.INBOX, item.id) for item in items]
+            queued = [INBOX.of(row) for row in rows if row is not None and row.state == "queued"]
+            if queued != [*items]:
+                # Its writer has edited or deleted a message just now; the mailbox reads it again.
                 return NOTHING
-            taken = (replace(one, turn=opened.turn) for one in items)
+            joined = (replace(further, turn=opened.turn) for further in items[1:])
             return Transition(
                 point=DurablePoint.TURN_STARTED,
                 journal=(turn.opened,),
                 writes=(
-                    *(item_put(one, "taken" if one.id == item.id else "joined") for one in taken),
+                    item_put(item_of_turn, "taken"),
+                    *(item_put(further, "joined") for further in joined),
                     turn_put(row),
                 ),
             )
 
-        if (await session.transact(Transition(plan=planned))).journal:
+        if (await session.transact(Transition(plan=plan))).journal:
             turn.log("turn_started", channel=turn.address.channel)
-            await self._run(turn, *begun(turn.opened))
+            await self._run(turn, *first_step(turn.opened))
 
-    async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
+    async def resume(self, session: ConversationSession, arrived: asyncio.Event) -> None:
         """Resume the open turn of this conversation and bring it to its end."""
         turn = session.history.turn
         if turn is None:
             return
         opened, state = turn.opened, turn.state
         row = await TURNS.need(self._services.store, opened.turn)
-        context = self._turn(session, opened, row, news)
-        if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
+        context = self._turn(session, opened, row, arrived)
+        if turn.resumed >= MAX_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
-            context = replace(context, why=catalogue.GIVEN_UP.about())
+            context = replace(context, detail=catalogue.GIVEN_UP.about())
             await self._run(context, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):
             # A turn that waits for a person causes no crash loop, so its restarts do not count.
-            again = TurnResumed(at=self._services.clock.now())
-            await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(again,)))
+            resumed = TurnResumed(at=self._services.clock.now())
+            await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(resumed,)))
         if isinstance(state, Asking) or _is_asked_again(state):
             # Nothing is committed before a request, so an interrupted one may not have been sent.
             # Its usage counts anyway: rather too much than too little.
             results = batch.results(state.batch) if isinstance(state, Calling) else ()
-            usage = await context.composer.expected(session.history.spoken(*results))
+            usage = await context.composer.expected(session.history.transcript(*results))
             lost = RequestLost(usage=usage, at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(lost,)))
-            state = paid(state, usage)
+            state = add_usage(state, usage)
         rerun = await _rerun(context, state)
         await self._run(context, *resume(state, rerun=rerun), resumed=True)
 
@@ -140,27 +141,25 @@ class TurnRunner:
         """Return the tools whose calls wait for an approval, and so hold up a new message."""
         return tuple(
             tool
-            for running in self._running.values()
-            if running.conversation == item.conversation and not running.ends_with(item)
-            for tool in running.asked_for
+            for loop in self._running.values()
+            if loop.conversation == item.conversation and not loop.ends_with(item)
+            for tool in loop.awaited_tools
         )
 
-    def pause(self, says: Localized) -> None:
+    def pause(self, note: Localized) -> None:
         """Show a note below every open draft; the turns continue after a restart."""
-        for running in self._running.values():
-            running.show_note(says)
+        for loop in self._running.values():
+            loop.show_note(note)
 
     def parked(self) -> frozenset[ConversationId]:
         """Return the conversations whose turns wait only for a person."""
-        return frozenset(
-            running.conversation for running in self._running.values() if running.is_parked
-        )
+        return frozenset(loop.conversation for loop in self._running.values() if loop.is_parked)
 
     async def at_rest(self) -> None:
         """Wait until the latest text of every draft, and all cards of parked turns, arrived."""
         async with asyncio.TaskGroup() as group:
-            for running in self._running.values():
-                group.create_task(running.draft.at_rest())
+            for loop in self._running.values():
+                group.create_task(loop.draft.at_rest())
             for conversation in self.parked():
                 group.create_task(self._services.outbox.silent(conversation))
 
@@ -171,19 +170,19 @@ class TurnRunner:
     async def abort_all(self, cause: AbortCause, by: str) -> None:
         """End every running turn."""
         async with asyncio.TaskGroup() as group:
-            for running in self._running.values():
-                group.create_task(running.abort(cause, by))
+            for loop in self._running.values():
+                group.create_task(loop.abort(cause, by))
 
     # --- the beginning -------------------------------------------------------------------------
 
     def _turn(
-        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, news: asyncio.Event
+        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, arrived: asyncio.Event
     ) -> TurnContext:
-        here, whose = session.conversation, opened.principal
+        conversation, principal = session.conversation, opened.principal
         composer = Composer(
             self._services.sources,
             session.requests,
-            RequestOwner(conversation=here, principal=whose, address=row.address),
+            RequestOwner(conversation=conversation, principal=principal, address=row.address),
             turn=opened.turn,
             correlation=opened.correlation,
         )
@@ -193,15 +192,15 @@ class TurnRunner:
             opened=opened,
             row=row,
             composer=composer,
-            news=news,
+            control_arrived=arrived,
         )
 
     def _opening(
-        self, session: ConversationSession, item: Item, told: MessagesForModel
+        self, session: ConversationSession, item: Item, messages: MessagesForModel
     ) -> TurnOpened | str:
-        """Return how the turn of an item begins, or for its writer why it has none.
+        """Return the first entry of an item's turn, or a reply to its writer if it starts none.
 
-        `told` is what the model reads of this item and of those answered with it.
+        `messages` has the text and files of this item and of those answered with it, for the model.
         """
         services = self._services
         now = services.clock.now()
@@ -215,19 +214,19 @@ class TurnRunner:
             at=now,
             late_s=message_text.late_s(item, now),
             # The history's sources are stored again: its oldest entries go, but answers stay.
-            untrusted=merge_sources(session.history.untrusted, told.untrusted),
+            untrusted=merge_sources(session.history.untrusted, messages.untrusted),
         )
         match item.content:
             case PersonMessage():
-                said = message_text.late_for_the_model(item, opened.late_s) + said_by(
-                    item, *told.texts
+                content = message_text.late_for_the_model(item, opened.late_s) + said_by(
+                    item, *messages.texts
                 )
                 return replace(
                     opened,
-                    user=UserMessage(content=said, files=told.files),
-                    own=told.own,
-                    kind="unheard" if told.unheard == "all" else "chat",
-                    unheard=told.unheard != "nothing",
+                    user=UserMessage(content=content, files=messages.files),
+                    own=messages.own,
+                    kind="unheard" if messages.unheard == "all" else "chat",
+                    unheard=messages.unheard != "nothing",
                 )
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
@@ -253,7 +252,7 @@ class TurnRunner:
                 )
                 if before.principal.id == item.principal.id:
                     return again
-                # In a group any person may request the retry; the words are their writer's own.
+                # In a group any person may request the retry of another person's message.
                 quoted = merge_sources(again.untrusted or (), (named("quoted"),))
                 wrote = before.wrote or before.principal.id
                 return replace(again, own=(), untrusted=quoted, wrote=wrote)
@@ -266,22 +265,22 @@ class TurnRunner:
         opened, history = turn.opened, turn.session.history
         if opened.kind not in ("chat", "retry") or opened.call is not None:
             return turn
-        heavy = await turn.composer.is_heavy(history.spoken(opened.user))
-        words = " ".join(opened.own) or opened.user.content
-        notes = await self._services.recollection.choose(turn.address, opened.principal, words)
+        is_heavy = await turn.composer.is_heavy(history.transcript(opened.user))
+        text = " ".join(opened.own) or opened.user.content
+        notes = await self._services.recollection.choose(turn.address, opened.principal, text)
         numbers = ", ".join(str(note.number) for note in notes if not note.trusted)
-        kept = [named("notes", numbers)] if numbers else []
-        others = (
+        sources = [named("notes", numbers)] if numbers else []
+        providers = (
             *self._services.sources.providers.untrusted,
-            *(await turn.composer.standing(history.loaded.skills)).untrusted,
+            *(await turn.composer.system_texts(history.loaded.skills)).untrusted,
         )
-        if others:
-            kept.append(named("context", ", ".join(others)))
+        if providers:
+            sources.append(named("context", ", ".join(providers)))
         prepared = replace(
             opened,
-            context_heavy=heavy,
+            context_heavy=is_heavy,
             notes=tuple(note.number for note in notes),
-            untrusted=merge_sources(opened.untrusted or (), kept),
+            untrusted=merge_sources(opened.untrusted or (), sources),
         )
         return replace(turn, opened=prepared)
 
@@ -298,8 +297,8 @@ class TurnRunner:
         policy, language = self._services.gate.policy(), item.principal.language
         if policy.decide(query).effect == "allow":
             return ""
-        why = why_refused(policy, query, language)
-        return catalogue.RETRY_IS_NOT_YOURS.to(language, why=why)
+        reason = why_refused(policy, query, language)
+        return catalogue.RETRY_IS_NOT_YOURS.to(language, why=reason)
 
     async def _declined(self, session: ConversationSession, item: Item, text: str) -> None:
         note, answered = self._services.reply(item, text), item_put(item, "answered")
@@ -335,19 +334,19 @@ class TurnRunner:
             )
         )
         controls = ControlLane(services, session)
-        running = TurnLoop(turn, controls, draft, self._on_parked)
-        self._running[opened.turn] = running
-        if halted := services.halted(opened.at if resumed else None):
+        loop = TurnLoop(turn, controls, draft, self._on_parked)
+        self._running[opened.turn] = loop
+        if halted := services.halted_by(opened.at if resumed else None):
             # A halt ends running turns; this one was about to run, so the halt did not include it.
             first = first or AbortRequested(cause="halt", by=halted)
-        elif revoked := services.revoked(opened.principal):
+        elif revoked := services.revoked_by(opened.principal):
             first = first or AbortRequested(cause="revoked", by=revoked)
         try:
-            ended = await running.drive(state, effects, first=first)
-            await finish(turn, controls, ended, draft)
+            result = await loop.drive(state, effects, first=first)
+            await finish(turn, controls, result, draft)
         finally:
             del self._running[opened.turn]
-            if draft.begin_close() is None:  # a call of it is under way
+            if draft.begin_close() is None:  # a platform call is under way
                 with suppress(TimeoutError):
                     async with asyncio.timeout(CLOSE_S):
                         await draft.close()
@@ -362,10 +361,10 @@ def _is_asked_again(state: State) -> TypeGuard[Calling]:
 
 async def _rerun(turn: TurnContext, state: State) -> frozenset[batch.ActionId]:
     """Return the calls that a restart interrupted and that may safely run again (P3)."""
-    found: set[batch.ActionId] = set()
+    actions: set[batch.ActionId] = set()
     for action in batch.active(state.batch) if isinstance(state, Calling) else ():
         frozen = await turn.frozen(action)
         tool = turn.services.gate.tools.get(frozen.action.tool)
         if tool is not None and tool.spec.idempotent:
-            found.add(action)
-    return frozenset(found)
+            actions.add(action)
+    return frozenset(actions)

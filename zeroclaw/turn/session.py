@@ -1,7 +1,7 @@
 """The open conversation in memory: its fence, its history, the head of its audit.
 
-Every write to a held conversation goes through `commit`, one at a time, so the journal in memory
-equals the journal on disk. A session that failed to write is dropped and opened again.
+Every write of a turn goes through `commit`, one at a time, so the journal in memory equals the
+journal on disk. A session that failed to write is dropped and opened again.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ from zeroclaw.store import (
 )
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.journal import AT_ONCE, History, extend, folded, folded_end
+from zeroclaw.turn.journal import AT_ONCE, History, extend, fold, fold_end
 from zeroclaw.turn.signals import Event
 from zeroclaw.value import Struct, Value, field, replace
 
 T = TypeVar("T")
-MOST_KEPT = 64
+MAX_KEPT = 64
 """Conversations whose history stays in memory between messages."""
-MOST_KEPT_BYTES = 4 * 1024 * 1024
+MAX_KEPT_BYTES = 4 * 1024 * 1024
 """Limit of their journals together; the newest stays whatever its length, so that a long
 conversation is not read again for each message."""
 KEPT_S = 600.0
 """Seconds that a session stays in memory; a person who returns later waits for one read."""
 READ_AT_ONCE = (256, 1_024, 4_096)
 """Entries to read from a journal's end; the next number if too few, and finally all of them."""
-MOST_READ = 4
+MAX_READ = 4
 """Journals that are read side by side; each takes many times the memory of its history."""
 LOOK_S = 60.0
 """Seconds between two removals of sessions that have stayed too long."""
@@ -54,18 +54,18 @@ LOOK_S = 60.0
 class Leases:
     """Leases each conversation once, for as long as this process holds its fence.
 
-    A fence that was lost, or that every holder has released, is leased again.
+    A conversation whose fence was lost, or released by every holder, is leased again.
     """
 
     def __init__(self, store: Store) -> None:
         """Start with no lease."""
         self._store = store
-        self._held: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
-        self._taking: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
+        self._fences: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """Return how many conversations this process holds now."""
-        return len(self._held)
+        """Return the number of conversations that this process holds now."""
+        return len(self._fences)
 
     async def fence_of(self, conversation: ConversationId) -> Fence:
         """Return the fence, leasing the conversation if this process doesn't hold it.
@@ -73,35 +73,34 @@ class Leases:
         Concurrent callers wait for the one that leases: a second lease would invalidate the first,
         and the first holder would think the conversation lost.
         """
-        held = self._held.get(conversation)
-        if held is not None:
-            return held
-        async with self._taking.setdefault(conversation, asyncio.Lock()):
-            held = self._held.get(conversation)
-            if held is None:
-                held = await self._store.lease(conversation)
-                self._held[conversation] = held
-        return held
+        fence = self._fences.get(conversation)
+        if fence is not None:
+            return fence
+        async with self._locks.setdefault(conversation, asyncio.Lock()):
+            fence = self._fences.get(conversation)
+            if fence is None:
+                fence = await self._store.lease(conversation)
+                self._fences[conversation] = fence
+        return fence
 
     def mark_lost(self, conversation: ConversationId) -> None:
-        """Forget a fence; the next lease waits for what it still commits, or bars it."""
-        self._held.pop(conversation, None)
+        """Forget a fence; the next lease waits for its last commit, or bars it."""
+        self._fences.pop(conversation, None)
 
 
 class Transition(Value):
     """Events, and the commit that precedes them.
 
     Attributes:
-        events: Events for the machine, in order; empty if there is something to write but nothing
-            to decide.
-        point: What the commit makes durable; None for no commit of its own. The writes then wait
+        events: Events for the machine, in order; empty if there are only writes.
+        point: The durable point of the commit; None for no commit of its own. The writes then wait
             for the next commit, since no effect that a kill could repeat happens before it.
         journal: Entries of the journal.
         audited: Entries of the audit.
         writes: All other writes.
-        plan: Makes the transition if it depends on stored rows, as in `store.Plan`; then nothing
-            else is set. It may return an empty one if another writer was first and has reported
-            the same. If it writes what depends on these rows, it has a commit of its own.
+        plan: Makes the transition if it depends on stored rows, as in `store.Plan`; then no other
+            field is set. It may return an empty one if another writer was first and has reported
+            the same. If its writes depend on these rows, it has a commit of its own.
     """
 
     events: tuple[Event, ...] = ()
@@ -140,7 +139,7 @@ class ConversationSession(Struct, eq=False):
         verdicts: The receipts checked so far, by their text.
         recorded: Those of them that are known only from the audit.
         requests: The record of its requests to the model.
-        was_left: It was in the cache before, so everything earlier is answered.
+        was_idle: It was in the cache before, so everything earlier is answered.
     """
 
     store: Store
@@ -155,9 +154,9 @@ class ConversationSession(Struct, eq=False):
     )
     recorded: set[str] = field(default_factory=set[str])
     requests: RequestRecord = field(default_factory=RequestRecord)
-    was_left: bool = False
+    was_idle: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _waiting: Transition = NOTHING
+    _uncommitted: Transition = NOTHING
 
     @property
     def conversation(self) -> ConversationId:
@@ -168,71 +167,70 @@ class ConversationSession(Struct, eq=False):
         """Tell whether the journal still begins at the same entry: retention removes the oldest."""
         return self.first == _number(await _first(self.store, self.conversation))
 
-    async def commit(self, happened: Transition, reads: Reads | None = None) -> None:
-        """Write everything that belongs to the events, then add the entries to the history.
+    async def commit(self, transition: Transition, reads: Reads | None = None) -> None:
+        """Write a transition, then add its entries to the history.
 
-        Transitions that waited for a commit are included, before this one. `reads` are the rows that
-        it was planned with.
+        The commit begins with the transitions that waited for it. `reads` are the reads of the plan.
 
         Raises:
             Fenced: A newer lease holds the conversation.
             Conflict: A row was not as expected; nothing was written.
             StoreUnusable: Nothing was written.
         """
-        if not (happened.point or happened.journal or happened.audited or happened.writes):
+        if not (transition.point or transition.journal or transition.audited or transition.writes):
             return  # an answer's text arrives in hundreds of pieces
         # The lock covers only the store's write: chain and journal have one order, and the next
         # writer needs this one's outcome.
         async with self._lock:
-            whole = self._waiting.then(happened)
-            if happened.point is None:
-                self._waiting = whole
-                self._extend(happened)
+            merged = self._uncommitted.then(transition)
+            if transition.point is None:
+                self._uncommitted = merged
+                self._extend(transition)
                 return
             head = self.audit_head
-            bodies = [entries.encode(entry) for entry in whole.journal]
+            bodies = [entries.encode(entry) for entry in merged.journal]
             appended: list[Write] = [
                 Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
             ]
-            for entry in whole.audited:
+            for entry in merged.audited:
                 body, head = audit.link(head, entry)
                 appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
             commit = Commit(
-                point=happened.point,
+                point=transition.point,
                 conversation=self.conversation,
                 fence=self.fence,
-                writes=(*appended, *whole.writes),
+                writes=(*appended, *merged.writes),
             )
             await self.store.commit(commit if reads is None else reads.guarded(commit))
-            self._waiting = NOTHING
+            self._uncommitted = NOTHING
             self.audit_head = head
             self.journal_bytes += sum(map(len, bodies))
             if bodies and self.first is None:
                 self.first = 1
-            self._extend(happened)
+            self._extend(transition)
 
-    def _extend(self, happened: Transition) -> None:
-        for entry in happened.journal:
+    def _extend(self, transition: Transition) -> None:
+        for entry in transition.journal:
             self.history = extend(self.history, entry)
 
-    async def transact(self, happened: Transition) -> Transition:
-        """Commit like `commit`, planning again as long as other writers were first.
+    async def transact(self, transition: Transition) -> Transition:
+        """Plan and commit a transition, again as long as other writers were first.
 
         Returns:
             The transition that was committed.
 
         Raises:
-            Conflict: Others were first each time, or it has no plan.
+            Conflict: Other writers were first each time, or it has no plan.
             Fenced: As for `commit`; likewise `StoreUnusable`.
         """
-        if (plan := happened.plan) is None:
-            await self.commit(happened)
-            return happened
+        if (plan := transition.plan) is None:
+            await self.commit(transition)
+            return transition
 
         async def attempt(reads: Reads) -> Transition:
-            made = await plan(reads)
-            await self.commit(made, reads)
-            return made
+            planned = await plan(reads)
+            await self.commit(planned, reads)
+            return planned
 
         return await retried(self.store, attempt)
 
@@ -243,33 +241,33 @@ class SessionCache(Struct, eq=False):
     store: Store
     leases: Leases
     clock: Clock
-    _kept: OrderedDict[ConversationId, tuple[ConversationSession, float]] = field(
+    _idle: OrderedDict[ConversationId, tuple[ConversationSession, float]] = field(
         default_factory=OrderedDict[ConversationId, tuple[ConversationSession, float]]
     )
-    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_READ))
+    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_READ))
 
     def __len__(self) -> int:
-        """Return how many are kept."""
-        return len(self._kept)
+        """Return the number of idle sessions."""
+        return len(self._idle)
 
     async def take(self, conversation: ConversationId) -> ConversationSession:
         """Return the session of a conversation; read it unless the cached one is still valid."""
-        kept, _ = self._kept.pop(conversation, (None, 0.0))
+        cached, _ = self._idle.pop(conversation, (None, 0.0))
         # Only the holder of the fence appends, so with the same fence nothing is missing. But
         # entries that retention has removed must not be sent to a model again.
         if (
-            kept is not None
-            and kept.fence == await self.leases.fence_of(conversation)
-            and await kept.is_whole()
+            cached is not None
+            and cached.fence == await self.leases.fence_of(conversation)
+            and await cached.is_whole()
         ):
-            return kept
+            return cached
         async with self._reading:
             return await open_session(self.store, self.leases, conversation)
 
     def leave(self, session: ConversationSession) -> None:
-        """Keep a session that has nothing running and no failed write."""
-        session.was_left = True
-        self._kept[session.conversation] = (session, self.clock.monotonic())
+        """Keep a session without a running turn or a failed write."""
+        session.was_idle = True
+        self._idle[session.conversation] = (session, self.clock.monotonic())
         self._clear()
 
     async def keep(self) -> None:
@@ -280,12 +278,12 @@ class SessionCache(Struct, eq=False):
 
     def _clear(self) -> None:
         latest = self.clock.monotonic() - KEPT_S
-        size_bytes = sum(session.journal_bytes for session, _ in self._kept.values())
-        for conversation, (session, left_at) in list(self._kept.items()):
-            is_much = len(self._kept) > MOST_KEPT or size_bytes > MOST_KEPT_BYTES
-            if left_at > latest and not (is_much and len(self._kept) > 1):
+        size_bytes = sum(session.journal_bytes for session, _ in self._idle.values())
+        for conversation, (session, left_at) in list(self._idle.items()):
+            is_full = len(self._idle) > MAX_KEPT or size_bytes > MAX_KEPT_BYTES
+            if left_at > latest and not (is_full and len(self._idle) > 1):
                 return
-            del self._kept[conversation]
+            del self._idle[conversation]
             size_bytes -= session.journal_bytes
 
 
@@ -299,7 +297,7 @@ async def open_session(
     history, size_bytes = await _read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.head_after(newest)
-    # Receipts of results that a summary has replaced are known only to the audit.
+    # Only the audit has the receipts of results that a summary has replaced.
     longer = newest is not None and (
         bool(history.summary) or await _is_longer(store, conversation, first)
     )
@@ -316,11 +314,11 @@ async def open_session(
 
 async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry | None) -> bool:
     """Tell whether the audit reaches further back than the journal's first entry."""
-    noted = await store.read(LogKind.AUDIT, conversation, limit=1)
-    if not noted or first is None:
-        return bool(noted)
+    oldest = await store.read(LogKind.AUDIT, conversation, limit=1)
+    if not oldest or first is None:
+        return bool(oldest)
     try:
-        return audit.read(noted[0].body).at < entries.decode(first.body).at
+        return audit.read(oldest[0].body).at < entries.decode(first.body).at
     except RecordUnreadable:
         return True  # the reader of the audit meets the same error
 
@@ -340,12 +338,13 @@ async def read_history(store: Logs, conversation: str, *, whole: bool = False) -
     Args:
         store: The store of the journal.
         conversation: The conversation.
-        whole: With all of its messages, as if there were no summary.
+        whole: Return all of its messages, as if there were no summary.
     """
     if not whole:
         return (await _read_history(store, conversation))[0]
-    read, _ = await _read_journal(store, conversation)
-    return await _fold(folded, [one for one in read if not isinstance(one, entries.Compacted)])
+    journal, _ = await _read_journal(store, conversation)
+    without = [entry for entry in journal if not isinstance(entry, entries.Compacted)]
+    return await _fold(fold, without)
 
 
 async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
@@ -354,11 +353,11 @@ async def _read_history(store: Logs, conversation: str) -> tuple[History, int]:
     last = 0 if newest is None else newest.sequence
     for count in READ_AT_ONCE if last > READ_AT_ONCE[0] else ():
         journal, size_bytes = await _read_journal(store, conversation, after=last - count)
-        history = await _fold(folded_end, journal)
+        history = await _fold(fold_end, journal)
         if history is not None:
             return history, size_bytes
     journal, size_bytes = await _read_journal(store, conversation)
-    return await _fold(folded, journal), size_bytes
+    return await _fold(fold, journal), size_bytes
 
 
 async def _read_journal(
@@ -366,9 +365,9 @@ async def _read_journal(
 ) -> tuple[list[Entry], int]:
     """Return the entries of a journal with larger numbers than `after`, and their size in bytes."""
     journal, size_bytes = list[Entry](), 0
-    async for one in read_all(store, LogKind.JOURNAL, conversation, after=after):
-        size_bytes += len(one.body)
-        journal.append(entries.decode(one.body))
+    async for logged in read_all(store, LogKind.JOURNAL, conversation, after=after):
+        size_bytes += len(logged.body)
+        journal.append(entries.decode(logged.body))
     return journal, size_bytes
 
 

@@ -7,7 +7,7 @@ effect names the events that answer it. It gets exactly one answer, failure incl
 
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.envelope import ActionId
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.entries import Recorded
 from zeroclaw.turn.states import CompactionCause
@@ -56,7 +56,7 @@ class StreamCut(Value):
     """The stream broke before its end; none of its calls has run.
 
     Attributes:
-        usage: What it cost anyway; without the input if the endpoint did not report it.
+        usage: Its cost all the same; without the input if the endpoint did not report it.
     """
 
     request: int
@@ -68,13 +68,13 @@ class RequestFailed(Value):
 
     Attributes:
         text: One sentence for the person.
-        why: The reason for operators, if they are told more; else empty.
+        detail: The failure for operators, if the text tells the person less; else empty.
         usage: As in `StreamCut`, if an answer had begun.
     """
 
     request: int
     text: str
-    why: str = ""
+    detail: str = ""
     usage: Usage = NO_USAGE
 
 
@@ -94,7 +94,7 @@ class CompactionFailed(Value):
 
     Attributes:
         text: The reason, in one sentence for a person who requested the summary.
-        usage: What its requests cost anyway.
+        usage: The cost of its requests all the same.
     """
 
     text: str
@@ -105,8 +105,8 @@ class AbortRequested(Value):
     """A person ended the turn, or the runtime did on someone's behalf.
 
     Attributes:
-        by: Who ended it, as shown to people.
-        usage: What the interrupted requests cost.
+        by: The person who ended it, by name; or empty.
+        usage: The cost of the interrupted requests.
     """
 
     cause: AbortCause
@@ -176,9 +176,7 @@ class GateBatch(Value):
 
 
 class AwaitAnswers(Value):
-    """Wait until each of these approvals has ended; answered by one `AnswerTaken` for each."""
-
-    approvals: tuple[ApprovalId, ...]
+    """Wait until every approval of the batch has ended; answered by one `AnswerTaken` for each."""
 
 
 class CheckCalls(Value):

@@ -18,7 +18,7 @@ CompactionCause = Literal["heavy", "overflow", "asked"]
 
 
 class TurnLimits(Value, stored_as="Limits"):
-    """What one turn may use; fixed when the turn begins.
+    """The limits of one turn; fixed when it begins.
 
     Attributes:
         max_rounds: Batches of tool calls; after N batches, model call N+1 is refused (K1).
@@ -39,18 +39,18 @@ class TurnLimits(Value, stored_as="Limits"):
 
 
 class Progress(Value):
-    """What every state except `Done` carries.
+    """The data that every state except `Done` has.
 
     Attributes:
-        limits: What the turn may use.
+        limits: The limits of the turn.
         rounds: Batches that were run and appended.
         requests: Requests sent to the model, retries included; the number of the newest.
         usage: Tokens reported so far.
-        said: The text of the turn's earlier answers, as shown; the draft continues below it (K4).
-        reasked: The current answer was cut off once and requested again (K5).
-        forced: The current request overflowed once and the history was compacted.
+        text: The text of the turn's earlier answers, as shown; the draft continues below it (K4).
+        retried: The current answer was cut off once and requested again (K5).
+        overflowed: The current request overflowed once and the history was compacted.
         direct: A person called a tool; this turn makes no model calls.
-        warned: The person was told that the turn is close to one of its limits.
+        warned: The person has read that the turn is close to one of its limits.
         language: The language of texts for the person.
     """
 
@@ -58,9 +58,9 @@ class Progress(Value):
     rounds: int = 0
     requests: int = 0
     usage: Usage = NO_USAGE
-    said: str = ""
-    reasked: bool = False
-    forced: bool = False
+    text: str = ""
+    retried: bool = False
+    overflowed: bool = False
     direct: bool = False
     warned: bool = False
     language: Language = "en"
@@ -88,12 +88,12 @@ class Streaming(Value):
     Attributes:
         shown: The part of this answer that is on the screen; until the first text arrives, the
             answer that was cut off before it.
-        fresh: `shown` belongs to this answer.
+        has_begun: `shown` belongs to this answer.
     """
 
     progress: Progress
     shown: str = ""
-    fresh: bool = False
+    has_begun: bool = False
 
 
 class Confirming(Value):
@@ -125,14 +125,14 @@ class Compacting(Value):
 
 
 class Done(Value):
-    """The turn is over; it remains to record and render it: RENDER.
+    """The turn is over; the runner has yet to record and render it: RENDER.
 
     Attributes:
         reason: One of S4-17.
         usage: All tokens that were reported.
         text: All the text of the turn, for the person; may be empty.
         note: A sentence for the person if the answer is incomplete, else empty.
-        why: Why it failed, for operators, if the note tells the person less; else empty.
+        detail: The failure for operators, if the note tells the person less; else empty.
         message: The assistant's last message, for the history; None if there is none.
         results: Results of the batch that the end cut short, one for each call, or empty.
         fills: Those of them that the end itself filled in.
@@ -142,7 +142,7 @@ class Done(Value):
     usage: Usage
     text: str = ""
     note: str = ""
-    why: str = ""
+    detail: str = ""
     message: AssistantMessage | None = None
     results: tuple[ToolMessage, ...] = ()
     fills: tuple[Fill, ...] = ()
@@ -157,7 +157,7 @@ State = Running | Done
 def stages(state: State) -> tuple[StageName, ...]:
     """Return the stages of S0 that a state covers, in order.
 
-    `receive_input` comes before the first state: a turn begins with what it makes.
+    `receive_input` comes before the first state: it makes the turn's message.
     """
     match state:
         case Thinking():

@@ -2,8 +2,8 @@
 
     turn ended ──► queue ──► a short request ──► title, and its usage on the row of that turn
 
-No turn waits for it. If it fails or a kill interrupts it, the next answer triggers it again; if it
-was paid for and gave none, the answer with which the conversation is twice as long.
+No turn waits for it. If it fails or a kill interrupts it, the next answer triggers it again. If the
+request was paid for and gave none, it is sent again once the conversation is twice as long.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from zeroclaw.turn.session import read_history
 from zeroclaw.value import Value, replace
 
 EXCHANGES = 3
-MOST_WAITING = 64
+MAX_WAITING = 64
 """Ended turns in the queue; if it is full, the next turn of a conversation triggers the title."""
 READ_MESSAGES, READ_CHARS = 6, 300
 """The excerpt that a title is made from: messages, and characters of each."""
@@ -64,7 +64,7 @@ class Titles:
     def __init__(self, services: TurnServices) -> None:
         """Start with an empty queue."""
         self._services = services
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(MAX_WAITING)
 
     def hear(self, event: Event) -> None:
         """Queue an answered turn; never waits."""
@@ -87,14 +87,14 @@ class Titles:
                 self._services.log("title_failed", turn=ended.turn, why=str(error), level="warning")
 
     async def _name(self, ended: Event) -> None:
-        services, here = self._services, ended.conversation
+        services, conversation = self._services, ended.conversation
         store, budget, model = services.store, services.budget, services.sources.model
         turn = await TURNS.get(store, ended.turn)
-        earlier = await TITLES.get(store, here)
+        earlier = await TITLES.get(store, conversation)
         if turn is None or (earlier is not None and earlier.text):
             return
-        messages = (await read_history(store, here)).messages
-        exchanges = len([one for one in messages if _is_said(one)])
+        messages = (await read_history(store, conversation)).messages
+        exchanges = len([message for message in messages if _is_of_person(message)])
         if exchanges < (EXCHANGES if earlier is None else 2 * earlier.exchanges):
             return
         if await budget.exceeded(turn.item.principal, None) is not None:
@@ -104,45 +104,45 @@ class Titles:
             model=services.sources.settings.config.compaction.model,
             correlation=ended.correlation,
         )
-        said, usage = await complete(model, request)
-        if isinstance(said, Raised):
-            services.log("title_failed", turn=ended.turn, why=said.line, level="warning")
+        answer, usage = await complete(model, request)
+        if isinstance(answer, Raised):
+            services.log("title_failed", turn=ended.turn, why=answer.line, level="warning")
             if not usage.total_tokens:
                 return
-        # What was paid for and failed would be paid for again behind each answer.
-        told = "" if isinstance(said, Raised) else said.content
-        text = title_of(screen_shown(told, services.gate.redactor))
+        # A failed request that was paid for is stored as well, or each answer would repeat it.
+        content = "" if isinstance(answer, Raised) else answer.content
+        text = title_of(screen_shown(content, services.gate.redactor))
         title = Title(text=text, exchanges=exchanges)
 
-        async def named(reads: Reads) -> tuple[Commit | None, bool]:
+        async def plan(reads: Reads) -> tuple[Commit | None, bool]:
             row = await TURNS.get(reads, ended.turn)
             if row is None:
                 return None, False  # it was erased meanwhile
-            whole = row.usage + usage
-            name = model.provider.facts.model  # a turn that only called a tool has none yet
-            more = replace(row, usage=whole, model=name, micros=budget.cost(whole))
-            writes = (TITLES.put(here, title, conversation=here), turn_put(more))
+            total = row.usage + usage
+            model_name = model.provider.facts.model  # a turn that only called a tool has none yet
+            updated = replace(row, usage=total, model=model_name, micros=budget.cost(total))
+            writes = (TITLES.put(conversation, title, conversation=conversation), turn_put(updated))
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), True
 
-        if await transact(store, named):
+        if await transact(store, plan):
             budget.add(turn, usage)
 
 
-def title_of(said: str) -> str:
+def title_of(answer: str) -> str:
     """Return one line of the model's answer, without quotes or markup; empty if there is none."""
-    first = next((one for one in said.splitlines() if one.strip()), "")
-    line = " ".join(escape_invisible(first).strip(" \t\"'`*#.").split())
+    first_line = next((line for line in answer.splitlines() if line.strip()), "")
+    line = " ".join(escape_invisible(first_line).strip(" \t\"'`*#.").split())
     return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1].rstrip()}…"
 
 
-def _is_said(message: Message) -> bool:
+def _is_of_person(message: Message) -> bool:
     return isinstance(message, UserMessage) and not message.note
 
 
 def _excerpt(messages: Iterable[Message]) -> str:
-    said = [
-        f"{'person' if _is_said(one) else 'bot'}: {one.content[:READ_CHARS]}"
-        for one in messages
-        if one.content and (_is_said(one) or isinstance(one, AssistantMessage))
+    lines = [
+        f"{'person' if _is_of_person(message) else 'bot'}: {message.content[:READ_CHARS]}"
+        for message in messages
+        if message.content and (_is_of_person(message) or isinstance(message, AssistantMessage))
     ]
-    return "\n".join(said[:READ_MESSAGES])
+    return "\n".join(lines[:READ_MESSAGES])

@@ -29,7 +29,7 @@ from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.context import TurnContext, TurnServices
-from zeroclaw.turn.results import Settled, TimedOut, settled
+from zeroclaw.turn.results import CallEnd, TimedOut, call_end
 from zeroclaw.value import replace
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -48,7 +48,7 @@ WORKSPACES = Table(
     kind=RowKind.WORKSPACE,
     codec=Codec[None](encode=lambda _: b"", decode=lambda _: None),
     columns=frozenset({Column.STATE, Column.PLACE}),
-    keeps=Stays(until="nobody does; what is in a workspace stays untrusted, whoever is forgotten"),
+    keeps=Stays(until="the store is deleted: files in it stay untrusted, whoever is forgotten"),
     words=Words.NOBODY,
 )
 """The marks of workspaces, by conversation: the key stays if all workspaces are moved."""
@@ -67,30 +67,30 @@ async def state_of_files(rows: Rows, conversation: ConversationId, workspace: Pa
     Args:
         rows: The store of the marks.
         conversation: The conversation that has the workspace.
-        workspace: Its real path; the name differs if it is a link to a place others may use.
+        workspace: Its real path; the name differs if it is a link to a place that others may use.
     """
-    own = await rows.get(WORKSPACES.kind, conversation)
+    mark = await rows.get(WORKSPACES.kind, conversation)
     backup = await rows.get(WORKSPACES.kind, _RESTORED)
     if backup is not None and conversation < backup.place:
         return "planted"
     if workspace.name != conversation:
-        others = [await rows.get(WORKSPACES.kind, one) for one in (_SHARED, *workspace.parts)]
+        marks = [await rows.get(WORKSPACES.kind, key) for key in (_SHARED, *workspace.parts)]
         place = WORKSPACES.where(place=str(workspace), limit=1)
-        if backup is not None or any(others) or await rows.select(place):
+        if backup is not None or any(marks) or await rows.select(place):
             return "planted"
-    if own is None:
+    if mark is None:
         return "theirs"
-    return "brought" if own.state == "brought" else "planted"
+    return "brought" if mark.state == "brought" else "planted"
 
 
 def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple[Put, ...]:
-    place = str(workspace)
-    mark = WORKSPACES.put(conversation, None, state=files, place=place)
+    path = str(workspace)
+    mark = WORKSPACES.put(conversation, None, state=files, place=path)
     if workspace.name == conversation:
         return (mark,)
     # The conversation that owns the directory, or a parent of it, works there as well.
-    owners = [one for one in workspace.parts if _ULID.fullmatch(one)]
-    return (mark, *(WORKSPACES.put(one, None, place=place) for one in (_SHARED, *owners)))
+    owners = [part for part in workspace.parts if _ULID.fullmatch(part)]
+    return (mark, *(WORKSPACES.put(key, None, place=path) for key in (_SHARED, *owners)))
 
 
 def refusal_result(
@@ -101,27 +101,27 @@ def refusal_result(
     outcome: Literal["denied", "cancelled", "unknown"],
     by: str,
     for_people: str = "",
-) -> Settled:
+) -> CallEnd:
     """Return the refusal that replaces a gated call's result.
 
     Args:
-        services: Sign it.
+        services: Its gate signs the refusal.
         frozen: The gated call.
         text: The reason, for the model.
-        outcome: What is known of the call.
-        by: Who or what ended it.
+        outcome: Whether the call ran.
+        by: The person or part that ended it, for the audit.
         for_people: The reason in the person's language; empty if `text` is for people, too.
     """
     at, fields = services.clock.now(), fields_of(frozen.action, outcome, text)
     signed = services.gate.refusals.refuse(fields, at, for_people=for_people)
-    return settled(frozen, signed, outcome, at, by=by)
+    return call_end(frozen, signed, outcome, at, by=by)
 
 
 class ToolCalls:
     """Checks and runs the calls of one turn.
 
     Attributes:
-        gated_in: What was passed to the gate, until the calls that start at once are checked.
+        gated_in: The setting that the gate decided in, until the calls that start at once are checked.
         as_gated: The verdict on the only call of a batch, if it starts at once and no grants were
             involved, since grants expire; kept as long as `gated_in`.
     """
@@ -132,30 +132,30 @@ class ToolCalls:
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._cleared: dict[ActionId, tuple[Frozen, Cleared, Setting | None]] = {}
         self._workspace: Path | None = None
-        self._unmade = ""
+        self._workspace_error = ""
         self.gated_in: Setting | None = None
         self.as_gated: Cleared | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
-        """Return what the gate is passed now; child processes are recorded as of `action`."""
-        before = self.gated_in
-        if before is None:
+        """Return the current setting for the gate; child processes are recorded as of `action`."""
+        gated = self.gated_in
+        if gated is None:
             context, taint = await self._context(action)
         else:
             # Nothing has run since the gate decided.
             spawned = partial(self._spawned, action)
-            context, taint = replace(before.context, spawned=spawned), before.taint
+            context, taint = replace(gated.context, spawned=spawned), gated.taint
         grants: tuple[Grant, ...] = ()
-        if before is None or before.grants:
-            here = context.conversation
-            held = GRANTS.readable(self._services.store, conversation=here)
-            grants = tuple([one async for one in held])
+        if gated is None or gated.grants:
+            conversation = context.conversation
+            rows = GRANTS.readable(self._services.store, conversation=conversation)
+            grants = tuple([grant async for grant in rows])
         return Setting(
             context=context,
             turn=self._opened.turn,
             grants=grants,
-            known=self._services.known(self._opened.principal),
-            out=self._services.revoked(self._opened.principal),
+            known=self._services.current(self._opened.principal),
+            out=self._services.revoked_by(self._opened.principal),
             taint=taint,
         )
 
@@ -167,9 +167,9 @@ class ToolCalls:
             # The real path, for the whole turn; tools check again what they open below it.
             try:
                 self._workspace = workspace = run_inline(lambda: make_workspace(place))
-                self._unmade = ""
+                self._workspace_error = ""
             except ConfigError as error:  # as on a full disk; the call is gated, and then fails
-                workspace, self._unmade = run_inline(lambda: real(place)), str(error)
+                workspace, self._workspace_error = run_inline(lambda: real(place)), str(error)
         files = await state_of_files(services.store, self._session.conversation, workspace)
         account = services.outbox.accounts.get(self._turn.address.channel)
         context = ToolContext(
@@ -187,18 +187,18 @@ class ToolCalls:
         )
         return context, Taint(
             sources=history.untrusted,
-            words=() if history.turn is None else history.turn.own,
+            words=() if history.turn is None else history.turn.own_texts,
             # A retry of another person's call contains no words of its own person.
             typed=self._opened.call is not None and bool(self._opened.own),
             files=files,
         )
 
     async def gate(self, calls: tuple[ToolCall, ...]) -> GatedBatch:
-        """Gate a batch; calls that wait for no person run as gated, without being read again."""
+        """Gate a batch; remember the calls that start at once, so that they are not read again."""
         setting = await self.setting()
         gated = await self._services.gate.gate_batch(calls, setting)
         if gated.starts:
-            self._turn.gated.update({one.action.id: one for one in gated.frozen})
+            self._turn.gated.update({frozen.action.id: frozen for frozen in gated.frozen})
             self.gated_in = setting
             is_alone = len(calls) == 1 and not setting.grants
             self.as_gated = gated.cleared[0] if is_alone else None
@@ -214,48 +214,48 @@ class ToolCalls:
             written: As the model wrote it.
             approval: The approval that allowed it, None if it needed none.
         """
-        before, as_gated = self.gated_in, self.as_gated
+        gated, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
         # Nothing else of a setting changes from outside while no call runs.
-        if before is None or (setting.known, setting.out) != (before.known, before.out):
+        if gated is None or (setting.known, setting.out) != (gated.known, gated.out):
             as_gated = None
-        asked = None if approval is None else await APPROVALS.get(self._services.store, approval)
+        request = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(
-            frozen, setting, asked, written=written.arguments, cleared=as_gated
+            frozen, setting, request, written=written.arguments, cleared=as_gated
         )
         if not isinstance(verdict, Cleared):
             return verdict, ()
-        facts, own = facts_of(verdict.tool.spec), verdict.in_message
-        after = files_after(facts, setting.taint, is_in_message=own)
+        facts, is_in_message = facts_of(verdict.tool.spec), verdict.in_message
+        after = files_after(facts, setting.taint, is_in_message=is_in_message)
         marks = _marks(self._session.conversation, setting.context.workspace, after)
         # A shared place is marked even if this workspace is: it may have become a link since.
         if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
             marks = ()
-        # The context stays valid if no other call runs before, and none marks the workspace.
-        handed = None if as_gated is None or marks else setting
-        self._cleared[frozen.action.id] = (frozen, verdict, handed)
+        # The context stays valid if no other call runs before, and this one marks no workspace.
+        unchanged = None if as_gated is None or marks else setting
+        self._cleared[frozen.action.id] = (frozen, verdict, unchanged)
         # Written before the call runs: after a kill in the middle, the files' origin is known.
         return verdict, marks
 
-    async def run(self, action: ActionId) -> Settled:
+    async def run(self, action: ActionId) -> CallEnd:
         """Run a call that was cleared."""
-        frozen, cleared, handed = self._cleared[action]
-        if handed is None:
+        frozen, cleared, unchanged = self._cleared[action]
+        if unchanged is None:
             context, taint = await self._context(action)
         else:
-            context, taint = handed.context, handed.taint
+            context, taint = unchanged.context, unchanged.taint
         context = replace(context, permits=cleared.permits)
         tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
 
-        async def ran() -> ToolOutput:
-            if self._unmade:
-                raise ToolFailed(self._unmade)
+        async def run_tool() -> ToolOutput:
+            if self._workspace_error:
+                raise ToolFailed(self._workspace_error)
             return await tool.run(arguments, context)
 
         try:
             async with asyncio.timeout(tool.spec.timeout_s):
-                returned = await call(ran)
+                returned = await call(run_tool)
                 if isinstance(returned, ToolOutput) and returned.files:
                     files = partial(
                         checked_files,
@@ -268,27 +268,27 @@ class ToolCalls:
                     )
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
-        ended = await self._services.results.of_run(
+        end = await self._services.results.of_run(
             frozen.action, returned, self._services.clock.now(), language=self._turn.language
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
-            return ended  # all its words are our own
-        untrusted = self._origins(tool, frozen, returned, taint)
-        return replace(ended, finished=replace(ended.finished, untrusted=untrusted))
+            return end  # the result quotes no output
+        untrusted = self._untrusted_sources(tool, frozen, returned, taint)
+        return replace(end, finished=replace(end.finished, untrusted=untrusted))
 
-    def _origins(
+    def _untrusted_sources(
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
-        """Return the sources of untrusted text in a result; an error may contain foreign words."""
+        """Return the sources of untrusted text in a result; an error may quote foreign text."""
 
         def line(language: Language) -> str:
-            said = call_now(partial(line_of, tool, frozen.action.arguments, language))
-            name = tool.spec.name if isinstance(said, Raised) else said[:REDACTED_CHARS]
+            text = call_now(partial(line_of, tool, frozen.action.arguments, language))
+            name = tool.spec.name if isinstance(text, Raised) else text[:REDACTED_CHARS]
             return self._services.gate.redactor.redact(name)
 
-        marked = isinstance(returned, ToolOutput) and returned.untrusted
-        return of_result(facts_of(tool.spec), taint, line, marked=marked)
+        is_marked = isinstance(returned, ToolOutput) and returned.untrusted
+        return of_result(facts_of(tool.spec), taint, line, marked=is_marked)
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm; it never does once the call has ended."""

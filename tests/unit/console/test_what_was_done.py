@@ -20,7 +20,7 @@ from zeroclaw.console.conversations import (
 )
 from zeroclaw.console.markup import joined, pages
 from zeroclaw.console.policy import Question, Suggestions, policy
-from zeroclaw.context.composer import Filled
+from zeroclaw.context.composer import WindowUsage
 from zeroclaw.envelope import CheckedReceipt, off_the_record
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
@@ -154,7 +154,7 @@ def test_what_the_model_is_told_is_a_bar_and_a_table(
     """Each part with its tokens; a window that nobody knows has no bar."""
     shares = {"messages": 900, "a<b>": 100}
     said, rows = shares_shown(
-        Filled(shares=shares, tokens=1_000, window=window, reserve=1_000), "en"
+        WindowUsage(shares=shares, tokens=1_000, window=window, reserve=1_000), "en"
     )
     filled = FilledWindow(words=said, rows=rows, tokens=1_000, window=window)
     page = whole("conversations", filling(PLACE, TOLD, filled))

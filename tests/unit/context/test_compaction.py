@@ -5,19 +5,19 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.unit.context.test_assembly import TOOL, calls, histories, said, scene, talk
+from tests.unit.context.test_assembly import TOOL, calls, histories, inputs, said, talk
 from zeroclaw.context import compaction
 from zeroclaw.context.assembly import Tail
 from zeroclaw.context.compaction import (
     Breaker,
     fixed_of,
     is_heavy,
-    kept,
     kept_summary,
+    kept_tail,
     summary_question,
     summary_tokens,
 )
-from zeroclaw.context.tokens import Learned, of_message, of_text
+from zeroclaw.context.tokens import Scale, of_message, of_text
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.value import replace
 
@@ -25,7 +25,7 @@ WINDOW = 4_000
 
 
 def heavy(messages: tuple[Message, ...], window: int | None = WINDOW, **more: object) -> bool:
-    one = replace(scene(messages, window=window), **more)
+    one = replace(inputs(messages, window=window), **more)
     return is_heavy(one, threshold=0.7)
 
 
@@ -44,7 +44,7 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
     """Of what the window leaves beside the answer, the prompt and the tools (S3-09)."""
     turns = next(n for n in range(1, 99) if heavy(talk(n, 4)))
     sizes = sum(map(of_message, talk(turns, 4)))
-    room = WINDOW - WINDOW // 4 - fixed_of(scene((), start=0), 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(inputs((), start=0), 0)
     assert 0.7 * room - 100 < sizes < 0.7 * room + 200
     assert not heavy(talk(turns - 1, 4))
     assert heavy(talk(turns - 1, 4), tools=(TOOL,) * 9), "more tools leave less room"
@@ -54,29 +54,29 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
 def test_without_a_window_nothing_is_heavy() -> None:
     """Only a refusal says so then; what it taught counts."""
     assert not heavy(talk(400, 4), None)
-    one = scene(talk(400, 4), learned=Learned(overflows_at=WINDOW))
+    one = inputs(talk(400, 4), scale=Scale(overflows_at=WINDOW))
     assert is_heavy(one, threshold=0.7)
 
 
 def test_what_can_not_be_cut_is_not_heavy() -> None:
     """Nothing would come of it: there is but the newest turn, with two rounds."""
     assert not heavy((said(1, 900),))
-    one = scene((said(1), *calls(0, 200), *calls(1, 200)), start=0, window=WINDOW)
+    one = inputs((said(1), *calls(0, 200), *calls(1, 200)), start=0, window=WINDOW)
     assert not is_heavy(one, threshold=0.7)
 
 
 def test_three_tenths_of_the_room_stay() -> None:
     """As many whole turns as go in there, or none of the older ones where a person asks (S3-10)."""
     history = talk(40, 4)
-    one = scene(history, window=WINDOW)
-    tail = kept(one)
+    one = inputs(history, window=WINDOW)
+    tail = kept_tail(one)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
     room = WINDOW - WINDOW // 4 - fixed_of(one, 0)
     assert 0.3 * room - 200 < stays <= 0.3 * room
-    assert kept(one, least=True) == Tail(start=len(history) - 1)
-    assert kept(scene((said(1),)), least=True) is None
-    unknown = kept(scene(history))
+    assert kept_tail(one, is_minimal=True) == Tail(start=len(history) - 1)
+    assert kept_tail(inputs((said(1),)), is_minimal=True) is None
+    unknown = kept_tail(inputs(history))
     assert unknown == Tail(start=len(history) - 1), "where no window is known, as much as can be"
 
 
@@ -84,7 +84,7 @@ def test_three_tenths_of_the_room_stay() -> None:
 def test_a_cut_separates_no_result_from_its_call(history: tuple[tuple[Message, ...], int]) -> None:
     """Wherever it is made, the newest turn's own message stays. K12, S1-17."""
     messages, start = history
-    tail = kept(scene(messages, start=start, window=2_000))
+    tail = kept_tail(inputs(messages, start=start, window=2_000))
     if tail is not None:
         stays = tail.of(messages)
         assert messages[start] in stays

@@ -10,8 +10,8 @@ from tests.unit.context.test_assembly import calls, said, talk
 from zeroclaw.context import compaction
 from zeroclaw.context.compaction import (
     FACT_CHARS,
-    MOST_FACTS,
-    MOST_KNOWN_CHARS,
+    MAX_FACTS,
+    MAX_KNOWN_CHARS,
     facts_question,
     parse_facts,
 )
@@ -46,7 +46,7 @@ def test_of_what_is_known_the_newest_is_told() -> None:
     many = [f"{number}: {'x' * 400}" for number in range(50)]
     found = [line["known already"] for line in told(asked(*many)) if "known already" in line]
     assert found == many[: len(found)]
-    assert 1 <= len(found) <= MOST_KNOWN_CHARS // 400
+    assert 1 <= len(found) <= MAX_KNOWN_CHARS // 400
 
 
 def test_it_is_made_to_fit() -> None:
@@ -78,5 +78,5 @@ def test_a_fact_is_a_json_text_on_a_line_of_its_own(text: str, facts: tuple[str,
 def test_whatever_a_model_says_its_facts_are_few_short_lines(text: str) -> None:
     for said_so in (text, "\n".join(f'"{n} {text}"' for n in range(20))):
         found = parse_facts(said_so)
-        assert len(found) <= MOST_FACTS
+        assert len(found) <= MAX_FACTS
         assert all(len(one) <= FACT_CHARS and len(one.splitlines()) == 1 for one in found)

@@ -12,7 +12,7 @@ from tests.fakes.scripted_model import Answer, asks_for, says
 from tests.unit.gate.gate_house import ANN, BOB, statement
 from tests.unit.turn.parts import call
 from zeroclaw.config.model import Config, RuntimeSettings
-from zeroclaw.context.offers import MOST_LOADED, MOST_NAME_CHARS, Loaded, Offers, extended
+from zeroclaw.context.offers import MAX_LOADED, MAX_NAME_CHARS, Loaded, Offers, extend
 from zeroclaw.envelope import Address, off_the_record
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.inbound.live_config import LiveConfig
@@ -39,7 +39,7 @@ def offers(
         groups=groups,
         skills=lambda: skills,
         policy=lambda: PolicySet((ALLOW, *statements)),
-        known=lambda principal: principal,
+        current=lambda principal: principal,
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
         settings=LiveConfig(Config(runtime=RuntimeSettings(eager_tools=eager)), ()),
     )
@@ -204,11 +204,11 @@ def ended(name: str, arguments: str = "{}", *, ok: bool = True) -> tuple[ToolCal
 
 def test_a_batch_asks_for_what_its_calls_name() -> None:
     """A tool that was called counts however that ended, a loader only when it ended well."""
-    hostile = extended(Loaded(), [ended(f"{'x' * 9_000}{one}") for one in range(3)])
-    assert hostile == Loaded(tools=("x" * MOST_NAME_CHARS,))
-    many = extended(Loaded(), [ended(f"t{one}") for one in range(MOST_LOADED + 1)])
-    assert (many.tools[0], len(many.tools)) == ("t1", MOST_LOADED)
-    loaded = extended(
+    hostile = extend(Loaded(), [ended(f"{'x' * 9_000}{one}") for one in range(3)])
+    assert hostile == Loaded(tools=("x" * MAX_NAME_CHARS,))
+    many = extend(Loaded(), [ended(f"t{one}") for one in range(MAX_LOADED + 1)])
+    assert (many.tools[0], len(many.tools)) == ("t1", MAX_LOADED)
+    loaded = extend(
         Loaded(tools=("poke",), skills=("ports",)),
         (
             ended("look", ok=False),

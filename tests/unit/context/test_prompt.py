@@ -8,8 +8,8 @@ import pytest
 from tests.fakes.context_requests import HERE, context_request
 from zeroclaw.context.prompt import fixed, identity, rules, sensitive, setting
 from zeroclaw.context.providers import ContextProviders
-from zeroclaw.context.skills import LIST_TOKENS, TEXT_TOKENS, skills_provider, told
-from zeroclaw.context.workspace_files import FILES, MOST_BYTES, WorkspaceFiles
+from zeroclaw.context.skills import LIST_TOKENS, TEXT_TOKENS, skills_provider, skills_text
+from zeroclaw.context.workspace_files import FILES, MAX_BYTES, WorkspaceFiles
 from zeroclaw.context_provider import ContextText
 from zeroclaw.envelope import ConversationId, off_the_record
 from zeroclaw.redact import Redactor
@@ -197,9 +197,9 @@ async def test_what_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str) ->
 
 async def test_a_huge_file_is_read_in_part_and_bad_bytes_are_seen(tmp_path: Path) -> None:
     furnish(tmp_path)
-    (tmp_path / "USER.md").write_bytes(b"\xff" + b"x" * (MOST_BYTES + 9))
+    (tmp_path / "USER.md").write_bytes(b"\xff" + b"x" * (MAX_BYTES + 9))
     (found,) = await read(files_in(tmp_path / "none", tmp_path))
-    assert found.text == "\ufffd" + "x" * (MOST_BYTES - 1)
+    assert found.text == "\ufffd" + "x" * (MAX_BYTES - 1)
 
 
 async def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ async def test_skills_are_listed_and_the_loaded_ones_told_whole() -> None:
     )
     (text,) = await provider.texts(replace(request, has_tools=True))
     assert (text.is_data, text.name) == (False, "skills")
-    assert text.text == told(SKILLS, ("tides",), None, {"tides"})
+    assert text.text == skills_text(SKILLS, ("tides",), None, {"tides"})
     (nothing,) = await provider.texts(replace(request, has_tools=False))
     stranger = replace(
         request, principal=replace(request.principal, id="person:mo"), has_tools=True
@@ -239,15 +239,15 @@ async def test_skills_are_listed_and_the_loaded_ones_told_whole() -> None:
 
 def test_what_is_loaded_stands_behind_the_list_in_its_order() -> None:
     """So that what stands before it stays; one that is gone since is left out. S3-07."""
-    listed = told(SKILLS, (), None)
+    listed = skills_text(SKILLS, (), None)
     assert listed.endswith(f"- tides: When to sail.\n- ports: {'x' * 199}…")
     added = "\n\nSkill ports, loaded:\nKiel.\n\nSkill tides, loaded:\nAdd an hour."
-    assert told(SKILLS, ("ports", "gone", "tides"), None) == listed + added
+    assert skills_text(SKILLS, ("ports", "gone", "tides"), None) == listed + added
 
 
 def test_where_commands_find_a_folder_stands_with_its_text() -> None:
     """Of those alone that they find."""
-    text = told(SKILLS, ("ports", "tides"), None, {"tides"})
+    text = skills_text(SKILLS, ("ports", "tides"), None, {"tides"})
     assert "\n\nSkill ports, loaded:\n" in text
     assert (
         "Skill tides, loaded (commands of `shell` find its folder at `/skills/tides`, read-only;"
@@ -260,7 +260,7 @@ def test_skills_keep_to_their_part_of_the_window(window: int | None) -> None:
     """Where not all fit, what was loaded last is there, if only its beginning."""
     every = (replace(TIDES, name=f"s{one}", text=f"text {one} " * 9_000) for one in range(90))
     many = {one.name: one for one in every}
-    text = told(many, many, window)
+    text = skills_text(many, many, window)
     assert "Skill s89, loaded:\ntext 89" in text
     assert "Skill s1, loaded" not in text
     room = TEXT_TOKENS if window is None else min(window // 4, TEXT_TOKENS)

@@ -110,7 +110,7 @@ async def test_a_text_that_holds_a_secret_is_refused_whole(text: str) -> None:
     """A known one, or one of a known shape, also in a long text; the others stay. S0-19, P8."""
     found = await gathered(adds(text, ContextText(text="fine", name="fine", is_data=False)))
     is_refused = "word " * 2_000 not in text
-    left_out = LeftOut(name="same", why="it holds a secret, or what looks like one")
+    left_out = LeftOut(name="same", reason="it holds a secret, or what looks like one")
     assert found.left_out == ((left_out,) if is_refused else ())
     assert found.parts[-1] == PromptPart(name="fine", text="fine", priority=1)
     assert len(found.parts) == (1 if is_refused else 2)
@@ -132,16 +132,16 @@ async def test_a_text_is_looked_through_once() -> None:
     await every.gather(REQUEST, "system")
     await every.gather(REQUEST, "system")
     assert len(seen) == 1
-    many = [adds(f"text {number}") for number in range(providers.MOST_KNOWN)]
+    many = [adds(f"text {number}") for number in range(providers.MAX_CACHED)]
     more = ContextProviders((adds("one"), *many), finds)
     await more.gather(REQUEST, "system")
     seen.clear()
     await more.gather(REQUEST, "system")
-    assert len(seen) == providers.MOST_KNOWN + 1
+    assert len(seen) == providers.MAX_CACHED + 1
 
 
 @pytest.mark.parametrize(
-    ("error", "why"),
+    ("error", "reason"),
     [
         (RuntimeError(SECRET), "raised RuntimeError"),
         (ToolFailed("no file"), "no file"),
@@ -150,19 +150,19 @@ async def test_a_text_is_looked_through_once() -> None:
 )
 @pytest.mark.parametrize("is_required", [False, True])
 async def test_one_that_fails_is_left_out_with_its_reason(
-    error: Exception, why: str, is_required: bool
+    error: Exception, reason: str, is_required: bool
 ) -> None:
     """A stranger's words are in no log; the others add what they have."""
     broken = adds("text", error, spec=replace(SAME, name="broken", is_required=is_required))
     found = await gathered(broken, adds("one"))
-    assert found.left_out == (LeftOut(name="broken", why=why, is_required=is_required),)
+    assert found.left_out == (LeftOut(name="broken", reason=reason, is_required=is_required),)
     assert [one.text for one in found.parts] == ["one"]
 
 
 async def test_one_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(providers, "LONGEST_S", 0)
     found = await gathered(adds("a", None))
-    assert [one.why for one in found.left_out] == ["it took longer than 0 s"]
+    assert [one.reason for one in found.left_out] == ["it took longer than 0 s"]
 
 
 async def test_what_is_no_text_at_all_fails_its_provider_alone() -> None:

@@ -127,7 +127,7 @@ async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: 
         (3, "milk"),
         (1, "cake"),
     ]
-    assert await notes_of.moved(Reads(store), old, new) == ()
+    assert await notes_of.plan_move(Reads(store), old, new) == ()
     again = await kept.add(new, replace(late, text="more"), most=9)
     assert again != "full"
     assert again.note.number == 5

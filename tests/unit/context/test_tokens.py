@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from tests.unit.context.samples import COUNTED, TEXTS, VOCABULARIES
 from zeroclaw.context.tokens import (
-    Learned,
-    Weighed,
-    counted,
+    Scale,
+    TokenCache,
     of_message,
     of_request,
     of_text,
     of_tools,
-    overflowed,
     report,
+    report_overflow,
     size_of,
-    uncounted,
-    weighed,
+    uncounted_texts,
+    weigh,
+    with_counts,
 )
 from zeroclaw.message import (
     AssistantMessage,
@@ -41,7 +41,7 @@ MESSAGES: tuple[Message, ...] = (
     AssistantMessage(content=TEXTS["Chinese"]),
 )
 MORE = UserMessage(content=TEXTS["code"])
-NEW = Learned()
+NEW = Scale()
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
@@ -93,75 +93,75 @@ def test_tools_take_their_schema() -> None:
 
 def test_no_message_is_weighed_twice() -> None:
     """What lay on the scale keeps its weight, and is forgotten once most of it has gone."""
-    first = weighed(Weighed(sizes={MORE: 7}), (*MESSAGES, MORE))
+    first = weigh(TokenCache(sizes={MORE: 7}), (*MESSAGES, MORE))
     assert first.sizes[MORE] == 7
     assert first.sizes[MESSAGES[0]] == of_message(MESSAGES[0])
-    assert weighed(first, MESSAGES).sizes == first.sizes
-    assert set(weighed(first, MESSAGES[:1]).sizes) == {MESSAGES[0]}
+    assert weigh(first, MESSAGES).sizes == first.sizes
+    assert set(weigh(first, MESSAGES[:1]).sizes) == {MESSAGES[0]}
 
 
 def test_tools_are_weighed_anew_only_where_they_changed() -> None:
     """The same ones keep the weight that they had."""
     tool = ToolDefinition(name="fetch", description="Read a page.")
-    on_scale = weighed(Weighed(tools=(tool,), tools_tokens=7), MESSAGES, (replace(tool),))
-    assert on_scale.tools_tokens == 7
+    cache = weigh(TokenCache(tools=(tool,), tools_tokens=7), MESSAGES, (replace(tool),))
+    assert cache.tools_tokens == 7
     changed = replace(tool, description="Read a whole page.")
-    assert weighed(on_scale, MESSAGES, (changed,)).tools_tokens == of_tools((changed,))
-    assert weighed(on_scale, MESSAGES).tools_tokens == 0
+    assert weigh(cache, MESSAGES, (changed,)).tools_tokens == of_tools((changed,))
+    assert weigh(cache, MESSAGES).tools_tokens == 0
 
 
 def test_what_was_reported_bounds_the_next_request() -> None:
     """It takes what the last one took, and the estimate of what was added."""
-    known = weighed(Weighed(), MESSAGES)
-    guess = of_request(known, NEW, MESSAGES, 100)
-    known, learned = report(known, NEW, MESSAGES, 100, guess // 2)
-    assert learned == NEW
+    cache = weigh(TokenCache(), MESSAGES)
+    guess = of_request(cache, NEW, MESSAGES, 100)
+    cache, scale = report(cache, NEW, MESSAGES, 100, guess // 2)
+    assert scale == NEW
     longer = (*MESSAGES, MORE)
-    known = weighed(known, longer)
-    assert of_request(known, learned, longer, 100) == guess // 2 + of_message(MORE)
-    assert of_request(known, learned, longer, 130) == guess // 2 + of_message(MORE) + 30
-    assert of_request(known, learned, longer, 70) == guess // 2 + of_message(MORE)
+    cache = weigh(cache, longer)
+    assert of_request(cache, scale, longer, 100) == guess // 2 + of_message(MORE)
+    assert of_request(cache, scale, longer, 130) == guess // 2 + of_message(MORE) + 30
+    assert of_request(cache, scale, longer, 70) == guess // 2 + of_message(MORE)
     # One message twice is two messages.
     twice = (*longer, MORE)
-    assert of_request(known, learned, twice, 100) == guess // 2 + 2 * of_message(MORE)
+    assert of_request(cache, scale, twice, 100) == guess // 2 + 2 * of_message(MORE)
 
 
 def test_a_request_that_lost_its_beginning_is_bounded_by_both() -> None:
     """By the estimate of what is left, where that is less than what was reported."""
-    known = weighed(Weighed(), MESSAGES)
-    guess = of_request(known, NEW, MESSAGES, 0)
-    known, learned = report(known, NEW, MESSAGES, 0, guess - 10)
+    cache = weigh(TokenCache(), MESSAGES)
+    guess = of_request(cache, NEW, MESSAGES, 0)
+    cache, scale = report(cache, NEW, MESSAGES, 0, guess - 10)
     rest = MESSAGES[4:]
-    assert of_request(known, learned, rest, 0) == of_request(weighed(Weighed(), rest), NEW, rest, 0)
+    assert of_request(cache, scale, rest, 0) == of_request(weigh(TokenCache(), rest), NEW, rest, 0)
 
 
 def test_a_report_that_can_not_be_true_is_not_believed() -> None:
     """Some endpoints count only what they had not kept, and some say nothing."""
-    known, learned = report(weighed(Weighed(), MESSAGES), NEW, MESSAGES, 0, 1)
-    assert (known.reported, learned) == (None, NEW)
+    cache, scale = report(weigh(TokenCache(), MESSAGES), NEW, MESSAGES, 0, 1)
+    assert (cache.reported, scale) == (None, NEW)
 
 
 def test_a_tokenizer_that_counts_more_is_learned_at_once_and_unlearned_slowly() -> None:
     """One small request with a hidden prompt in front teaches nothing."""
-    known = weighed(Weighed(), MESSAGES)
-    guess = of_request(known, NEW, MESSAGES, 0)
-    _, learned = report(known, NEW, MESSAGES, 0, guess * 3 // 2)
-    assert learned.ratio == pytest.approx(1.5, rel=0.01)
-    assert of_request(known, learned, MESSAGES, 0) >= guess * 3 // 2
-    _, less = report(known, learned, MESSAGES, 0, guess)
+    cache = weigh(TokenCache(), MESSAGES)
+    guess = of_request(cache, NEW, MESSAGES, 0)
+    _, scale = report(cache, NEW, MESSAGES, 0, guess * 3 // 2)
+    assert scale.ratio == pytest.approx(1.5, rel=0.01)
+    assert of_request(cache, scale, MESSAGES, 0) >= guess * 3 // 2
+    _, less = report(cache, scale, MESSAGES, 0, guess)
     assert less.ratio == pytest.approx(1.45, rel=0.01)
-    _, most = report(known, learned, MESSAGES, 0, guess * 100)
+    _, most = report(cache, scale, MESSAGES, 0, guess * 100)
     assert most.ratio == 4.0
     small = MESSAGES[:1]
-    assert report(weighed(Weighed(), small), NEW, small, 0, 5_000)[1] == NEW
+    assert report(weigh(TokenCache(), small), NEW, small, 0, 5_000)[1] == NEW
 
 
 def test_a_request_that_was_too_large_bounds_all_that_follow() -> None:
     """By its estimate, or by the window where the endpoint named it; the least of them stays."""
-    assert overflowed(NEW, 9_000) == Learned(overflows_at=9_000)
-    assert overflowed(NEW, 9_000, 8_192) == Learned(overflows_at=8_192)
-    assert overflowed(Learned(overflows_at=8_000), 9_000) == Learned(overflows_at=8_000)
-    assert overflowed(Learned(ratio=2.0, overflows_at=8_000), 500).overflows_at == 500
+    assert report_overflow(NEW, 9_000) == Scale(overflows_at=9_000)
+    assert report_overflow(NEW, 9_000, 8_192) == Scale(overflows_at=8_192)
+    assert report_overflow(Scale(overflows_at=8_000), 9_000) == Scale(overflows_at=8_000)
+    assert report_overflow(Scale(ratio=2.0, overflows_at=8_000), 500).overflows_at == 500
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,19 @@ def test_a_file_takes_room_too(media_type: str, size_bytes: int, tokens: int) ->
     shown = UserMessage(content=plain.content, files=(part,))
     assert of_message(shown) == of_message(plain) + tokens
     for message, learns in ((plain, True), (shown, False)):
-        on_scale = weighed(Weighed(), (message,))
-        known, learned = report(on_scale, Learned(), (message,), 0, 2 * of_message(message))
-        assert (learned.ratio > 1) is learns
-        assert known.reported is not None
+        cache = weigh(TokenCache(), (message,))
+        cache, scale = report(cache, Scale(), (message,), 0, 2 * of_message(message))
+        assert (scale.ratio > 1) is learns
+        assert cache.reported is not None
 
 
 def test_a_refusal_is_forgotten_in_the_course_of_many_answers() -> None:
     """One that had no reason must not make all conversations short for ever."""
-    known = weighed(Weighed(), MESSAGES)
-    learned = overflowed(NEW, 1_000)
+    cache = weigh(TokenCache(), MESSAGES)
+    scale = report_overflow(NEW, 1_000)
     for _ in range(70):
-        known, learned = report(known, learned, MESSAGES, 0, 1_500)
-    assert 2_000 < learned.overflows_at < 2_200
+        cache, scale = report(cache, scale, MESSAGES, 0, 1_500)
+    assert 2_000 < scale.overflows_at < 2_200
 
 
 def sizes(texts: tuple[str, ...], each: int = 3) -> dict[str, int]:
@@ -204,55 +204,57 @@ TOOL = ToolDefinition(name="fetch", description="Read a page.", parameters={"typ
 
 def test_each_text_is_counted_once() -> None:
     """Of the newest messages first, and the tools before them; then only what is new."""
-    texts = uncounted(Weighed(), MESSAGES, (TOOL,))
+    texts = uncounted_texts(TokenCache(), MESSAGES, (TOOL,))
     assert texts[0].startswith("fetchRead a page.{\n    ")
     assert texts[1] == TEXTS["Chinese"]
     assert texts[-1] == TEXTS["English"]
-    known = counted(Weighed(), MESSAGES, (TOOL,), sizes(texts))
-    assert uncounted(known, MESSAGES, (TOOL,)) == ()
-    assert uncounted(known, (*MESSAGES, MORE), (TOOL,)) == (TEXTS["code"],)
+    cache = with_counts(TokenCache(), MESSAGES, (TOOL,), sizes(texts))
+    assert uncounted_texts(cache, MESSAGES, (TOOL,)) == ()
+    assert uncounted_texts(cache, (*MESSAGES, MORE), (TOOL,)) == (TEXTS["code"],)
     changed = (replace(TOOL, description="Read a whole page."),)
-    assert len(uncounted(known, MESSAGES, changed)) == 1
+    assert len(uncounted_texts(cache, MESSAGES, changed)) == 1
 
 
 def test_what_a_tokenizer_counted_is_what_a_message_takes() -> None:
     """With the marks around it, which no text holds; and it is kept for the next request."""
-    known = counted(Weighed(), MESSAGES, (TOOL,), sizes(uncounted(Weighed(), MESSAGES, (TOOL,))))
-    on_scale = weighed(known, (*MESSAGES, MORE), (TOOL,))
-    assert size_of(MESSAGES[0], on_scale) == 3 + of_message(UserMessage(content=""))
-    assert size_of(MESSAGES[2], on_scale) == 3 + 16 + of_message(UserMessage(content=""))
-    assert on_scale.tools_tokens == 3 + 12
-    assert size_of(MORE, on_scale) == of_message(MORE)
-    assert size_of(MORE, Weighed()) == of_message(MORE)
-    known = counted(on_scale, (MORE,), (TOOL,), sizes((TEXTS["code"],)))
-    assert (set(known.counted), known.tools_tokens) == ({MORE}, 3 + 12)
+    cache = with_counts(
+        TokenCache(), MESSAGES, (TOOL,), sizes(uncounted_texts(TokenCache(), MESSAGES, (TOOL,)))
+    )
+    cache = weigh(cache, (*MESSAGES, MORE), (TOOL,))
+    assert size_of(MESSAGES[0], cache) == 3 + of_message(UserMessage(content=""))
+    assert size_of(MESSAGES[2], cache) == 3 + 16 + of_message(UserMessage(content=""))
+    assert cache.tools_tokens == 3 + 12
+    assert size_of(MORE, cache) == of_message(MORE)
+    assert size_of(MORE, TokenCache()) == of_message(MORE)
+    cache = with_counts(cache, (MORE,), (TOOL,), sizes((TEXTS["code"],)))
+    assert (set(cache.counted), cache.tools_tokens) == ({MORE}, 3 + 12)
 
 
 def test_a_tokenizer_is_handed_no_more_than_it_can_bear() -> None:
     """What is too long, or too much at once, is estimated."""
     long = UserMessage(content="x" * 65_537)
-    assert uncounted(Weighed(), (long,), ()) == ()
-    assert counted(Weighed(), (long,), (), {}).counted == {long: of_message(long)}
+    assert uncounted_texts(TokenCache(), (long,), ()) == ()
+    assert with_counts(TokenCache(), (long,), (), {}).counted == {long: of_message(long)}
     much = tuple(UserMessage(content=f"{n}" * 65_536) for n in range(5))
-    texts = uncounted(Weighed(), much, ())
+    texts = uncounted_texts(TokenCache(), much, ())
     assert [text[0] for text in texts] == ["4", "3", "2", "1"]
-    known = counted(Weighed(), much, (), dict.fromkeys(texts, 7))
-    assert size_of(much[0], weighed(known, much)) == of_message(much[0])
-    (rest,) = uncounted(known, much, ())
+    cache = with_counts(TokenCache(), much, (), dict.fromkeys(texts, 7))
+    assert size_of(much[0], weigh(cache, much)) == of_message(much[0])
+    (rest,) = uncounted_texts(cache, much, ())
     assert rest[0] == "0", "its turn comes with the next request"
-    known = counted(known, much, (), {rest: 7})
-    assert {size_of(one, known) for one in much} == {7 + of_message(UserMessage(content=""))}
-    assert uncounted(known, much, ()) == ()
+    cache = with_counts(cache, much, (), {rest: 7})
+    assert {size_of(one, cache) for one in much} == {7 + of_message(UserMessage(content=""))}
+    assert uncounted_texts(cache, much, ()) == ()
 
 
 def test_a_message_that_is_too_much_for_a_tokenizer_is_not_handed_to_it_again() -> None:
     """What it holds beyond is estimated for good."""
     calls = (ToolCall(id="", name=f"{n}", arguments="x" * 60_000) for n in range(9))
     huge = AssistantMessage(tool_calls=tuple(calls))
-    texts = uncounted(Weighed(), (huge,), ())
+    texts = uncounted_texts(TokenCache(), (huge,), ())
     assert len(texts) == 4
-    known = counted(Weighed(), (huge,), (), dict.fromkeys(texts, 7))
-    assert uncounted(known, (huge,), ()) == ()
+    cache = with_counts(TokenCache(), (huge,), (), dict.fromkeys(texts, 7))
+    assert uncounted_texts(cache, (huge,), ()) == ()
 
 
 @pytest.mark.parametrize("name", ["English", "German", "Chinese", "code", "JSON", "base64"])
@@ -260,5 +262,5 @@ def test_a_call_is_weighed_as_the_longest_of_the_templates_writes_it(name: str) 
     """As a text within a text, with its marks escaped."""
     arguments = json.dumps({"text": TEXTS[name]})
     call = ToolCall(id="call_0", name="remember", arguments=arguments)
-    texts = uncounted(Weighed(), (AssistantMessage(tool_calls=(call,)),), ())
+    texts = uncounted_texts(TokenCache(), (AssistantMessage(tool_calls=(call,)),), ())
     assert texts == (f"remembercall_0{json.dumps(arguments, ensure_ascii=False)}",)

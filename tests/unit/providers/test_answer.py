@@ -27,8 +27,8 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.answer import (
-    MOST_CALLS,
-    MOST_SAID_CHARS,
+    MAX_CALLS,
+    MAX_SAID_CHARS,
     THOUGHT_TAGS,
     Assembly,
     ThoughtSplitter,
@@ -184,7 +184,7 @@ def test_a_fragment_without_a_name_or_a_beginning_becomes_a_nameless_call() -> N
 
 def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
     """Each would be refused by itself, with a receipt and its place in the audit (P9)."""
-    assembly, most = Assembly(), MOST_CALLS
+    assembly, most = Assembly(), MAX_CALLS
     assembly.take(delta(tool_calls=[{"index": number, "id": "a"} for number in range(most)]))
     with pytest.raises(StreamBroken, match="more than 256 calls"):
         assembly.take(fragment("{}", index=most, id_="a", name="f"))
@@ -202,7 +202,7 @@ def test_an_answer_that_never_ends_is_broken(more: Fields) -> None:
             assembly.take(more)
             assembly.take_text()
 
-    say(MOST_SAID_CHARS // 1_024)
+    say(MAX_SAID_CHARS // 1_024)
     with pytest.raises(StreamBroken, match="more than 1,048,576 characters"):
         say(1)
 
@@ -227,7 +227,7 @@ def test_a_name_that_is_repeated_for_ever_is_broken() -> None:
 def test_a_fragment_costs_few_steps_however_much_came_before(name: str, one: Fields) -> None:
     """A hostile endpoint sends a hundred thousand in one event (P9)."""
     assembly = Assembly()
-    calls = [{"index": 0, "id": f"{n}", "function": {"name": "f"}} for n in range(MOST_CALLS)]
+    calls = [{"index": 0, "id": f"{n}", "function": {"name": "f"}} for n in range(MAX_CALLS)]
     assembly.take(delta(tool_calls=calls))
     assembly.take(delta(reasoning_details=[{"index": n, "type": "a"} for n in range(1_000)]))
     chunk: Fields = {"choices": [{"delta": {name: [one] * 100}}]}

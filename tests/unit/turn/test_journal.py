@@ -36,7 +36,7 @@ from zeroclaw.store import DurablePoint, LogEntry, LogKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Fill
 from zeroclaw.turn.entries import Entry, decode, encode
-from zeroclaw.turn.journal import History, Issued, extend, folded_end
+from zeroclaw.turn.journal import History, IssuedReceipt, extend, fold_end
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.session import READ_AT_ONCE, Leases, Transition, open_session, read_history
 from zeroclaw.turn.signals import GateBatch
@@ -237,10 +237,9 @@ def test_a_stopped_turn_answers_its_calls_and_keeps_its_text() -> None:
     stopped = replace(STOPPED, fills=fills)
     history = fold([OPENED, RECEIVED, GATED, A_STARTED, A_FINISHED, stopped])
     assert contents(history.messages)[2:] == ["72°F and sunny", "with receipt"]
-    assert [(issued.token, issued.outcome) for issued in history.receipts] == [
-        ("zc-a", "ok"),
-        ("zc-b", "cancelled"),
-    ]
+    assert [
+        (issued_receipts.token, issued_receipts.outcome) for issued_receipts in history.receipts
+    ] == [("zc-a", "ok"), ("zc-b", "cancelled")]
 
 
 def test_a_turn_stopped_while_streaming_keeps_what_was_shown() -> None:
@@ -270,10 +269,10 @@ def test_a_note_waits_for_the_end_of_the_turn() -> None:
     noted = entries.Noted(text="edited: hi", why="edit", at=AT)
     open_turn = fold([OPENED, RECEIVED, noted])
     assert open_turn.messages == (USER, CITIES)
-    assert open_turn.waiting == (UserMessage(content="edited: hi", note="edit"),)
+    assert open_turn.pending_notes == (UserMessage(content="edited: hi", note="edit"),)
     history = fold([OPENED, RECEIVED, noted, *WHOLE[2:]])
     assert history.messages[-1] == UserMessage(content="edited: hi", note="edit")
-    assert history.waiting == ()
+    assert history.pending_notes == ()
 
 
 def test_a_note_between_turns_joins_at_once() -> None:
@@ -349,11 +348,17 @@ def test_every_receipt_is_known_by_its_call() -> None:
     )
     denials = fold([OPENED, RECEIVED, gate, no]).receipts
     assert denials == (
-        Issued(token="zc-1", tool="get_weather", outcome="denied", at=AT, action=action("a")),
-        Issued(token="zc-2", tool="get_weather", outcome="denied", at=AT, action=action("b")),
+        IssuedReceipt(
+            token="zc-1", tool="get_weather", outcome="denied", at=AT, action=action("a")
+        ),
+        IssuedReceipt(
+            token="zc-2", tool="get_weather", outcome="denied", at=AT, action=action("b")
+        ),
     )
     runs = fold(WHOLE).receipts
-    assert [(issued.token, issued.outcome) for issued in runs] == [("zc-a", "ok")]
+    assert [(issued_receipts.token, issued_receipts.outcome) for issued_receipts in runs] == [
+        ("zc-a", "ok")
+    ]
 
 
 # --- stored states -------------------------------------------------------------------------------
@@ -386,8 +391,10 @@ TOKEN = "zc-receipt-1767268800-" + "A" * 40
 
 def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -> list[Entry]:
     """A turn of so many rounds; after `summed` of them all but the newest messages are summed up."""
-    begun = replace(opened(turn=f"turn-{number}"), user=UserMessage(content=f"question {number}"))
-    found: list[Entry] = [begun]
+    first_step = replace(
+        opened(turn=f"turn-{number}"), user=UserMessage(content=f"question {number}")
+    )
+    found: list[Entry] = [first_step]
     for at in rounds:
         if summed and at == summed:
             kept, pinned = (2, 2 * at + 1) if at > 1 else (1, 0)
@@ -456,7 +463,7 @@ def test_the_end_of_a_journal_comes_to_the_whole_or_says_that_it_is_too_short(
     """Wherever it is cut; only receipts and turns that a summary stands for are not in it."""
     end = journal[data.draw(st.integers(0, len(journal) - 1)) :]
     assert fold(journal) == reduce(extend, journal, History())
-    assert folded_end(end) in (None, fold(journal))
+    assert fold_end(end) in (None, fold(journal))
 
 
 def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
@@ -465,11 +472,11 @@ def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
     third.insert(1, entries.Compacted(summary="they met", kept=2, at=AT))
     whole = written_down([*first, *second, *third])
     third = whole[len(first) + len(second) :]
-    assert folded_end([]) is None
-    assert folded_end(first) is None, "no summary"
-    assert folded_end(third) is None, "one message of the two came before"
-    assert folded_end(third[1:]) is None, "no turn begins before the summary"
-    found = folded_end([*second, *third])
+    assert fold_end([]) is None
+    assert fold_end(first) is None, "no summary"
+    assert fold_end(third) is None, "one message of the two came before"
+    assert fold_end(third[1:]) is None, "no turn begins before the summary"
+    found = fold_end([*second, *third])
     assert found == fold(whole)
     assert found is not None
     assert found.receipts == ()

@@ -21,13 +21,13 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Slot
 from zeroclaw.turn.journal import History, OpenTurn, extend
 from zeroclaw.turn.loop_detection import (
-    MOST_CALLS,
-    MOST_ROUNDS,
+    MAX_CALLS,
+    MAX_ROUNDS,
     PAGING,
     Judgement,
     Rounds,
-    extended,
-    judged,
+    append_round,
+    judge,
 )
 from zeroclaw.turn.states import Done, TurnLimits
 
@@ -50,7 +50,7 @@ def search(words: str, came_to: str = SAYS_NOTHING, **more: object) -> Slot:
 
 
 def log_of(rounds: Iterable[Iterable[Slot]]) -> Rounds:
-    return reduce(extended, (tuple(one) for one in rounds), ())
+    return reduce(append_round, (tuple(one) for one in rounds), ())
 
 
 def each(slots: Iterable[Slot]) -> Rounds:
@@ -59,8 +59,7 @@ def each(slots: Iterable[Slot]) -> Rounds:
 
 
 def judgement(rounds: Rounds, bounds: TurnLimits = BOUNDS) -> Judgement:
-    most, warn = bounds.max_repeats, bounds.warn_repeats
-    return judged(rounds, most=most, warn=warn, changes=WRITE.__contains__)
+    return judge(rounds, bounds, WRITE.__contains__)
 
 
 def ends(rounds: Rounds) -> bool:
@@ -112,7 +111,7 @@ def test_numbers_in_a_result_are_little_news(
     timed = (search("tests", f"failed, 0.{number} s") for number in range(ended))
     slots = [one for run in timed for one in (run, *others)]
     assert judgement(each(slots[: told - 1])) == Judgement()
-    assert judgement(each(slots[:told])).word
+    assert judgement(each(slots[:told])).warning
     assert not ends(each(slots[: ended - 1]))
     assert ends(each(slots[:ended]))
 
@@ -254,19 +253,19 @@ def test_the_model_is_told_once_what_it_repeats() -> None:
     same = (search("a"),)
     log = log_of([same] * 4)
     assert judgement(log) == Judgement()
-    word = judgement(extended(log, same)).word
+    word = judgement(append_round(log, same)).warning
     assert "last 5 rounds" in word
     assert '- `search` with {"words": "a"} (4 times)' in word
-    log = extended(log, same, warned=True)
-    assert judgement(extended(log, same)) == Judgement()
-    log = reduce(extended, [(search("b"),), *[same] * 4], log)
-    assert judgement(log).word
+    log = append_round(log, same, warned=True)
+    assert judgement(append_round(log, same)) == Judgement()
+    log = reduce(append_round, [(search("b"),), *[same] * 4], log)
+    assert judgement(log).warning
 
 
 def test_long_arguments_are_cut_and_show_all_their_signs() -> None:
     """The word is a line of data for each call, whatever the model wrote."""
     odd = search("x\n\n\u202e" + "y" * 999)
-    word = judgement(each([odd] * 5)).word
+    word = judgement(each([odd] * 5)).warning
     line = next(one for one in word.splitlines() if one.startswith("- "))
     assert "\u202e" not in line
     assert len(line) < 220
@@ -289,8 +288,8 @@ def test_the_bounds_are_the_configurations(bounds: TurnLimits, expected: Judgeme
 
 def test_the_log_is_bounded() -> None:
     """However many calls a model makes, and in however many rounds (P9)."""
-    log = log_of([[search(str(n)) for n in range(2 * MOST_CALLS)]] * (MOST_ROUNDS + 1))
-    assert (len(log), len(log[-1].calls)) == (MOST_ROUNDS, MOST_CALLS)
+    log = log_of([[search(str(n)) for n in range(2 * MAX_CALLS)]] * (MAX_ROUNDS + 1))
+    assert (len(log), len(log[-1].calls)) == (MAX_ROUNDS, MAX_CALLS)
     assert ends(log)
 
 
@@ -321,12 +320,12 @@ MANY = TurnLimits(max_rounds=50)
 def test_the_log_is_what_the_journal_says() -> None:
     """A restart counts on where the turn stood; a receipt makes no result a new one (P1)."""
     _, turn = folded(*round_of(), *round_of("again"), *round_of(), limits=MANY)
-    assert [[one.repeats for one in made.calls] for made in turn.calls] == [
+    assert [[one.repeats for one in made.calls] for made in turn.rounds] == [
         [""],
         ["equal"],
         ["equal"],
     ]
-    assert [made.warned for made in turn.calls] == [False, True, False]
+    assert [made.warned for made in turn.rounds] == [False, True, False]
 
 
 def test_a_word_stands_behind_its_results() -> None:
@@ -340,7 +339,7 @@ def test_what_a_person_says_begins_the_log_anew() -> None:
     """It is news for the model."""
     steered = entries.Steered(user=UserMessage(content="look left"), item=ItemId("i"), at=AT)
     _, turn = folded(*round_of(), steered, *round_of(), limits=MANY)
-    assert [made.calls[0].repeats for made in turn.calls] == [""]
+    assert [made.calls[0].repeats for made in turn.rounds] == [""]
 
 
 def test_a_loop_ends_the_turn_with_its_results() -> None:

@@ -81,7 +81,7 @@ def test_text_is_shown_as_it_arrives() -> None:
     """Each piece of text is shown, as the whole text so far (S0-22, S4-05)."""
     a = signals.TextArrived(request=1, text="Hel")
     b = signals.TextArrived(request=1, text="lo")
-    shown = Streaming(progress=FIRST, shown="Hello", fresh=True)
+    shown = Streaming(progress=FIRST, shown="Hello", has_begun=True)
     assert run((streaming(), ()), a, b) == (shown, (ShowText(text="Hello"),))
 
 
@@ -93,7 +93,7 @@ def test_it_is_told_which_text_is_the_last() -> None:
 
 def test_the_second_answer_of_a_turn_continues_the_first() -> None:
     """Text before and after a tool call is one draft (K4)."""
-    state = Streaming(progress=Progress(limits=LIMITS, requests=2, said="Looking."))
+    state = Streaming(progress=Progress(limits=LIMITS, requests=2, text="Looking."))
     event = signals.TextArrived(request=2, text="Sunny.")
     assert step(state, event)[1] == (ShowText(text="Looking.\n\nSunny."),)
 
@@ -108,7 +108,7 @@ def test_an_answer_without_calls_ends_the_turn() -> None:
 def test_an_answer_with_calls_goes_to_the_gate() -> None:
     """Calls leave the stream whole and all together (S0-23, S0-24, S1-19, S4-05)."""
     event = answer("Let me look.", call("a"), call("b"))
-    progress = Progress(limits=LIMITS, requests=1, usage=USED, said="Let me look.")
+    progress = Progress(limits=LIMITS, requests=1, usage=USED, text="Let me look.")
     made = event.message.tool_calls
     executing = Executing(progress=progress, batch=allocate(made))
     assert step(streaming(), event) == (executing, (GateBatch(calls=made),))
@@ -151,8 +151,8 @@ def test_an_answer_that_is_not_whole_says_so(reason: FinishReason, text: str, no
 
 def test_a_cut_stream_is_asked_for_once_more() -> None:
     """Nothing has run yet, so asking again is safe; its text stays until new text comes (K5)."""
-    shown = Streaming(progress=FIRST, shown="half", fresh=True)
-    again = Progress(limits=LIMITS, requests=2, reasked=True)
+    shown = Streaming(progress=FIRST, shown="half", has_begun=True)
+    again = Progress(limits=LIMITS, requests=2, retried=True)
     assert step(shown, signals.StreamCut(request=1)) == (
         Thinking(progress=again, shown="half"),
         (SendRequest(request=2),),
@@ -161,15 +161,18 @@ def test_a_cut_stream_is_asked_for_once_more() -> None:
 
 def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
     """A person never sees half an answer followed by a whole one."""
-    again = Progress(limits=LIMITS, requests=2, reasked=True)
+    again = Progress(limits=LIMITS, requests=2, retried=True)
     state = run((Thinking(progress=again, shown="half"), ()), signals.RequestSent(request=2))[0]
     stepped = step(state, signals.TextArrived(request=2, text="new"))
-    assert stepped == (Streaming(progress=again, shown="new", fresh=True), (ShowText(text="new"),))
+    assert stepped == (
+        Streaming(progress=again, shown="new", has_begun=True),
+        (ShowText(text="new"),),
+    )
 
 
 def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
     """What a model thought until a tag said so is no answer, whatever ends the turn (P6)."""
-    shown = Streaming(progress=FIRST, shown="Okay, a lobster.", fresh=True)
+    shown = Streaming(progress=FIRST, shown="Okay, a lobster.", has_begun=True)
     anew = Streaming(progress=FIRST)
     assert step(shown, SENT) == (anew, ())
     stepped = step(anew, signals.TextArrived(request=1, text="An animal."))
@@ -178,8 +181,8 @@ def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
 
 def test_a_stream_cut_twice_ends_the_turn() -> None:
     """What was shown stays, marked as failed; the note says what to do (S1-14)."""
-    again = Progress(limits=LIMITS, requests=2, reasked=True)
-    state = Streaming(progress=again, shown="half", fresh=True)
+    again = Progress(limits=LIMITS, requests=2, retried=True)
+    state = Streaming(progress=again, shown="half", has_begun=True)
     ended = done(step(state, signals.StreamCut(request=2))[0])
     assert ended == Done(
         reason="error",
@@ -192,10 +195,10 @@ def test_a_stream_cut_twice_ends_the_turn() -> None:
 
 def test_each_answer_may_be_cut_once() -> None:
     """A whole answer makes the next one's first cut the first again (K5)."""
-    progress = Progress(limits=LIMITS, requests=2, reasked=True, forced=True)
+    progress = Progress(limits=LIMITS, requests=2, retried=True, overflowed=True)
     state = step(Streaming(progress=progress), answer("", call(), request=2))[0]
     assert isinstance(state, Executing)
-    assert (state.progress.reasked, state.progress.forced) == (False, False)
+    assert (state.progress.retried, state.progress.overflowed) == (False, False)
 
 
 @pytest.mark.parametrize("state", [begin(LIMITS)[0], streaming()])
@@ -209,14 +212,14 @@ def test_a_request_that_can_not_be_made_ends_the_turn(state: State) -> None:
 @pytest.mark.parametrize("state", [begin(LIMITS)[0], streaming()])
 def test_a_request_that_is_too_large_compacts_once(state: State) -> None:
     """An overflow forces one compaction and another try."""
-    forced = Progress(limits=LIMITS, requests=1, forced=True)
+    forced = Progress(limits=LIMITS, requests=1, overflowed=True)
     compacting = Compacting(progress=forced, cause="overflow")
     assert step(state, OVERFLOW) == (compacting, (Compact(cause="overflow"),))
 
 
 def test_a_request_that_is_still_too_large_ends_the_turn() -> None:
     """Compaction is forced once for one answer (K11)."""
-    forced = Progress(limits=LIMITS, requests=1, forced=True)
+    forced = Progress(limits=LIMITS, requests=1, overflowed=True)
     ended = done(step(Thinking(progress=forced), OVERFLOW)[0])
     note = "this is more than the model can read at once; send less of it, or in parts"
     assert (ended.reason, ended.note) == ("error", note)
@@ -240,7 +243,7 @@ def test_without_a_summary_the_model_is_asked_all_the_same() -> None:
 def test_after_an_overflow_too_a_turn_goes_on_without_a_summary() -> None:
     """Its next request is smaller; text of the refused one stays on the screen."""
     state = step(Thinking(progress=FIRST, shown="half"), OVERFLOW)[0]
-    asked = Progress(limits=LIMITS, requests=2, forced=True)
+    asked = Progress(limits=LIMITS, requests=2, overflowed=True)
     expected = Thinking(progress=asked, shown="half"), (SendRequest(request=2),)
     assert step(state, signals.CompactionFailed(text="no summary")) == expected
 
@@ -319,7 +322,7 @@ def test_a_whole_answer_is_never_over_the_budget() -> None:
 # --- ends from outside, and what stays of the turn ------------------------------------------------
 
 STOP = AbortRequested(cause="stop", by="Sam")
-STREAMED = Streaming(progress=Progress(limits=LIMITS, requests=1), shown="It is", fresh=True)
+STREAMED = Streaming(progress=Progress(limits=LIMITS, requests=1), shown="It is", has_begun=True)
 EVERY_STATE = [
     begin(LIMITS)[0],
     begin(LIMITS, context_heavy=True)[0],

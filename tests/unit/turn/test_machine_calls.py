@@ -127,13 +127,16 @@ def test_a_call_that_needs_a_person_waits() -> None:
     """An ask goes to confirming, and the machine rests there (S4-06, S4-07, S4-16)."""
     state, effects = gated(asked("a"))
     assert isinstance(state, Confirming)
-    assert effects == (AwaitAnswers(approvals=(approval("a"),)),)
+    assert slots.pending(state.batch) == (approval("a"),)
+    assert effects == (AwaitAnswers(),)
 
 
 def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
     """The allowed call waits for the answers about the others (S1-19, S0-34)."""
     waiting = gated(allowed("a"), asked("b"), asked("c"))
-    assert waiting[1] == (AwaitAnswers(approvals=(approval("b"), approval("c"))),)
+    assert isinstance(waiting[0], Confirming)
+    assert slots.pending(waiting[0].batch) == (approval("b"), approval("c"))
+    assert waiting[1] == (AwaitAnswers(),)
     once = run(waiting, granted("c"))
     assert isinstance(once[0], Confirming)
     assert once[1] == ()
@@ -441,14 +444,8 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
         (streaming(), (SendRequest(request=2),)),
         (begin(LIMITS, context_heavy=True)[0], (Compact(cause="heavy"),)),
         (gating(2), (GateBatch(calls=calls(2)),)),
-        (
-            gated(asked("a"), asked("b"))[0],
-            (AwaitAnswers(approvals=(approval("a"), approval("b"))),),
-        ),
-        (
-            run(gated(asked("a"), asked("b")), GRANTED)[0],
-            (AwaitAnswers(approvals=(approval("b"),)),),
-        ),
+        (gated(asked("a"), asked("b"))[0], (AwaitAnswers(),)),
+        (run(gated(asked("a"), asked("b")), GRANTED)[0], (AwaitAnswers(),)),
         (gated(denied("a"))[0], (AppendBatch(results=(result("a: no", name="tool_0"),)),)),
         (
             run(gated(asked("a")), REFUSED)[0],
@@ -466,7 +463,7 @@ def test_a_restart_does_again_what_was_due(state: State, effects: tuple[Effect, 
 
 def test_a_turn_killed_while_streaming_thinks_again() -> None:
     """Its text stays on the screen until the new answer begins."""
-    shown = replace(streaming(), shown="half", fresh=True)
+    shown = replace(streaming(), shown="half", has_begun=True)
     assert isinstance(shown, Streaming)
     state, _ = resume(shown)
     assert isinstance(state, Thinking)

@@ -97,13 +97,13 @@ async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World)
         for _ in range(3):
             await house.say("hello", "ben")
         record = house.services.model_record
-        assert (record.failures, record.at, record.why) == (
+        assert (record.failures, record.at, record.reason) == (
             2,
             house.world.clock.now(),
             "`h:9` can't be reached",
         )
         await house.say("hello")
-        assert (record.failures, record.at, record.why) == (0, None, "")
+        assert (record.failures, record.at, record.reason) == (0, None, "")
 
 
 async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(

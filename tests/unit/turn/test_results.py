@@ -33,8 +33,8 @@ from zeroclaw.turn.results import (
     AT_ONCE_CHARS,
     LONGEST_CHARS,
     SLICE_CHARS,
+    CallEnd,
     Results,
-    Settled,
     TimedOut,
 )
 from zeroclaw.value import replace
@@ -64,7 +64,7 @@ def results_of(redactor: Redactor, cap_chars: int = 1_000, reader: str = "") -> 
 RESULTS = results_of(Redactor((SECRET,)))
 
 
-async def returned(text: str) -> Settled:
+async def returned(text: str) -> CallEnd:
     return await RESULTS.of_run(ACTION, ToolOutput(text=text), AT)
 
 

@@ -15,9 +15,9 @@ from zeroclaw.turn.entries import Noted
 from zeroclaw.turn.session import (
     KEPT_S,
     LOOK_S,
-    MOST_KEPT,
-    MOST_KEPT_BYTES,
-    MOST_READ,
+    MAX_KEPT,
+    MAX_KEPT_BYTES,
+    MAX_READ,
     ConversationSession,
     Leases,
     SessionCache,
@@ -86,7 +86,7 @@ async def test_few_journals_are_in_memory_at_once() -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(200):
             group.create_task(sessions.take(ConversationId(f"{number}")))
-    assert store.most == MOST_READ
+    assert store.most == MAX_READ
 
 
 async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
@@ -117,7 +117,7 @@ async def test_few_desks_are_kept() -> None:
     """The one that was left longest ago goes first."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
-    names = [ConversationId(f"c{number}") for number in range(MOST_KEPT + 1)]
+    names = [ConversationId(f"c{number}") for number in range(MAX_KEPT + 1)]
     left = [await sessions.take(name) for name in names]
     for session in left:
         sessions.leave(session)
@@ -140,7 +140,7 @@ async def test_long_conversations_leave_room_for_fewer() -> None:
     """What is kept is bounded by its size; those that were left longest ago go first."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
-    third = MOST_KEPT_BYTES // 3
+    third = MAX_KEPT_BYTES // 3
     left = [await with_a_note_of(sessions, f"c{number}", third) for number in range(4)]
     assert len(sessions) == 2
     assert await sessions.take(left[3].conversation) is left[3]
@@ -159,7 +159,7 @@ async def test_the_newest_conversation_stays_whatever_its_length() -> None:
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
     await with_a_note_of(sessions, "short", 1)
-    long = await with_a_note_of(sessions, "here", 2 * MOST_KEPT_BYTES)
+    long = await with_a_note_of(sessions, "here", 2 * MAX_KEPT_BYTES)
     assert len(sessions) == 1
     assert await sessions.take(HERE) is long
 

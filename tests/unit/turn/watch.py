@@ -10,11 +10,11 @@ from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.gate.verdict import Allowed, Verdict
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from zeroclaw.turn import entries, journal, machine, signals
-from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
+from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, pending
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step
 from zeroclaw.turn.signals import Effect, Event
-from zeroclaw.turn.states import Asking, Done, State, TurnLimits
+from zeroclaw.turn.states import Asking, Confirming, Done, State, TurnLimits
 from zeroclaw.value import replace
 
 
@@ -59,7 +59,7 @@ def durable(stepped: Step) -> tuple[object, object]:
     state, effects = stepped
     if isinstance(state, Done):
         return state, effects
-    progress = replace(state.progress, requests=0, reasked=False, forced=False)
+    progress = replace(state.progress, requests=0, retried=False, overflowed=False)
     if isinstance(state, Asking):
         return progress, None
     return (type(state), progress, state.batch), effects
@@ -146,7 +146,8 @@ class Watch(RuleBasedStateMachine):
                 self.promise("a gated batch is never gated again", kept=not self.verdicts)
                 self.gate = True
             case signals.AwaitAnswers():
-                self.asks = list(effect.approvals)
+                assert isinstance(self.state, Confirming)
+                self.asks = list(pending(self.state.batch))
             case signals.CheckCalls():
                 self.check(effect.actions)
             case signals.RunCall():

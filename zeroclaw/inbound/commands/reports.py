@@ -3,7 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from zeroclaw.card_words import by_whom
-from zeroclaw.context.composer import Composer, Filled, RequestOwner, RequestRecord, RequestSources
+from zeroclaw.context.composer import (
+    Composer,
+    RequestOwner,
+    RequestRecord,
+    RequestSources,
+    WindowUsage,
+)
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.gate.approval import APPROVALS
@@ -137,10 +143,10 @@ NAMES: Mapping[str, Sentence] = {
 }
 
 
-async def filled(store: Store, sources: RequestSources, whose: RequestOwner) -> Filled:
+async def filled(store: Store, sources: RequestSources, whose: RequestOwner) -> WindowUsage:
     """Return what the next request of a conversation would contain."""
     history = await read_history(store, whose.conversation)
-    return await Composer(sources, RequestRecord(), whose).filled(history.spoken())
+    return await Composer(sources, RequestRecord(), whose).window_usage(history.transcript())
 
 
 async def context_window(store: Store, sources: RequestSources, given: Invocation) -> Reply:
@@ -149,7 +155,7 @@ async def context_window(store: Store, sources: RequestSources, given: Invocatio
     return Reply(text=filled_in_words(await filled(store, sources, whose), given.language))
 
 
-def shares_shown(filled: Filled, language: Language) -> tuple[str, list[tuple[str, int]]]:
+def shares_shown(filled: WindowUsage, language: Language) -> tuple[str, list[tuple[str, int]]]:
     """Return how full the window is, and what fills it with the tokens of each."""
     rows = [(_named(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
@@ -165,7 +171,7 @@ def shares_shown(filled: Filled, language: Language) -> tuple[str, list[tuple[st
     return catalogue.CONTEXT_FILLED.to(language, share=share, window=window), rows
 
 
-def filled_in_words(filled: Filled, language: Language) -> str:
+def filled_in_words(filled: WindowUsage, language: Language) -> str:
     """Return a bar and a table, in monospace."""
     head, rows = shares_shown(filled, language)
     if filled.window is not None:

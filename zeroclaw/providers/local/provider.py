@@ -59,7 +59,7 @@ BACK_OFF = BackOff(first_s=0.5, longest_s=8.0)  # a person waits for an answer
 DEATH_NOTICE_S = 3.0  # but under load, freeing a model's memory takes a while
 STOP_S = 2.0
 KILLED_S = 30.0  # longest wait for a killed process to end, for the same reason
-MOST_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
+MAX_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
 
 
 class LocalRules(Value):
@@ -270,7 +270,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     )
     rules = LocalRules(
         model_file=chosen,
-        threads=min(MOST_THREADS, os.cpu_count() or 2),
+        threads=min(MAX_THREADS, os.cpu_count() or 2),
         max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice
         repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,

@@ -75,13 +75,13 @@ THOUGHT_TAGS = {
 LONE_TAG = "</think>"
 _LONE_LINE = f"\n{LONE_TAG}"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
-MOST_CALLS = 256
+MAX_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
-MOST_SAID_CHARS = 1024 * 1024
+MAX_SAID_CHARS = 1024 * 1024
 """Most characters of text and arguments in one answer, about twice what models can write. A text of this
 length becomes hundreds of messages, which no `/stop` takes back."""
 _BLOCK_BYTES = 64  # a short block of reasoning
-MOST_READ_CHARS = 32 * 1024 * 1024
+MAX_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
 
 
@@ -453,8 +453,8 @@ class Assembly(Struct, eq=False):
     def _count(self, said: str) -> None:
         """Count what was said; raises StreamBroken if it is too much."""
         self._said_chars += len(said)
-        if self._said_chars > MOST_SAID_CHARS:
-            message = f"the endpoint sent more than {MOST_SAID_CHARS:,} characters in one answer"
+        if self._said_chars > MAX_SAID_CHARS:
+            message = f"the endpoint sent more than {MAX_SAID_CHARS:,} characters in one answer"
             raise StreamBroken(message)
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
@@ -466,8 +466,8 @@ class Assembly(Struct, eq=False):
         draft = self._continued(index, id_, name) if is_stream else None
         if draft is not None:
             return draft
-        if len(self._calls) >= MOST_CALLS:
-            message = f"the endpoint sent more than {MOST_CALLS} calls in one answer"
+        if len(self._calls) >= MAX_CALLS:
+            message = f"the endpoint sent more than {MAX_CALLS} calls in one answer"
             raise StreamBroken(message)
         highest = max(self._newest, default=-1)
         draft = _CallDraft(index=highest + 1 if index is None else index)
@@ -498,7 +498,7 @@ class Assembly(Struct, eq=False):
     def _is_whole(self, draft: _CallDraft) -> bool:
         """Return whether a call is complete, where only its arguments can tell."""
         self._read_chars += sum(map(len, draft.pieces))
-        if self._read_chars > MOST_READ_CHARS:
+        if self._read_chars > MAX_READ_CHARS:
             message = "the endpoint repeats the name of a call with each piece of it"
             raise StreamBroken(message)
         return draft.is_whole()
