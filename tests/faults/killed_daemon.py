@@ -1,10 +1,10 @@
-"""The daemon with a test at its elbow: a composition root that asks before it goes on.
+"""The daemon under the control of a test: a composition root that reports its steps and waits.
 
     python -m tests.faults.killed_daemon run --config FILE
 
-Each commit and each call to a channel is told to the test (`tests/faults/instants.py`) before it
-is made and after, and the whole process stands still until the test says to go on, or kills it.
-Everything else is the product's own.
+It reports each commit and each call to a channel to the test (`tests/faults/kill_points.py`), before
+and after; the whole process stops until the test lets it continue or kills it. Everything else is the
+product's own.
 """
 
 import json
@@ -38,57 +38,57 @@ from zeroclaw.stores.sqlite import open_store
 
 PORT_VARIABLE = "FAULTS_INSTANTS_PORT"
 LOUD_VARIABLE = "FAULTS_LOUD"
-"""Set for a log that says all that it can."""
+"""Set for a log at its most verbose."""
 T = TypeVar("T")
 
 
-class Elbow:
-    """The line to the test."""
+class TestConnection:
+    """The connection to the test."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
 
-    def nudge(self, what: str, name: str, when: str, **more: object) -> None:
-        """Tell of an instant, and stand still until it may pass; blocks on purpose."""
-        said = {"what": what, "name": name, "when": when, **more}
-        self._socket.sendall(json.dumps(said).encode() + b"\n")
+    def report(self, what: str, name: str, when: str, **details: object) -> None:
+        """Report a kill point and wait for the test; blocks on purpose."""
+        message = {"what": what, "name": name, "when": when, **details}
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
         if not self._socket.recv(1):
-            # The test has ended; nobody is left to run for.
+            # The test has ended.
             os._exit(1)
 
 
-class ToldStore(WatchedStore):
-    """A store whose commits are told of."""
+class ReportingStore(WatchedStore):
+    """A store that reports its commits."""
 
-    def __init__(self, store: Store, elbow: Elbow) -> None:
+    def __init__(self, store: Store, connection: TestConnection) -> None:
         super().__init__(store, failed=lambda _: None, written=lambda: None, noticed=lambda: None)
-        self._elbow = elbow
+        self._connection = connection
 
     async def commit(self, commit: Commit) -> None:
-        self._tell(commit, "before")
-        ended = "failed"
+        self._report(commit, "before")
+        outcome = "failed"
         try:
             await super().commit(commit)
-            ended = "after"
+            outcome = "after"
         finally:
-            self._tell(commit, ended)
+            self._report(commit, outcome)
 
-    def _tell(self, commit: Commit, when: str) -> None:
+    def _report(self, commit: Commit, when: str) -> None:
         rows = [
             (write.kind.value, write.key, write.state, write.place)
             for write in commit.writes
             if isinstance(write, Put)
         ]
         where = commit.conversation or ""
-        self._elbow.nudge("commit", commit.point.value, when, where=where, rows=rows)
+        self._connection.report("commit", commit.point.value, when, where=where, rows=rows)
 
 
-class WatchedChannel:
-    """A channel whose outgoing calls are told of."""
+class ReportingChannel:
+    """A channel that reports its outgoing calls."""
 
-    def __init__(self, channel: Channel, elbow: Elbow) -> None:
+    def __init__(self, channel: Channel, connection: TestConnection) -> None:
         self._channel = channel
-        self._elbow = elbow
+        self._connection = connection
 
     @property
     def name(self) -> str:
@@ -108,10 +108,10 @@ class WatchedChannel:
         return self._channel.measure(rendered)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        return await self._told("send", to, self._channel.send(to, outgoing))
+        return await self._reported("send", to, self._channel.send(to, outgoing))
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        return await self._told("send", to, self._channel.send_file(to, file))
+        return await self._reported("send", to, self._channel.send_file(to, file))
 
     def mark(self, to: Address) -> str:
         return self._channel.mark(to)
@@ -120,25 +120,25 @@ class WatchedChannel:
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         call = self._channel.lookup(to, content, since=since, apart=apart, before=before)
-        return await self._told("lookup", to, call)
+        return await self._reported("lookup", to, call)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        await self._told("edit", ref.address, self._channel.edit(ref, outgoing))
+        await self._reported("edit", ref.address, self._channel.edit(ref, outgoing))
 
     async def delete(self, ref: MessageRef) -> None:
-        await self._told("delete", ref.address, self._channel.delete(ref))
+        await self._reported("delete", ref.address, self._channel.delete(ref))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
-        return await self._told("ask", to, self._channel.ask(to, card))
+        return await self._reported("ask", to, self._channel.ask(to, card))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
-        await self._told("settle", ref.address, self._channel.settle(ref, outcome))
+        await self._reported("settle", ref.address, self._channel.settle(ref, outcome))
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         await self._channel.typing(to, doing)
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
-        await self._told("preview", to, self._channel.preview(to, outgoing))
+        await self._reported("preview", to, self._channel.preview(to, outgoing))
 
     def direct_address(self, sender: str) -> Address | None:
         return self._channel.direct_address(sender)
@@ -149,25 +149,27 @@ class WatchedChannel:
     async def aclose(self) -> None:
         await self._channel.aclose()
 
-    async def _told(self, name: str, to: Address, call: Awaitable[T]) -> T:
-        self._elbow.nudge("call", name, "before", where=to.chat)
-        ended = "failed"
+    async def _reported(self, name: str, to: Address, call: Awaitable[T]) -> T:
+        self._connection.report("call", name, "before", where=to.chat)
+        outcome = "failed"
         try:
             result = await call
-            ended = "after"
+            outcome = "after"
         finally:
-            self._elbow.nudge("call", name, ended, where=to.chat)
+            self._connection.report("call", name, outcome, where=to.chat)
         return result
 
 
-def openers(environment: Mapping[str, str]) -> Openers:
-    """Return what opens the watched store and channels."""
-    elbow = Elbow(int(environment[PORT_VARIABLE]))
+def make_openers(environment: Mapping[str, str]) -> Openers:
+    """Return the openers of the reporting store and channels."""
+    connection = TestConnection(int(environment[PORT_VARIABLE]))
 
-    async def watched(directory: Path, *, clock: Clock, log: Log) -> Store:
-        return ToldStore(await open_store(directory, clock=clock, log=log), elbow)
+    async def open_watched(directory: Path, *, clock: Clock, log: Log) -> Store:
+        return ReportingStore(await open_store(directory, clock=clock, log=log), connection)
 
-    return Openers(store=watched, channel=lambda channel: WatchedChannel(channel, elbow))
+    return Openers(
+        store=open_watched, channel=lambda channel: ReportingChannel(channel, connection)
+    )
 
 
 def main() -> None:
@@ -176,7 +178,7 @@ def main() -> None:
     level: logs.Level = "debug" if LOUD_VARIABLE in os.environ else "info"
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level=level)
     try:
-        run(start, on_ready=say_ready, openers=openers(os.environ))
+        run(start, on_ready=say_ready, openers=make_openers(os.environ))
     finally:
         stop_logging()
 

@@ -1,6 +1,6 @@
-"""Reads the store's file beside the daemon that writes it; written apart from the product's reads.
+"""Reads the store's file while the daemon writes it, without the product's own queries.
 
-The connection can neither write nor checkpoint, so it changes nothing for the daemon.
+The connection can neither write nor checkpoint, so it does not affect the daemon.
 """
 
 import sqlite3
@@ -12,26 +12,26 @@ from zeroclaw.stores.sqlite.files import FILE_NAME
 
 
 class Ledger:
-    """The file of one data directory; a directory without one holds nothing."""
+    """The store of one data directory; empty if there is no file."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE_NAME
         self._known: set[str] = set()
 
     def states(self, kind: RowKind) -> set[str]:
-        """Return every state that a row of a kind is in."""
+        """Return every state of the rows of a kind."""
         return {state for (state,) in self._read(_STATES, kind.value)}
 
     def keys(self, kind: RowKind, state: str, containing: str = "") -> list[str]:
-        """Return the keys of rows in a state, whose bodies hold a text."""
+        """Return the keys of rows in a state whose bodies contain a text."""
         return [key for (key,) in self._read(_KEYS, kind.value, state, containing)]
 
     def count(self, kind: RowKind, state: str) -> int:
-        """Return how many rows are in a state."""
+        """Return the number of rows in a state."""
         return len(self.keys(kind, state))
 
     def ends(self, message: str) -> list[str]:
-        """Return the states of what was admitted of a message, edits of it apart."""
+        """Return the inbox states of a message, without those of its edits."""
         return [state for (state,) in self._read(_ENDS, RowKind.INBOX.value, message)]
 
     def streams(self, log: LogKind) -> list[str]:
@@ -43,13 +43,13 @@ class Ledger:
         return [bytes.fromhex(body) for (body,) in self._read(_LOG, log.value, stream)]
 
     def holds(self, text: str) -> bool:
-        """Tell whether a row, a log or a blob holds a text."""
+        """Tell whether a row, a log or a blob contains a text."""
         return bool(self._read(_HOLDS, text))
 
     def knows_message(self, message: str) -> bool:
-        """Tell whether it ever was on record that a message of the bot has this id, in any chat.
+        """Tell whether the store ever recorded a message of the bot with this id, in any chat.
 
-        One that it never heard of is the beginning of an answer, or will be looked for.
+        A message that it never recorded is the beginning of an answer, or will be looked up.
         """
         if message not in self._known and self._read(_MESSAGE, f'"message":"{message}"'):
             self._known.add(message)
@@ -60,7 +60,7 @@ class Ledger:
         return bool(self._read("SELECT 'claimed' FROM claim WHERE key = ?", key))
 
     def damage(self) -> str:
-        """Look through the whole file; `ok` for none."""
+        """Return the first fault in the whole file, `ok` if there is none."""
         ((found,),) = self._read("PRAGMA integrity_check(1)")
         return str(found)
 

@@ -1,25 +1,25 @@
-"""What people have the bot do while it is killed again and again: a mixed load, round after round."""
+"""A mixed load on a bot that is killed again and again, round after round."""
 
 import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.faults.scene import DENIED, Scene
+from tests.faults.crash_run import DENIED, CrashRun
 
 RARER = ("deny", "shell", "look", "text2", "file", "stop")
 
 
 @dataclass(eq=False, kw_only=True)
 class MixedLoad:
-    """The load of one scene.
+    """The load of one run.
 
     Attributes:
-        rarer: Of which each round has two, beside what it always has.
-        mix: How often each kind was wished for.
+        rarer: Kinds of which each round has two, besides those of every round.
+        mix: How often each kind was used.
     """
 
-    here: Scene
+    run: CrashRun
     chance: random.Random
     rarer: Sequence[str] = RARER
     rounds: int = 0
@@ -28,19 +28,19 @@ class MixedLoad:
     async def round(self) -> None:
         """Let Ann and Bob write: always a text and an approved call, the rest by chance.
 
-        Where there is a group, they write there as well.
+        They also write in each group.
         """
         self.rounds += 1
         name = f"r{self.rounds:02}"
-        groups = [f"in {group}" for group in self.here.stage.groups]
-        wishes = ["text", "knock", *groups, *self.chance.sample(self.rarer, 2)]
-        self.chance.shuffle(wishes)
-        for wish in wishes:
-            self.mix[wish] += 1
-            await self._wish(wish, f"{wish} {name}")
+        groups = [f"in {group}" for group in self.run.world.groups]
+        kinds = ["text", "knock", *groups, *self.chance.sample(self.rarer, 2)]
+        self.chance.shuffle(kinds)
+        for kind in kinds:
+            self.mix[kind] += 1
+            await self._write(kind, f"{kind} {name}")
 
-    async def _wish(self, wish: str, key: str) -> None:
-        model, here = self.here.stage.model, self.here
+    async def _write(self, kind: str, key: str) -> None:
+        model, run = self.run.world.model, self.run
         answer = f"The answer to {key} is this."
         who = self.chance.choice(["ann", "bob"])
         calls: dict[str, tuple[str, dict[str, object]]] = {
@@ -50,28 +50,30 @@ class MixedLoad:
             "look": ("peek", {"what": key}),
         }
         pieces = ("The answer ", "to ", key, " is ", "this", ".")
-        if wish == "stop":
-            await self._stopped(key)
+        if kind == "stop":
+            await self._stop_a_turn(key)
             return
-        if wish in calls:
-            tool, arguments = calls[wish]
+        if kind in calls:
+            tool, arguments = calls[kind]
             model.call(tool, arguments, round=0, key=key, times=None)
-            here.write(key, *pieces, round=1)
+            run.write(key, *pieces, round=1)
         else:
-            here.write(key, *pieces)
-        where = wish.removeprefix("in ") if wish.startswith("in ") else ""
-        files = {"a.txt": b"milk"} if wish == "file" else None
-        await here.say(who, key, answer, where=where, files=files)
+            run.write(key, *pieces)
+        where = kind.removeprefix("in ") if kind.startswith("in ") else ""
+        files = {"a.txt": b"milk"} if kind == "file" else None
+        await run.say(who, key, answer, where=where, files=files)
 
-    async def _stopped(self, key: str) -> None:
-        """Let Olga ask for what never ends, and stop it; Ann's and Bob's turns are none of it."""
-        here, model = self.here, self.here.stage.model
-        # Where nothing was shown of the one before, the model is asked both as one, in one chat others too.
+    async def _stop_a_turn(self, key: str) -> None:
+        """Let Olga start an endless answer and stop it; Ann's and Bob's turns are not affected."""
+        run, model = self.run, self.run.world.model
+        # A message before it of which nothing was shown joins this turn, in a shared chat others' too.
         model.say("And ", "so ", "on ", model.gate(), key=key, last=True, times=None)
-        await here.say("olga", key, marks=(f"topped by {here.stage.named('olga')}",), end="stopped")
+        await run.say(
+            "olga", key, marks=(f"topped by {run.world.display_name('olga')}",), end="stopped"
+        )
 
         async def stop() -> None:
             await model.until(lambda model: any(key in one.last_user for one in model.requests))
-            await here.command("olga", "/stop")
+            await run.command("olga", "/stop")
 
-        here.act(stop())
+        run.act(stop())

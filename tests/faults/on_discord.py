@@ -1,7 +1,7 @@
-"""Discord as a stage for scenes, read as people see it.
+"""Discord as the world of crash runs, read as people see it.
 
-Discord tells nobody that a message was received, so what was admitted is read from the store. A press
-that the bot did not live to answer has failed in its person's app, who presses again.
+A bot does not acknowledge messages to Discord, so admissions are read from the store. A press that a
+killed bot did not answer fails in the person's app, and the person presses again.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from typing import TypeVar
 from simcord.backend.models import Message
 
 from channels.discord import cards, decode
-from channels.discord.emulator.server import Deed as Told
+from channels.discord.emulator.server import Deed as Delivery
 from channels.discord.emulator.server import DiscordServer, Fault, Json, Person, plain
 from tests.contract.discord_harness import standing
 from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import (
+from tests.faults.platform_world import (
+    Action,
+    BotMessage,
     Card,
-    Deed,
-    Open,
-    Shown,
-    Stage,
+    OpenWorld,
+    PlatformWorld,
     WithDirectChats,
     read_card,
     read_up_to,
@@ -39,7 +39,7 @@ _CALL = re.compile(r"\n\d+\\\. ")
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Written:
     """A message, or an edit of one."""
 
     written: Message
@@ -59,18 +59,18 @@ class _Said:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Press:
-    """A press, once more in each life of the bot in which its button stands."""
+    """A press, repeated in each life of the bot while its button is shown."""
 
     discord: DiscordServer
     person: Person
     card: Message
     button: str
-    told: list[Told] = field(default_factory=list[Told])
+    deliveries: list[Delivery] = field(default_factory=list[Delivery])
     life: int = 0
 
     @property
     def confirmed(self) -> bool:
-        return any(one.answers for one in self.told) or not self._stands
+        return any(delivery.answers for delivery in self.deliveries) or not self._stands
 
     @property
     def message(self) -> str:
@@ -89,15 +89,15 @@ class _Press:
         if life > self.life and self.discord.is_heard and self._stands:
             self.life = life
             pressed = self.person.presses(self.card.channel_id, self.card.id, self.button)
-            self.told.append(pressed)
+            self.deliveries.append(pressed)
 
 
 def _buttons(message: Message) -> list[str]:
-    return [str(one["custom_id"]) for row in message.components for one in row["components"]]
+    return [str(button["custom_id"]) for row in message.components for button in row["components"]]
 
 
 def _approvals(message: Message) -> tuple[ApprovalId, ...]:
-    """Return whose buttons stand on a message, each once; none: no card, or one that has ended."""
+    """Return the approvals of a message's buttons, each once; none if it is no open card."""
     found = filter(None, map(cards.read, _buttons(message)))
     return tuple(dict.fromkeys(approval for approval, _ in found))
 
@@ -114,52 +114,58 @@ class _Chat:
     channel: int
     discord: DiscordServer
     ledger: Ledger
-    asked: Mapping[int, tuple[ApprovalId, ...]]
-    said: list[str] = field(default_factory=list[str])
+    cards_by_id: Mapping[int, tuple[ApprovalId, ...]]
+    texts: list[str] = field(default_factory=list[str])
 
     @property
-    def shown(self) -> Sequence[Shown]:
+    def messages(self) -> Sequence[BotMessage]:
         return [
-            Shown(text=standing(one).text, draft=not self.ledger.knows_message(str(one.id)))
-            for one in self.discord.from_bot(self.channel)
-            if one.id not in self.asked
+            BotMessage(
+                text=standing(message).text, draft=not self.ledger.knows_message(str(message.id))
+            )
+            for message in self.discord.from_bot(self.channel)
+            if message.id not in self.cards_by_id
         ]
 
     @property
     def cards(self) -> Sequence[Card]:
-        here = self.discord.from_bot(self.channel)
-        return [_card(one, self.asked[one.id]) for one in here if one.id in self.asked]
+        messages = self.discord.from_bot(self.channel)
+        return [
+            _card(message, self.cards_by_id[message.id])
+            for message in messages
+            if message.id in self.cards_by_id
+        ]
 
     @property
     def ever(self) -> str:
-        return "\n".join(self.said)
+        return "\n".join(self.texts)
 
 
 class OnDiscord(WithDirectChats[_Chat]):
-    """A `Stage`."""
+    """A `PlatformWorld`."""
 
-    tells_repeats = True
+    detects_repeats = True
 
-    def __init__(self, here: Bot, directory: Path) -> None:
-        self.discord = here.discord
-        self.wake = here.discord.release
-        self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
+    def __init__(self, world: Bot, directory: Path) -> None:
+        self.discord = world.discord
+        self.wake = world.discord.release
+        self._people: dict[str, Person] = {"ann": world.ann, "bob": world.bob, "olga": world.olga}
         self._ledger = Ledger(directory / "data")
-        self._asked: dict[int, tuple[ApprovalId, ...]] = {}
+        self._cards_by_id: dict[int, tuple[ApprovalId, ...]] = {}
         self._presses: list[_Press] = []
         self._newest: tuple[str, Json] = ("", {})
         chats = {
             name: _Chat(
                 name=name,
-                channel=one.direct,
-                discord=here.discord,
+                channel=person.direct,
+                discord=world.discord,
                 ledger=self._ledger,
-                asked=self._asked,
+                cards_by_id=self._cards_by_id,
             )
-            for name, one in self._people.items()
+            for name, person in self._people.items()
         }
-        super().__init__(here, directory, chats)
-        here.discord.backend.subscribers.append(self._on_event)
+        super().__init__(world, directory, chats)
+        world.discord.backend.subscribers.append(self._on_event)
 
     @property
     def listening(self) -> bool:
@@ -167,27 +173,27 @@ class OnDiscord(WithDirectChats[_Chat]):
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
+    ) -> Action:
         assert not where
         person = self._people[who]
         if not files:
-            return self._said(person.says(person.direct, text))
+            return self._written(person.says(person.direct, text))
         ((name, content),) = files.items()
         size = len(content)
         sent = person.sends(person.direct, name, content, said_bytes=size, text=text)
-        return self._said(sent)
+        return self._written(sent)
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
-        assert isinstance(deed, _Said)
-        message = deed.written
-        (person,) = [one for one in self._people.values() if one.id == message.author_id]
+    async def edit(self, action: Action, text: str) -> Action:
+        assert isinstance(action, _Written)
+        message = action.written
+        (person,) = [author for author in self._people.values() if author.id == message.author_id]
         person.edits(message, text)
-        return self._said(message, version=f"/{message.edited_timestamp}")
+        return self._written(message, version=f"/{message.edited_timestamp}")
 
-    def _said(self, message: Message, version: str = "") -> _Said:
+    def _written(self, message: Message, version: str = "") -> _Written:
         what = "edit" if version else "message"
         claim = f"{what}/{message.channel_id}/{message.id}{version}"
-        return _Said(
+        return _Written(
             written=message,
             event=self._newest,
             text=message.content,
@@ -199,9 +205,9 @@ class OnDiscord(WithDirectChats[_Chat]):
     def _account(self) -> str:
         return f"discord/{self.discord.bot}"
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
         messages = self.discord.from_bot(self._chats[where].channel)
-        (message,) = [one for one in messages if str(one.id) == card.id]
+        (message,) = [posted for posted in messages if str(posted.id) == card.id]
         button = cards.data(ApprovalId(card.calls[call].approval), choice)
         person = self._people[who]
         press = _Press(discord=self.discord, person=person, card=message, button=button)
@@ -209,12 +215,12 @@ class OnDiscord(WithDirectChats[_Chat]):
         press.again()
         return press
 
-    async def again(self, deed: Deed) -> None:
-        if isinstance(deed, _Press):
-            deed.told[-1].again()
+    async def redeliver(self, action: Action) -> None:
+        if isinstance(action, _Press):
+            action.deliveries[-1].again()
         else:
-            assert isinstance(deed, _Said)
-            self.discord.tell(*deed.event)
+            assert isinstance(action, _Written)
+            self.discord.tell(*action.event)
 
     def refuse(self, where: str) -> None:
         missing = {"message": "Cannot send messages to this user", "code": 50007}
@@ -223,30 +229,30 @@ class OnDiscord(WithDirectChats[_Chat]):
         self.discord.will(fault)
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Look from here and not from inside the emulator, where nothing may read a file."""
+        """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not (found := self._looked(holds)):
+                while not (found := self._check(holds)):
                     await self.discord.next_change().wait()
         except TimeoutError:
             message = f"waited {PATIENCE_S:g} s in vain\n{self.discord.transcript()}"
             raise AssertionError(message) from None
         return found
 
-    def _looked(self, holds: Callable[[], T]) -> T:
+    def _check(self, holds: Callable[[], T]) -> T:
         self.daemon.check()
         for press in self._presses:
             press.again()
         return holds()
 
-    async def known(self) -> None:
-        """Let everybody have written before: of a chat that is not known yet nothing is read back."""
+    async def store_positions(self) -> None:
+        """Store positions as if everyone had written before; the bot reads back only known chats."""
         positions = (
             Position(
-                scope=f"{decode.DIRECT}{one.id}",
-                cursor=decode.cursor(str(one.direct), str(one.direct)),
+                scope=f"{decode.DIRECT}{person.id}",
+                cursor=decode.cursor(str(person.direct), str(person.direct)),
             )
-            for one in self._people.values()
+            for person in self._people.values()
         )
         await read_up_to(self.directory, self._account, positions)
 
@@ -256,27 +262,29 @@ class OnDiscord(WithDirectChats[_Chat]):
         self._newest = event, plain(payload)
         channel = int(str(payload["channel_id"]))
         for chat in self._chats.values():
-            for one in self.discord.from_bot(channel) if chat.channel == channel else ():
-                if str(one.id) == payload["id"]:
-                    chat.said.append(one.content)
-                    if event == "MESSAGE_CREATE" and (approvals := _approvals(one)):
-                        self._asked[one.id] = approvals
+            for message in self.discord.from_bot(channel) if chat.channel == channel else ():
+                if str(message.id) == payload["id"]:
+                    chat.texts.append(message.content)
+                    if event == "MESSAGE_CREATE" and (approvals := _approvals(message)):
+                        self._cards_by_id[message.id] = approvals
 
 
-def on_discord(*, channel: Mapping[str, object] | None = None) -> Open:
-    """Return what opens it.
+def on_discord(*, channel: Mapping[str, object] | None = None) -> OpenWorld:
+    """Return the opener of the platform.
 
     Args:
         channel: Keys of the channel's configuration.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_world(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         async with bot(
             directory, environment=environment, start=False, command=COMMAND, channel=channel
-        ) as here:
-            stage = OnDiscord(here, directory)
-            await stage.known()
-            yield stage
+        ) as world:
+            adapted = OnDiscord(world, directory)
+            await adapted.store_positions()
+            yield adapted
 
-    return opened
+    return open_world

@@ -19,14 +19,14 @@ from channels.email.decode import Decoded, Fetched
 from tests.contract.email_harness import CODE, CODES, body, email_settings, links, mail_from
 from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import (
-    HOWS,
-    Asked,
+from tests.faults.platform_world import (
+    OUTCOMES,
+    Action,
+    BotMessage,
     Card,
-    Deed,
-    Open,
-    Shown,
-    Stage,
+    CardCall,
+    OpenWorld,
+    PlatformWorld,
     WithDirectChats,
     read_up_to,
 )
@@ -37,12 +37,12 @@ from zeroclaw import Choice, Position
 T = TypeVar("T")
 BEAT_S = 0.02
 _CALL = re.compile(r"(?m)^(\d+)\. (?=\w+: )")
-_ENDED = re.compile(rf"(?m)^(\d+)\. \w+: .*\n([{''.join(HOWS)}])")
+_ENDED = re.compile(rf"(?m)^(\d+)\. \w+: .*\n([{''.join(OUTCOMES)}])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A mail of a person; its sender hears of it by the answer alone."""
+    """A mail of a person; only the store shows whether it was admitted."""
 
     text: str
     sender: str
@@ -57,17 +57,21 @@ class _Written:
 
 
 def _card(mail: EmailMessage, below: Sequence[EmailMessage]) -> Card:
-    """Read a card as a person does, with what later mails say of how its calls ended."""
-    approvals = dict.fromkeys(found[2] for one in links(mail) if (found := CODE.search(one)))
+    """Read a card as a person does; later mails report the outcomes of its calls."""
+    approvals = dict.fromkeys(match[2] for link in links(mail) if (match := CODE.search(link)))
     _, *parts = _CALL.split(body(mail))
-    ended = {found[1]: HOWS[found[2]] for one in below for found in _ENDED.finditer(body(one))}
+    outcomes = {
+        match[1]: OUTCOMES[match[2]]
+        for later_mail in below
+        for match in _ENDED.finditer(body(later_mail))
+    }
     calls = zip(approvals, parts[::2], parts[1::2], strict=True)
     return Card(
         id=str(mail["message-id"]),
         question=" ".join(approvals),
         calls=tuple(
-            Asked(approval=approval, says=says, how=ended.get(number, ""))
-            for approval, number, says in calls
+            CardCall(approval=approval, text=text, outcome=outcomes.get(number, ""))
+            for approval, number, text in calls
         ),
     )
 
@@ -77,20 +81,22 @@ class _Chat:
     name: str
     address: str
     mails: Sequence[EmailMessage] = ()
-    shown: Sequence[Shown] = ()
+    messages: Sequence[BotMessage] = ()
     cards: Sequence[Card] = ()
 
     def read(self, mails: Sequence[EmailMessage]) -> None:
-        """Read all that has come, once: what stands here is looked at in every instant."""
-        asked = [one for one in mails if links(one)]
-        ids = {str(one["message-id"]) for one in asked}
-        below: dict[str, list[EmailMessage]] = {each: [] for each in ids}
-        for one in mails:
-            below.get(str(one["in-reply-to"]), []).append(one)
-        said = [one for one in mails if not ids & {str(one["message-id"]), str(one["in-reply-to"])}]
+        """Parse all mails once, since the run checks them at every kill point."""
+        card_mails = [mail for mail in mails if links(mail)]
+        ids = {str(mail["message-id"]) for mail in card_mails}
+        below: dict[str, list[EmailMessage]] = {mail_id: [] for mail_id in ids}
+        for mail in mails:
+            below.get(str(mail["in-reply-to"]), []).append(mail)
+        answers = [
+            mail for mail in mails if not ids & {str(mail["message-id"]), str(mail["in-reply-to"])}
+        ]
         self.mails = mails
-        self.shown = [Shown(text=body(one).partition("\n\n-- \n")[0]) for one in said]
-        self.cards = [_card(one, below[str(one["message-id"])]) for one in asked]
+        self.messages = [BotMessage(text=body(mail).partition("\n\n-- \n")[0]) for mail in answers]
+        self.cards = [_card(mail, below[str(mail["message-id"])]) for mail in card_mails]
 
     @property
     def ever(self) -> str:
@@ -98,19 +104,19 @@ class _Chat:
 
 
 class OnEmail(WithDirectChats[_Chat]):
-    """A `Stage`."""
+    """A `PlatformWorld`."""
 
-    tells_repeats = False
+    detects_repeats = False
 
-    def __init__(self, here: Mailing, directory: Path, changed: asyncio.Event) -> None:
-        self._here = here
+    def __init__(self, world: Mailing, directory: Path, changed: asyncio.Event) -> None:
+        self._world = world
         self.wake = changed.set
         self._changed = changed
-        self._people = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
+        self._people = {"ann": world.ann, "bob": world.bob, "olga": world.olga}
         self._ledger = Ledger(directory / "data")
-        self._me = decode.Bot(channel="email", settings=email_settings(here.mail, here.bot))
+        self._bot = decode.Bot(channel="email", settings=email_settings(world.mail, world.bot))
         chats = {name: _Chat(name, address) for name, address in self._people.items()}
-        super().__init__(here, directory, chats)
+        super().__init__(world, directory, chats)
 
     @property
     def listening(self) -> bool:
@@ -118,17 +124,17 @@ class OnEmail(WithDirectChats[_Chat]):
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
+    ) -> Action:
         assert not where
-        mail = mail_from(self._people[who], self._here.bot, text)
+        mail = mail_from(self._people[who], self._world.bot, text)
         for name, content in (files or {}).items():
             mail.add_attachment(content, maintype="text", subtype="plain", filename=name)
         return await self._written(who, mail, text)
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
+    async def edit(self, action: Action, text: str) -> Action:
         raise AssertionError("a mail that was sent stays as it is")
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
         (asked, *_) = [one for one in self._chats[where].mails if str(one["message-id"]) == card.id]
         wanted = (CODES[choice], card.calls[call].approval)
         link = next(
@@ -136,15 +142,15 @@ class OnEmail(WithDirectChats[_Chat]):
             for one in links(asked)
             if (found := CODE.search(one)) is not None and found.groups() == wanted
         )
-        mail = mail_from(self._people[who], self._here.bot, subject=link, answers="")
+        mail = mail_from(self._people[who], self._world.bot, subject=link, answers="")
         return await self._written(who, mail, link)
 
-    async def _written(self, who: str, mail: EmailMessage, text: str) -> Deed:
+    async def _written(self, who: str, mail: EmailMessage, text: str) -> Action:
         bare = copy(mail)
         del bare["Subject"]  # only the bot can tell what a card's code proves
-        taken = decode.decoded(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._me)
+        taken = decode.decoded(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._bot)
         assert isinstance(taken, Decoded)
-        await self._here.write(self._people[who], mail)
+        await self._world.write(self._people[who], mail)
         return _Written(
             text=text,
             sender=self._people[who],
@@ -156,19 +162,19 @@ class OnEmail(WithDirectChats[_Chat]):
 
     @property
     def _account(self) -> str:
-        return f"email/{self._here.bot}"
+        return f"email/{self._world.bot}"
 
-    async def again(self, deed: Deed) -> None:
-        assert isinstance(deed, _Written)
-        await self._here.write(deed.sender, deed.mail)
+    async def redeliver(self, action: Action) -> None:
+        assert isinstance(action, _Written)
+        await self._world.write(action.sender, action.mail)
 
     def refuse(self, where: str) -> None:
         assert where == "ann"
-        self._people[where] = self._here.gone
+        self._people[where] = self._world.gone
 
     async def until(self, holds: Callable[[], T]) -> T:
         """Look again and again, for mail tells nobody; once more when nothing is on its way."""
-        mail = self._here.mail
+        mail = self._world.mail
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while True:
@@ -184,7 +190,7 @@ class OnEmail(WithDirectChats[_Chat]):
 
     async def _looked(self, holds: Callable[[], T]) -> T:
         self.daemon.check()
-        mail = self._here.mail
+        mail = self._world.mail
         for chat in self._chats.values():
             if await mail.count(chat.address) > len(chat.mails):
                 chat.read(await mail.mails(chat.address))
@@ -196,24 +202,26 @@ class OnEmail(WithDirectChats[_Chat]):
         await self._changed.wait()
         beat.cancel()
 
-    async def known(self) -> None:
+    async def store_positions(self) -> None:
         """Let the bot have read before: what came before its first start is left to people."""
-        first = mail_from(self._here.ann, self._here.bot, "Is there anybody?")
-        await self._here.write(self._here.ann, first)
-        numbering = await asyncio.to_thread(self._here.mail.numbering, self._here.bot)
-        position = Position(scope=self._me.settings.mailbox, cursor=f"{numbering}:1")
+        first = mail_from(self._world.ann, self._world.bot, "Is there anybody?")
+        await self._world.write(self._world.ann, first)
+        numbering = await asyncio.to_thread(self._world.mail.numbering, self._world.bot)
+        position = Position(scope=self._bot.settings.mailbox, cursor=f"{numbering}:1")
         await read_up_to(self.directory, self._account, [position])
 
 
-def on_email(*, channel: Mapping[str, object] | None = None) -> Open:
-    """Return what opens it.
+def on_email(*, channel: Mapping[str, object] | None = None) -> OpenWorld:
+    """Return the opener of the platform.
 
     Args:
         channel: Keys of the channel's configuration.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_world(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         changed = asyncio.Event()
         async with mailing(
             directory,
@@ -222,9 +230,9 @@ def on_email(*, channel: Mapping[str, object] | None = None) -> Open:
             command=COMMAND,
             channel=channel,
             changed=changed.set,
-        ) as here:
-            stage = OnEmail(here, directory, changed)
-            await stage.known()
-            yield stage
+        ) as world:
+            adapted = OnEmail(world, directory, changed)
+            await adapted.store_positions()
+            yield adapted
 
-    return opened
+    return open_world

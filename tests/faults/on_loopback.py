@@ -1,4 +1,4 @@
-"""The platform of the tests as a stage for scenes."""
+"""The test platform as the world of crash runs."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Refuse
 
 from tests.faults.fork_client import COMMAND, fork
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.faults.platform_world import Action, BotMessage, Card, CardCall, OpenWorld, PlatformWorld
 from tests.journeys.daemon_process import Launch
 from tests.journeys.world import World, open_world
 from zeroclaw import Choice
@@ -45,21 +45,21 @@ class _Chat:
         return self.chat.id
 
     @property
-    def shown(self) -> Sequence[Shown]:
-        return [Shown(text=one.text, draft=one.draft) for one in self.chat.replies]
+    def messages(self) -> Sequence[BotMessage]:
+        return [BotMessage(text=message.text, draft=message.draft) for message in self.chat.replies]
 
     @property
     def cards(self) -> Sequence[Card]:
         return [
             Card(
-                id=one.id,
-                question=one.asked.key,
+                id=card.id,
+                question=card.asked.key,
                 calls=tuple(
-                    Asked(approval=call.approval, says=call.arguments, how=how)
-                    for call, how in zip(one.asked.calls, one.hows, strict=True)
+                    CardCall(approval=call.approval, text=call.arguments, outcome=how)
+                    for call, how in zip(card.asked.calls, card.hows, strict=True)
                 ),
             )
-            for one in self.chat.cards
+            for card in self.chat.cards
         ]
 
     @property
@@ -68,54 +68,54 @@ class _Chat:
 
 
 class OnLoopback:
-    """A `Stage`."""
+    """A `PlatformWorld`."""
 
-    def __init__(self, here: World) -> None:
-        self._here = here
-        self.model = here.model
-        self.bench = here.bench
-        self.daemon = here.daemon
-        self.directory = here.directory
-        self.tells_repeats = here.platform.settings.idempotent_send
-        self.loses_drafts = not self.tells_repeats
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.model = world.model
+        self.bench = world.bench
+        self.daemon = world.daemon
+        self.directory = world.directory
+        self.detects_repeats = world.platform.settings.idempotent_send
+        self.may_leave_drafts = not self.detects_repeats
         self.groups: Sequence[str] = ()
-        self.wake = here.platform.wake
+        self.wake = world.platform.wake
 
-    def named(self, who: str) -> str:
+    def display_name(self, who: str) -> str:
         return who
 
     @property
     def listening(self) -> bool:
-        return self._here.platform.connected
+        return self._world.platform.connected
 
     def chats(self) -> Sequence[_Chat]:
-        return [_Chat(one) for one in self._here.platform.desk.chats.values()]
+        return [_Chat(chat) for chat in self._world.platform.desk.chats.values()]
 
     def chat(self, name: str) -> _Chat:
-        return _Chat(self._here.chat(name))
+        return _Chat(self._world.chat(name))
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
-        return _Done(await self._here.say(who, text, chat=where, files=files))
+    ) -> Action:
+        return _Done(await self._world.say(who, text, chat=where, files=files))
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
-        assert isinstance(deed, _Done)
-        return _Done(await self._here.platform.edit(deed.event, text))
+    async def edit(self, action: Action, text: str) -> Action:
+        assert isinstance(action, _Done)
+        return _Done(await self._world.platform.edit(action.event, text))
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
-        (message,) = [one for one in self._here.chat(where).cards if one.id == card.id]
-        return _Done(await self._here.platform.press(who, message, choice, call=call))
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
+        (message,) = [posted for posted in self._world.chat(where).cards if posted.id == card.id]
+        return _Done(await self._world.platform.press(who, message, choice, call=call))
 
-    async def again(self, deed: Deed) -> None:
-        assert isinstance(deed, _Done)
-        await self._here.platform.redeliver(deed.event)
+    async def redeliver(self, action: Action) -> None:
+        assert isinstance(action, _Done)
+        await self._world.platform.redeliver(action.event)
 
     def refuse(self, where: str) -> None:
-        self._here.platform.will("send", Refuse(), chat=where, times=None)
+        self._world.platform.will("send", Refuse(), chat=where, times=None)
 
     async def until(self, holds: Callable[[], T]) -> T:
-        return await self._here.until(holds)
+        return await self._world.until(holds)
 
 
 def on_loopback(
@@ -124,18 +124,20 @@ def on_loopback(
     channel: Mapping[str, object] | None = None,
     provider: Mapping[str, object] | None = None,
     launch: Launch = fork,
-) -> Open:
-    """Return what opens it.
+) -> OpenWorld:
+    """Return the opener of the platform.
 
     Args:
-        platform: What the platform can do.
+        platform: The platform's abilities.
         channel: Keys of the channel's configuration.
         provider: Keys of the provider's, over the usual ones.
-        launch: How each daemon is started.
+        launch: Starts each daemon.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_platform(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         async with open_world(
             directory,
             platform=platform,
@@ -145,7 +147,7 @@ def on_loopback(
             launch=launch,
             channels={"loopback": dict(channel or {})},
             provider=dict(provider or {}),
-        ) as here:
-            yield OnLoopback(here)
+        ) as world:
+            yield OnLoopback(world)
 
-    return opened
+    return open_platform

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from channels.slack.decode import ACTIONS
-from channels.slack.emulator.server import Deed as Told
+from channels.slack.emulator.server import Deed as Delivery
 from channels.slack.emulator.server import Json, Person, SlackServer
 from tests.contract.slack_harness import standing
 from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Card, Deed, Open, Shown, Stage, WithDirectChats, read_card
+from tests.faults.platform_world import (
+    Action,
+    BotMessage,
+    Card,
+    OpenWorld,
+    PlatformWorld,
+    WithDirectChats,
+    read_card,
+)
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.slack.bot import Bot, bot
 from zeroclaw import Choice
@@ -23,33 +31,37 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    told: Told
+    delivery: Delivery
 
     @property
     def confirmed(self) -> bool:
-        return self.told.confirmed.is_set()
+        return self.delivery.confirmed.is_set()
 
     @property
     def message(self) -> str:
-        return self.told.ts
+        return self.delivery.ts
 
     @property
     def text(self) -> str:
-        return str(cast("Json", self.told.payload.get("event", {})).get("text", ""))
+        return str(cast("Json", self.delivery.payload.get("event", {})).get("text", ""))
 
 
 def _approvals(message: Json) -> list[str]:
-    """Return whose buttons stood on a message when it was sent, each once; none: no card."""
-    rows = [one for one in cast("list[Json]", message["first"]) if one["type"] == "actions"]
-    buttons = [one for row in rows for one in cast("list[Json]", row["elements"])]
-    return list(dict.fromkeys(str(one["value"]) for one in buttons))
+    """Return the approvals of a message's first buttons, each once; none if it is no card."""
+    rows = [
+        element for element in cast("list[Json]", message["first"]) if element["type"] == "actions"
+    ]
+    buttons = [element for row in rows for element in cast("list[Json]", row["elements"])]
+    return list(dict.fromkeys(str(element["value"]) for element in buttons))
 
 
 def _card(message: Json) -> Card:
-    """Read a card as a person does: three texts a call, below the line that heads it."""
+    """Read a card as a person does: three texts per call, below a heading."""
     approvals = _approvals(message)
-    blocks = [one for one in cast("list[Json]", message["blocks"]) if one["type"] == "rich_text"]
-    texts = [standing({"blocks": [one]}).text for one in blocks[1:]]
+    blocks = [
+        block for block in cast("list[Json]", message["blocks"]) if block["type"] == "rich_text"
+    ]
+    texts = [standing({"blocks": [block]}).text for block in blocks[1:]]
     calls = ["\n".join(texts[at : at + 3]) for at in range(0, len(texts), 3)]
     return read_card(str(message["ts"]), approvals, calls)
 
@@ -66,19 +78,19 @@ class _Chat:
         return [*self.slack.standing.get(self.channel, {}).values()]
 
     @property
-    def shown(self) -> Sequence[Shown]:
+    def messages(self) -> Sequence[BotMessage]:
         return [
-            Shown(
-                text=standing(one, self.slack).text,
-                draft=not self.ledger.knows_message(str(one["ts"])),
+            BotMessage(
+                text=standing(message, self.slack).text,
+                draft=not self.ledger.knows_message(str(message["ts"])),
             )
-            for one in self._messages
-            if not _approvals(one)
+            for message in self._messages
+            if not _approvals(message)
         ]
 
     @property
     def cards(self) -> Sequence[Card]:
-        return [_card(one) for one in self._messages if _approvals(one)]
+        return [_card(message) for message in self._messages if _approvals(message)]
 
     @property
     def ever(self) -> str:
@@ -86,19 +98,20 @@ class _Chat:
 
 
 class OnSlack(WithDirectChats[_Chat]):
-    """A `Stage`."""
+    """A `PlatformWorld`."""
 
-    tells_repeats = True
+    detects_repeats = True
 
-    def __init__(self, here: Bot, directory: Path) -> None:
-        self.slack = here.slack
-        self.wake = here.slack.wake
-        self._people: dict[str, Person] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
+    def __init__(self, world: Bot, directory: Path) -> None:
+        self.slack = world.slack
+        self.wake = world.slack.wake
+        self._people: dict[str, Person] = {"ann": world.ann, "bob": world.bob, "olga": world.olga}
         ledger = Ledger(directory / "data")
         chats = {
-            name: _Chat(name, one.direct, here.slack, ledger) for name, one in self._people.items()
+            name: _Chat(name, person.direct, world.slack, ledger)
+            for name, person in self._people.items()
         }
-        super().__init__(here, directory, chats)
+        super().__init__(world, directory, chats)
 
     @property
     def listening(self) -> bool:
@@ -106,7 +119,7 @@ class OnSlack(WithDirectChats[_Chat]):
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
+    ) -> Action:
         assert not where
         person = self._people[who]
         if not files:
@@ -114,27 +127,29 @@ class OnSlack(WithDirectChats[_Chat]):
         ((name, content),) = files.items()
         return _Done(await person.sends(name, content, said_bytes=len(content), text=text))
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
-        assert isinstance(deed, _Done)
-        user = cast("Json", deed.told.payload["event"])["user"]
-        (person,) = [one for one in self._people.values() if one.id == user]
-        return _Done(await person.edits(deed.told, text))
+    async def edit(self, action: Action, text: str) -> Action:
+        assert isinstance(action, _Done)
+        user = cast("Json", action.delivery.payload["event"])["user"]
+        (person,) = [author for author in self._people.values() if author.id == user]
+        return _Done(await person.edits(action.delivery, text))
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
-        asked, place = card.calls[call], self._chats[where].channel
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
+        card_call, place = card.calls[call], self._chats[where].channel
         action = f"{ACTIONS[choice]}:{call + 1}"
-        told = await self._people[who].presses(card.id, action, asked.approval, channel=place)
-        return _Done(told)
+        delivery = await self._people[who].presses(
+            card.id, action, card_call.approval, channel=place
+        )
+        return _Done(delivery)
 
-    async def again(self, deed: Deed) -> None:
-        assert isinstance(deed, _Done)
-        await deed.told.tell()
+    async def redeliver(self, action: Action) -> None:
+        assert isinstance(action, _Done)
+        await action.delivery.tell()
 
     def refuse(self, where: str) -> None:
         self.slack.refused.add(self._chats[where].channel)
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Look from here and not from inside the emulator, where nothing may read a file."""
+        """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while not (found := self.daemon.check() or holds()):
@@ -145,18 +160,20 @@ class OnSlack(WithDirectChats[_Chat]):
         return found
 
 
-def on_slack(*, channel: Mapping[str, object] | None = None) -> Open:
-    """Return what opens it.
+def on_slack(*, channel: Mapping[str, object] | None = None) -> OpenWorld:
+    """Return the opener of the platform.
 
     Args:
         channel: Keys of the channel's configuration.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_world(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         async with bot(
             directory, environment=environment, start=False, command=COMMAND, channel=channel
-        ) as here:
-            yield OnSlack(here, directory)
+        ) as world:
+            yield OnSlack(world, directory)
 
-    return opened
+    return open_world

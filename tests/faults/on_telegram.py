@@ -1,4 +1,4 @@
-"""Telegram as a stage for scenes: its emulator, read as people see it."""
+"""Telegram as the world of crash runs: its emulator, read as people see it."""
 
 import asyncio
 import re
@@ -14,7 +14,14 @@ from channels.telegram.emulator import Deed as Update
 from channels.telegram.emulator.chats import buttons_of
 from tests.faults.fork_client import COMMAND, fork
 from tests.faults.ledger import Ledger
-from tests.faults.stage import Card, Deed, Open, Shown, Stage, read_card
+from tests.faults.platform_world import (
+    Action,
+    BotMessage,
+    Card,
+    OpenWorld,
+    PlatformWorld,
+    read_card,
+)
 from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.telegram.bot import Bot, bot
 from zeroclaw import Choice
@@ -32,29 +39,29 @@ _CALL = re.compile(r"^\d+\. ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    deed: Update
+    update: Update
 
     @property
     def confirmed(self) -> bool:
-        return self.deed.update.confirmed
+        return self.update.update.confirmed
 
     @property
     def message(self) -> str:
-        return str(self.deed.wrote.id)
+        return str(self.update.wrote.id)
 
     @property
     def text(self) -> str:
-        return self.deed.wrote.text
+        return self.update.wrote.text
 
 
 def _approvals(message: Message) -> list[str]:
-    """Return whose buttons stood under a message when it was sent, each once; none: no card."""
-    found = [_BUTTON.fullmatch(one.data) for one in buttons_of(message.versions[0].markup)]
-    return list(dict.fromkeys(one[1] for one in found if one is not None))
+    """Return the approvals of a message's first buttons, each once; none if it is no card."""
+    matches = [_BUTTON.fullmatch(button.data) for button in buttons_of(message.versions[0].markup)]
+    return list(dict.fromkeys(button[1] for button in matches if button is not None))
 
 
 def _is_aside(message: Message) -> bool:
-    """Whether a message asks for a reason, or says that one was taken; either may be lost."""
+    """Whether a message asks for a reason or confirms one; either may be lost."""
     return message.asks_for_reply or message.text.startswith("denied: ")
 
 
@@ -72,17 +79,17 @@ class _Chat:
     ledger: Ledger
 
     @property
-    def shown(self) -> Sequence[Shown]:
+    def messages(self) -> Sequence[BotMessage]:
         return [
-            Shown(text=one.text, draft=not self.ledger.knows_message(str(one.id)))
-            for one in self.chat.from_bot
-            if not _approvals(one) and not _is_aside(one)
+            BotMessage(text=message.text, draft=not self.ledger.knows_message(str(message.id)))
+            for message in self.chat.from_bot
+            if not _approvals(message) and not _is_aside(message)
         ]
 
     @property
     def cards(self) -> Sequence[Card]:
-        found = [(one, _approvals(one)) for one in self.chat.from_bot]
-        return [_card(one, approvals) for one, approvals in found if approvals]
+        found = [(message, _approvals(message)) for message in self.chat.from_bot]
+        return [_card(message, approvals) for message, approvals in found if approvals]
 
     @property
     def ever(self) -> str:
@@ -90,31 +97,31 @@ class _Chat:
 
 
 class OnTelegram:
-    """A `Stage`.
+    """A `PlatformWorld`.
 
     Attributes:
-        telegram: The emulator, for faults of its own.
+        telegram: The emulator, for faults of Telegram.
     """
 
-    def __init__(self, here: Bot, directory: Path, *, crowded: bool) -> None:
-        self._here = here
-        self.model = here.model
-        self.bench = here.bench
-        self.daemon = here.daemon
+    def __init__(self, world: Bot, directory: Path, *, crowded: bool) -> None:
+        self._world = world
+        self.model = world.model
+        self.bench = world.bench
+        self.daemon = world.daemon
         self.directory = directory
-        self.tells_repeats = not crowded
-        self.loses_drafts = crowded
+        self.detects_repeats = not crowded
+        self.may_leave_drafts = crowded
         self.groups = (TEAM,)
-        self.telegram = here.telegram
-        self.wake = here.telegram.release
-        self._people: dict[str, Actor] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
-        team = here.telegram.supergroup("Team", here.ann, here.bob)
-        here.telegram.skip_ids(FAR_FROM_PRIVATE_IDS, team)
-        chats = {name: one.chat for name, one in self._people.items()} | {TEAM: team}
+        self.telegram = world.telegram
+        self.wake = world.telegram.release
+        self._people: dict[str, Actor] = {"ann": world.ann, "bob": world.bob, "olga": world.olga}
+        team = world.telegram.supergroup("Team", world.ann, world.bob)
+        world.telegram.skip_ids(FAR_FROM_PRIVATE_IDS, team)
+        chats = {name: actor.chat for name, actor in self._people.items()} | {TEAM: team}
         ledger = Ledger(directory / "data")
-        self._chats = {name: _Chat(name, one, ledger) for name, one in chats.items()}
+        self._chats = {name: _Chat(name, actor, ledger) for name, actor in chats.items()}
 
-    def named(self, who: str) -> str:
+    def display_name(self, who: str) -> str:
         return self._people[who].person.first_name
 
     @property
@@ -129,7 +136,7 @@ class OnTelegram:
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
+    ) -> Action:
         person = self._people[who]
         if where:
             username = self.telegram.account.me.username
@@ -139,35 +146,35 @@ class OnTelegram:
         ((name, content),) = files.items()  # a message of Telegram's carries one
         return _Done(person.sends("document", content, name=name, caption=text))
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
-        assert isinstance(deed, _Done)
-        message = deed.deed.wrote
-        (person,) = [one for one in self._people.values() if one.person is message.sender]
+    async def edit(self, action: Action, text: str) -> Action:
+        assert isinstance(action, _Done)
+        message = action.update.wrote
+        (person,) = [actor for actor in self._people.values() if actor.person is message.sender]
         return _Done(person.edits(message, text))
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
         message = self.telegram.message(self._chats[where].chat, int(card.id))
         data = f"{_CODES[choice]}:{card.calls[call].approval}"
         return _Done(self._people[who].presses(message, data=data))
 
     def questions(self, who: str) -> Sequence[Message]:
-        """Return what asks somebody for a reason in their own chat."""
-        return [one for one in self._chats[who].chat.from_bot if one.asks_for_reply]
+        """Return the messages that ask a person for a reason in their direct chat."""
+        return [message for message in self._chats[who].chat.from_bot if message.asks_for_reply]
 
-    async def reply(self, who: str, asked: Message, text: str) -> Deed:
+    async def reply(self, who: str, question: Message, text: str) -> Action:
         """Reply to a message of the bot."""
-        return _Done(self._people[who].says(text, reply_to=asked))
+        return _Done(self._people[who].says(text, reply_to=question))
 
-    async def again(self, deed: Deed) -> None:
-        assert isinstance(deed, _Done)
-        self.telegram.redeliver(deed.deed)
-        self.telegram.redeliver(deed.deed, as_new=True)
+    async def redeliver(self, action: Action) -> None:
+        assert isinstance(action, _Done)
+        self.telegram.redeliver(action.update)
+        self.telegram.redeliver(action.update, as_new=True)
 
     def refuse(self, where: str) -> None:
         self.telegram.will("sendMessage", Refuse(), chat=self._chats[where].chat, times=None)
 
     async def until(self, holds: Callable[[], T]) -> T:
-        """Look from here and not from inside the emulator, where nothing may read a file."""
+        """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 self.daemon.check()
@@ -180,17 +187,19 @@ class OnTelegram:
         return found
 
 
-def on_telegram(*, channel: Mapping[str, object] | None = None, crowded: bool = False) -> Open:
-    """Return what opens it.
+def on_telegram(*, channel: Mapping[str, object] | None = None, crowded: bool = False) -> OpenWorld:
+    """Return the opener of the platform.
 
     Args:
         channel: Keys of the channel's configuration.
-        crowded: Many write at once, also while the daemon is dead, so that a message may stand
-            further on than is looked; then an answer may say that it may be a repeat.
+        crowded: Many write at once, also while the daemon is down, so that a message may be beyond
+            the reach of a lookup; then an answer may carry the note of a possible repeat.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_world(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         async with bot(
             directory,
             environment=environment,
@@ -198,7 +207,7 @@ def on_telegram(*, channel: Mapping[str, object] | None = None, crowded: bool = 
             command=COMMAND,
             launch=fork,
             channel=channel,
-        ) as here:
-            yield OnTelegram(here, directory, crowded=crowded)
+        ) as world:
+            yield OnTelegram(world, directory, crowded=crowded)
 
-    return opened
+    return open_world

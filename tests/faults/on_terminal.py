@@ -15,7 +15,15 @@ from typing import Protocol, TypeVar, cast
 
 from tests.emulators.model_server import ModelServer
 from tests.faults.fork_client import COMMAND
-from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage, WithDirectChats
+from tests.faults.platform_world import (
+    Action,
+    BotMessage,
+    Card,
+    CardCall,
+    OpenWorld,
+    PlatformWorld,
+    WithDirectChats,
+)
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, DaemonProcess
 from tests.journeys.harness import open_harness
@@ -25,29 +33,29 @@ from zeroclaw.errors import NeedsOperator
 from zeroclaw.host.clock import SystemClock
 
 T = TypeVar("T")
-HERE = "ann"
-AGAIN_S = 0.05
-Heard = Callable[[Line], None]
-Lost = Callable[[], None]
+PERSON = "ann"
+RETRY_S = 0.05
+OnLine = Callable[[Line], None]
+OnLost = Callable[[], None]
 
 
 class Client(Protocol):
-    """What a person writes with who keeps it until it is stored.
+    """A person's client, which keeps messages until the daemon has stored them.
 
     Attributes:
-        pending: What is not known to be stored, by its id, the oldest first.
+        pending: The messages that are not acknowledged yet, by id, the oldest first.
     """
 
     pending: dict[str, Line]
 
     def say(self, text: str, files: Mapping[str, bytes] | None = None) -> str: ...
     def press(self, approval: str, choice: str, card: str) -> str: ...
-    def again(self, key: str, line: Line) -> None: ...
-    async def run(self, heard: Heard, lost: Lost) -> None: ...
+    def retry(self, key: str, line: Line) -> None: ...
+    async def run(self, on_line: OnLine, on_lost: OnLost) -> None: ...
 
 
 class _Terminal:
-    """The client of `zeroclaw chat`, connected to whichever daemon there is."""
+    """The client of `zeroclaw chat`, which reconnects to each new daemon."""
 
     def __init__(self, data: Path) -> None:
         numbers = itertools.count()
@@ -59,16 +67,16 @@ class _Terminal:
         assert not files, "a terminal sends none"
         return self._link.say(text)
 
-    def again(self, key: str, line: Line) -> None:
+    def retry(self, key: str, line: Line) -> None:
         self.pending[key] = line
         self._link._send(line)  # pyright: ignore[reportPrivateUsage] - written once more at once
 
-    async def run(self, heard: Heard, lost: Lost) -> None:
+    async def run(self, on_line: OnLine, on_lost: OnLost) -> None:
         while True:
             try:
-                await self._link.run(heard, lost)
+                await self._link.run(on_line, on_lost)
             except* NeedsOperator:
-                await SystemClock().sleep(AGAIN_S)
+                await SystemClock().sleep(RETRY_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,85 +95,85 @@ class _Written:
 class _Chat:
     name: str
     items: dict[str, Line] = field(default_factory=dict[str, Line])
-    said: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
 
     @property
-    def shown(self) -> Sequence[Shown]:
-        bots = [one for one in self.items.values() if one["kind"] == "bot"]
-        return [Shown(text=str(one["text"]), draft=bool(one["draft"])) for one in bots]
+    def messages(self) -> Sequence[BotMessage]:
+        messages = [item for item in self.items.values() if item["kind"] == "bot"]
+        return [BotMessage(text=str(item["text"]), draft=bool(item["draft"])) for item in messages]
 
     @property
     def cards(self) -> Sequence[Card]:
-        return [_card(one) for one in self.items.values() if one["kind"] == "card"]
+        return [_card(item) for item in self.items.values() if item["kind"] == "card"]
 
     @property
     def ever(self) -> str:
-        return "\n".join(self.said)
+        return "\n".join(self.texts)
 
 
 def _card(item: Line) -> Card:
     calls = cast("list[Line]", cast("Line", item["card"])["calls"])
-    asked = [
-        Asked(
-            approval=str(one["approval"]),
-            says=str(one["arguments"]),
-            how=str(cast("Line", one["ending"] or {}).get("how", "")),
+    card_calls = [
+        CardCall(
+            approval=str(call["approval"]),
+            text=str(call["arguments"]),
+            outcome=str(cast("Line", call["ending"] or {}).get("how", "")),
         )
-        for one in calls
+        for call in calls
     ]
-    question = " ".join(one.approval for one in asked)
-    return Card(id=str(item["id"]), question=question, calls=tuple(asked))
+    question = " ".join(call.approval for call in card_calls)
+    return Card(id=str(item["id"]), question=question, calls=tuple(card_calls))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Opened:
+class _LocalJourney:
     model: ModelServer
     bench: Bench
     daemon: DaemonProcess
 
 
 class OnLocal(WithDirectChats[_Chat]):
-    """A `Stage`."""
+    """A `PlatformWorld`."""
 
-    tells_repeats = True
+    detects_repeats = True
 
     def __init__(
-        self, here: _Opened, directory: Path, changed: asyncio.Event, link: Client
+        self, world: _LocalJourney, directory: Path, changed: asyncio.Event, link: Client
     ) -> None:
         self._changed = changed
         self.wake = changed.set
         self._is_live = False
         self._link = link
-        super().__init__(here, directory, {HERE: _Chat(HERE)})
+        super().__init__(world, directory, {PERSON: _Chat(PERSON)})
 
     @property
     def listening(self) -> bool:
         return self._is_live and self.daemon.is_running
 
-    def named(self, who: str) -> str:
+    def display_name(self, who: str) -> str:
         return "operator"
 
     def chat(self, name: str) -> _Chat:
-        return self._chats[HERE]
+        return self._chats[PERSON]
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
-    ) -> Deed:
+    ) -> Action:
         return self._written(self._link.say(text, files), text)
 
-    async def edit(self, deed: Deed, text: str) -> Deed:
+    async def edit(self, action: Action, text: str) -> Action:
         raise AssertionError("what was written on a terminal stays as it is")
 
-    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
         approval = card.calls[call].approval
         return self._written(self._link.press(approval, choice, card.id), approval)
 
-    def _written(self, key: str, text: str) -> Deed:
+    def _written(self, key: str, text: str) -> Action:
         return _Written(self._link, key, text, self._link.pending[key])
 
-    async def again(self, deed: Deed) -> None:
-        assert isinstance(deed, _Written)
-        self._link.again(deed.message, deed.line)
+    async def redeliver(self, action: Action) -> None:
+        assert isinstance(action, _Written)
+        self._link.retry(action.message, action.line)
 
     def refuse(self, where: str) -> None:
         raise AssertionError("nothing on this machine refuses")
@@ -177,20 +185,20 @@ class OnLocal(WithDirectChats[_Chat]):
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            message = f"waited {PATIENCE_S:g} s in vain\n{self._chats[HERE].ever}"
+            message = f"waited {PATIENCE_S:g} s in vain\n{self._chats[PERSON].ever}"
             raise AssertionError(message) from None
         return found
 
     async def follow(self) -> None:
-        """Stay connected, whichever daemon there is, until cancelled."""
-        await self._link.run(self._heard, self._lost)
+        """Stay connected, also to later daemons, until cancelled."""
+        await self._link.run(self._on_line, self._on_lost)
 
-    def _lost(self) -> None:
+    def _on_lost(self) -> None:
         self._is_live = False
         self.wake()
 
-    def _heard(self, line: Line) -> None:
-        chat = self._chats[HERE]
+    def _on_line(self, line: Line) -> None:
+        chat = self._chats[PERSON]
         match line["type"]:
             case "snapshot":
                 chat.items.clear()
@@ -198,7 +206,7 @@ class OnLocal(WithDirectChats[_Chat]):
                 self._is_live = True
             case "item":
                 chat.items[str(line["id"])] = line
-                chat.said.append(str(line["text"]))
+                chat.texts.append(str(line["text"]))
             case "gone":
                 chat.items.pop(str(line["id"]), None)
             case _:
@@ -206,33 +214,37 @@ class OnLocal(WithDirectChats[_Chat]):
         self.wake()
 
 
-def on_terminal(*, channel: Mapping[str, object]) -> Open:
-    """Return what opens it, with these keys of the channel's configuration."""
+def on_terminal(*, channel: Mapping[str, object]) -> OpenWorld:
+    """Return the opener of the terminal, with these keys of its configuration."""
     return on_local("terminal", _Terminal, channel)
 
 
-def on_local(name: str, client: Callable[[Path], Client], channel: Mapping[str, object]) -> Open:
-    """Return what opens a channel of this machine.
+def on_local(
+    name: str, client: Callable[[Path], Client], channel: Mapping[str, object]
+) -> OpenWorld:
+    """Return the opener of a local channel.
 
     Args:
-        name: The channel's.
-        client: Makes what a person writes with, of the data directory.
+        name: The channel's name.
+        client: Makes the person's client from the data directory.
         channel: Keys of the channel's configuration.
     """
 
     @asynccontextmanager
-    async def opened(directory: Path, environment: Mapping[str, str]) -> AsyncGenerator[Stage]:
+    async def open_world(
+        directory: Path, environment: Mapping[str, str]
+    ) -> AsyncGenerator[PlatformWorld]:
         changed = asyncio.Event()
         async with open_harness(directory, ModelServer(), changed.set) as harness:
             own = {"channels": {name: {"enabled": True, **channel}}}
             daemon = harness.daemon(own, environment=environment, command=COMMAND)
-            here = _Opened(model=harness.model, bench=harness.bench, daemon=daemon)
-            stage = OnLocal(here, directory, changed, client(directory / "data"))
-            following = harness.group.create_task(stage.follow())
+            world = _LocalJourney(model=harness.model, bench=harness.bench, daemon=daemon)
+            world = OnLocal(world, directory, changed, client(directory / "data"))
+            following = harness.group.create_task(world.follow())
             try:
-                yield stage
+                yield world
             finally:
                 await daemon.kill()
                 following.cancel()
 
-    return opened
+    return open_world

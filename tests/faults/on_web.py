@@ -1,7 +1,7 @@
-"""The web page as a stage for scenes: what its script does, without a browser.
+"""The web page as the world of crash runs: its script's behaviour without a browser.
 
-The one person who is there keeps what they have written until the daemon says that it is stored, and
-posts it again after a kill, with the same id; as a reload does, each connection begins anew.
+Its one person keeps messages until the daemon acknowledges them, and posts them again after a kill, with
+the same ids; each connection begins anew, as after a reload.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from typing import cast
 import httpx
 
 from tests.fakes.web_page import Stream
-from tests.faults.on_terminal import AGAIN_S, Heard, Lost, on_local
-from tests.faults.stage import Open
+from tests.faults.on_terminal import RETRY_S, OnLine, OnLost, on_local
+from tests.faults.platform_world import OpenWorld
 from zeroclaw.cli.chat.connection import Line
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import DaemonUnreachable, request
@@ -24,13 +24,13 @@ _PATIENCE = httpx.Timeout(30, pool=None)
 
 
 class Page:
-    """A `Client`: logs in with each daemon, follows its stream, posts what is not known to be stored."""
+    """A `Client`: logs in with each daemon, follows its stream, posts unacknowledged messages."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
         self._numbers = itertools.count()
         self._files: dict[str, bytes] = {}
-        self._more = asyncio.Event()
+        self._has_pending = asyncio.Event()
         self.pending: dict[str, Line] = {}
 
     def say(self, text: str, files: Mapping[str, bytes] | None = None) -> str:
@@ -44,27 +44,27 @@ class Page:
     def press(self, approval: str, choice: str, card: str) -> str:
         return self._keep({"approval": approval, "choice": choice, "card": card})
 
-    def again(self, key: str, line: Line) -> None:
+    def retry(self, key: str, line: Line) -> None:
         self.pending[key] = line
-        self._more.set()
+        self._has_pending.set()
 
     def _keep(self, line: Line) -> str:
         key = f"made-by-page-{next(self._numbers)}"
-        self.again(key, {"id": key, **line})
+        self.retry(key, {"id": key, **line})
         return key
 
-    async def run(self, heard: Heard, lost: Lost) -> None:
-        """Stay connected, whichever daemon there is, until cancelled."""
+    async def run(self, on_line: OnLine, on_lost: OnLost) -> None:
+        """Stay connected, also to later daemons, until cancelled."""
         while True:
             with suppress(DaemonUnreachable):
                 status = await request(self._data, {"call": "status"})
                 try:
-                    await self._talk(str(status["login_url"]), heard)
+                    await self._talk(str(status["login_url"]), on_line)
                 except* (httpx.HTTPError, StopAsyncIteration):
-                    lost()
-            await SystemClock().sleep(AGAIN_S)
+                    on_lost()
+            await SystemClock().sleep(RETRY_S)
 
-    async def _talk(self, login: str, heard: Heard) -> None:
+    async def _talk(self, login: str, on_line: OnLine) -> None:
         async with (
             httpx.AsyncClient(
                 base_url=login.partition("?")[0],
@@ -77,23 +77,23 @@ class Page:
             (await client.get(login)).raise_for_status()
             async with client.stream("GET", "events") as answer:
                 answer.raise_for_status()
-                posting = group.create_task(self._post_all(client, heard))
+                posting = group.create_task(self._post_all(client, on_line))
                 try:
-                    await self._hear_all(Stream(chunks=answer.aiter_bytes()), heard)
+                    await self._hear_all(Stream(chunks=answer.aiter_bytes()), on_line)
                 finally:
                     posting.cancel()
 
-    async def _hear_all(self, stream: Stream, heard: Heard) -> None:
+    async def _hear_all(self, stream: Stream, on_line: OnLine) -> None:
         while True:
             name, data = await stream.hear()
-            heard({"type": name, **data})
+            on_line({"type": name, **data})
             for item in cast("list[Line]", data.get("items", ())):
-                heard({"type": "item", **item})
+                on_line({"type": "item", **item})
             if name == "snapshot":
-                heard({"type": "live"})
+                on_line({"type": "live"})
 
-    async def _post_all(self, client: httpx.AsyncClient, heard: Heard) -> None:
-        """Post what is pending, in order and one at a time, until each is acknowledged or refused."""
+    async def _post_all(self, client: httpx.AsyncClient, on_line: OnLine) -> None:
+        """Post pending messages, in order and one at a time, until each is acknowledged or refused."""
         while True:
             for key, line in tuple(self.pending.items()):
                 for file in cast("list[Line]", line.get("files", ())):
@@ -101,15 +101,15 @@ class Page:
                     await client.post(f"files/{name}", content=self._files[name])
                 answer = await client.post("answers" if "choice" in line else "messages", json=line)
                 if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
-                    await SystemClock().sleep(AGAIN_S)
+                    await SystemClock().sleep(RETRY_S)
                     break
                 self.pending.pop(key)
-                heard({"type": "received"})
-            self._more.clear()
+                on_line({"type": "received"})
+            self._has_pending.clear()
             if not self.pending:
-                await self._more.wait()
+                await self._has_pending.wait()
 
 
-def on_web(*, channel: Mapping[str, object]) -> Open:
-    """Return what opens it, with these keys of the channel's configuration."""
+def on_web(*, channel: Mapping[str, object]) -> OpenWorld:
+    """Return the opener of the page, with these keys of its configuration."""
     return on_local("web", Page, channel)

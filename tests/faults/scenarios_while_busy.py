@@ -7,8 +7,8 @@ same life of the daemon or in a later one.
 from collections.abc import Mapping
 
 from tests.emulators.model_scripts import Gate
+from tests.faults.crash_run import LEFT, CrashRun
 from tests.faults.scenarios import Scenario
-from tests.faults.scene import LEFT, Scene
 from tests.journeys.bench import Holds
 
 BEGUN = "Once upon a time "
@@ -16,95 +16,95 @@ MOST_LIVES = 3
 """Of a daemon in one scenario; a tool that may be repeated is held in each of them."""
 
 
-async def _begun(scene: Scene, gate: Gate) -> None:
+async def _begun(run: CrashRun, gate: Gate) -> None:
     """Wait until the beginning of a story is seen."""
     await gate.reached()
-    await scene.stage.until(lambda: BEGUN.strip() in scene.stage.chat("ann").ever)
+    await run.world.until(lambda: BEGUN.strip() in run.world.chat("ann").ever)
 
 
-async def _story(scene: Scene, note: str) -> Gate:
+async def _story(run: CrashRun, note: str) -> Gate:
     """Let Ann be told a story that goes on until somebody ends it."""
-    gate = scene.stage.model.gate()
-    scene.stage.model.say(BEGUN, gate, "there was more.", key="a story", times=None)
-    await scene.say("ann", "a story", marks=(note,), end="stopped")
+    gate = run.world.model.gate()
+    run.world.model.say(BEGUN, gate, "there was more.", key="a story", times=None)
+    await run.say("ann", "a story", marks=(note,), end="stopped")
     return gate
 
 
-async def _collect(scene: Scene) -> None:
-    gate = scene.stage.model.gate()
-    scene.stage.model.say(gate, "Of course.", key="may I ask", times=None)
-    scene.stage.model.say("Both at noon.", key="is lunch?\n\nand tea", times=None)
-    await scene.say("ann", "may I ask", "Of course.")
+async def _collect(run: CrashRun) -> None:
+    gate = run.world.model.gate()
+    run.world.model.say(gate, "Of course.", key="may I ask", times=None)
+    run.world.model.say("Both at noon.", key="is lunch?\n\nand tea", times=None)
+    await run.say("ann", "may I ask", "Of course.")
 
     async def ask_two() -> None:
         await gate.reached()
-        first = await scene.say("ann", "when is lunch?", "Both at noon.")
-        second = await scene.say("ann", "and tea?", end="joined")
-        await scene.confirmed(first, second)
+        first = await run.say("ann", "when is lunch?", "Both at noon.")
+        second = await run.say("ann", "and tea?", end="joined")
+        await run.confirmed(first, second)
         gate.open()
 
-    scene.act(ask_two())
+    run.act(ask_two())
 
 
-async def _steer(scene: Scene) -> None:
+async def _steer(run: CrashRun) -> None:
     hold = Holds(text="blue")
-    scene.stage.bench.will("peek", *[hold] * MOST_LIVES)
-    scene.stage.model.call("peek", {"what": "the sky"}, round=0, key="look up", times=None)
-    scene.stage.model.say("Blue, and the sea too.", key="the sea too", times=None)
-    await scene.say("ann", "look up", "Blue, and the sea too.")
+    run.world.bench.will("peek", *[hold] * MOST_LIVES)
+    run.world.model.call("peek", {"what": "the sky"}, round=0, key="look up", times=None)
+    run.world.model.say("Blue, and the sea too.", key="the sea too", times=None)
+    await run.say("ann", "look up", "Blue, and the sea too.")
 
     async def add() -> None:
         await hold.reached()
-        await scene.confirmed(await scene.say("ann", "the sea too", end="joined"))
+        await run.confirmed(await run.say("ann", "the sea too", end="joined"))
         hold.release()
 
-    scene.act(add())
+    run.act(add())
 
 
-async def _interrupt(scene: Scene) -> None:
-    scene.stage.model.say("At noon.", key="never mind", times=None)
-    gate = await _story(scene, "nterrupted by a newer message")
+async def _interrupt(run: CrashRun) -> None:
+    run.world.model.say("At noon.", key="never mind", times=None)
+    gate = await _story(run, "nterrupted by a newer message")
 
     async def ask_something_else() -> None:
-        await _begun(scene, gate)
-        await scene.say("ann", "never mind, when is lunch?", "At noon.")
+        await _begun(run, gate)
+        await run.say("ann", "never mind, when is lunch?", "At noon.")
 
-    scene.act(ask_something_else())
+    run.act(ask_something_else())
 
 
-async def _stop(scene: Scene) -> None:
-    gate = await _story(scene, f"topped by {scene.stage.named('ann')}")
+async def _stop(run: CrashRun) -> None:
+    gate = await _story(run, f"topped by {run.world.display_name('ann')}")
 
     async def stop() -> None:
-        await _begun(scene, gate)
-        await scene.command("ann", "/stop")
+        await _begun(run, gate)
+        await run.command("ann", "/stop")
 
-    scene.act(stop())
+    run.act(stop())
 
 
-async def _stop_asked(scene: Scene) -> None:
-    scene.stage.model.call("knock", {"what": LEFT}, round=0, key="knock", times=None)
-    await scene.say(
-        "ann", "please knock", marks=(f"topped by {scene.stage.named('ann')}",), end="stopped"
+async def _stop_asked(run: CrashRun) -> None:
+    run.world.model.call("knock", {"what": LEFT}, round=0, key="knock", times=None)
+    await run.say(
+        "ann", "please knock", marks=(f"topped by {run.world.display_name('ann')}",), end="stopped"
     )
 
     async def stop() -> None:
-        await scene.stage.until(lambda: scene.stage.chat("olga").cards)
-        await scene.command("ann", "/stop")
+        await run.world.until(lambda: run.world.chat("olga").cards)
+        await run.command("ann", "/stop")
 
-    scene.act(stop())
+    run.act(stop())
 
 
-async def _new(scene: Scene) -> None:
-    scene.stage.model.say("Fresh.", key="who are you", times=None)
-    gate = await _story(scene, "topped: a new conversation was begun")
+async def _new(run: CrashRun) -> None:
+    run.world.model.say("Fresh.", key="who are you", times=None)
+    gate = await _story(run, "topped: a new conversation was begun")
 
     async def begin_anew() -> None:
-        await _begun(scene, gate)
-        await scene.command("ann", "/new")
-        await scene.say("ann", "who are you?", "Fresh.", marks=("A new conversation;",))
+        await _begun(run, gate)
+        await run.command("ann", "/new")
+        await run.say("ann", "who are you?", "Fresh.", marks=("A new conversation;",))
 
-    scene.act(begin_anew())
+    run.act(begin_anew())
 
 
 def _while_busy(mode: str) -> Mapping[str, object]:

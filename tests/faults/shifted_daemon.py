@@ -1,10 +1,10 @@
-"""The daemon on a machine whose wall clock somebody sets: a composition root with a clock of its own.
+"""The daemon with a wall clock that a test sets: a composition root with its own clock.
 
     python -m tests.faults.shifted_daemon run --config FILE
 
-How far its wall clock is off, in seconds, stands in a file beside the configuration, which is read
-whenever somebody looks at the clock; so it is set at once, while the daemon runs. What it waits by
-stays the machine's, as with any clock that is set.
+A file beside the configuration holds the offset of its wall clock in seconds. Each reading of the clock
+reads the file, so that a test sets the clock at once, while the daemon runs. The monotonic clock stays
+the machine's, as on any machine whose clock is set.
 """
 
 import os
@@ -30,7 +30,7 @@ class ShiftedClock(SystemClock):
     file: Path
 
     def now(self) -> datetime:
-        """Return the wall time that the file makes it."""
+        """Return the machine's wall time plus the offset of the file."""
         return super().now() + timedelta(seconds=float(self.file.read_text()))
 
 

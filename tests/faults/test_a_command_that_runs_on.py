@@ -27,32 +27,32 @@ def sleepers() -> list[Path]:
     return found
 
 
-async def run_until_killed(here: World) -> None:
-    """Let Ann have a command run, and kill the daemon in the middle of it."""
+async def run_until_killed(world: World) -> None:
+    """Let Ann start a command, and kill the daemon in the middle of it."""
     command = f"echo ran >> runs.txt; echo > started; sleep {MARKER}"
-    here.model.call("shell", {"command": command}, round=0, key="wait", times=None)
-    here.model.say("I do not know.", round=1, key="wait", times=None)
-    await here.say("ann", "wait for it")
-    card = await here.card()
-    (workspace,) = (here.directory / "workspaces").iterdir()
+    world.model.call("shell", {"command": command}, round=0, key="wait", times=None)
+    world.model.say("I do not know.", round=1, key="wait", times=None)
+    await world.say("ann", "wait for it")
+    card = await world.card()
+    (workspace,) = (world.directory / "workspaces").iterdir()
     pipe = workspace / "started"
     os.mkfifo(pipe)
-    await here.press("olga", card)
-    # The command opens the other end, which is how both know of each other.
+    await world.press("olga", card)
+    # Reading returns when the command has opened the other end.
     await asyncio.to_thread(pipe.read_bytes)
-    await here.daemon.kill()
+    await world.daemon.kill()
 
 
 async def test_a_command_that_runs_on_after_a_kill_is_ended_and_told_as_unknown(
     tmp_path: Path,
 ) -> None:
-    """Nothing of it is left, it ran once, and model and operator read that it may have run. K24."""
-    async with open_world(tmp_path) as here:
-        await run_until_killed(here)
-        await here.daemon.start()
-        await here.expect("ann", "I do not know.")
-        await here.until(lambda: any("may have run" in text for text in here.chat("olga").texts))
-        (result,) = here.tool_results()
+    """No process of it is left, it ran once, and model and operator read that it may have run. K24."""
+    async with open_world(tmp_path) as world:
+        await run_until_killed(world)
+        await world.daemon.start()
+        await world.expect("ann", "I do not know.")
+        await world.until(lambda: any("may have run" in text for text in world.chat("olga").texts))
+        (result,) = world.tool_results()
         assert "may have run" in result
         assert sleepers() == []
         ran = [path.read_text() for path in (tmp_path / "workspaces").glob("*/runs.txt")]

@@ -1,16 +1,16 @@
-"""Killed before and after each durable point, the daemon goes on as if nothing had been (P1-P3, P5).
+"""Killed before and after each durable point, the daemon continues as if it had not been (P1-P3, P5).
 
     pytest tests/faults/test_durable_points.py -k "gated and before"
 
-The list of points is the store's own, so a point that nobody thought of fails here.
+The list of points is the store's own, so a point that is missing below fails here.
 """
 
 from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
-from tests.faults.killing import kill_at
+from tests.faults.kill_points import nth
+from tests.faults.kills import kill_at
 from tests.faults.scenarios import SCENARIOS
 from zeroclaw.store import DurablePoint
 
@@ -22,7 +22,7 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.FETCHED: (("files", 1), ("files", 2)),
     DurablePoint.TURN_STARTED: (("text", 1), ("files", 1)),
     DurablePoint.GATED: (("batch", 1),),
-    # First a card is to be sent, then it was.
+    # First the card is about to be sent, then it was sent.
     DurablePoint.ASKED: (
         *(("approved", 1), ("approved", 2), ("batch", 1)),
         *(("unsure card", 1), ("unsure card", 2)),
@@ -37,7 +37,7 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.REF_KNOWN: (("grows", 1), ("long", 1), ("long", 2), ("long without edits", 1)),
     DurablePoint.DELIVERED: (("text", 1), ("long", 1), ("unsure", 1), ("unsure without edits", 1)),
     DurablePoint.REFUSED: (("refused", 1),),
-    # Where a platform can't tell a repeat, that a send begins is on record before it does.
+    # On a platform that can't detect a repeat, each send is recorded before it begins.
     DurablePoint.HOUSEKEEPING: (("unsure without edits", 1), ("unsure card", 1)),
 }
 CALLS = (
@@ -66,7 +66,7 @@ def test_every_durable_point_is_walked() -> None:
 async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
     tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
 ) -> None:
-    """Answered once, run at most once, every card settled, the books in order. S4-16, K24."""
+    """Answered once, run at most once, every card settled, audit and journal in order. S4-16, K24."""
     await kill_at(tmp_path, SCENARIOS[name], nth("commit", point.value, when, n))
 
 
@@ -75,5 +75,5 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
 async def test_a_kill_around_a_call_to_the_platform_loses_and_repeats_nothing(
     tmp_path: Path, call: str, name: str, when: str
 ) -> None:
-    """Between a call and its record lies the window of platforms that can't tell a repeat (P1)."""
+    """Between a call and its record lies the window of platforms that can't detect a repeat (P1)."""
     await kill_at(tmp_path, SCENARIOS[name], nth("call", call, when))

@@ -1,21 +1,21 @@
 """Killed at each durable point of a turn off the record, a daemon leaves no word of it anywhere (K23).
 
-The store's file, its write-ahead log, workspaces, the channel's directory and a log at its loudest are
-searched, while nothing runs. A process is started because only one has all of these; that every point
-leaves nothing in the store alone is proven by `tests/unit/inbound/test_off_the_record.py`.
+While no daemon runs, the test searches the store's file, its write-ahead log, workspaces, the channel's
+directory and the most verbose log. Only a process has all of these; `tests/unit/inbound/
+test_off_the_record.py` proves the same of the store alone at every point.
 """
 
 from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
+from tests.faults.crash_run import CrashRun, open_crash_run
+from tests.faults.kill_points import nth
 from tests.faults.killed_daemon import LOUD_VARIABLE
-from tests.faults.killing import ONCE_MORE
+from tests.faults.kills import ONCE_MORE
 from tests.faults.on_loopback import on_loopback
 from tests.faults.on_web import on_web
-from tests.faults.scene import Scene, scene
-from tests.faults.stage import answers
+from tests.faults.platform_world import answers
 from tests.journeys.leaks import PHRASE, leaks
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("platform")]
@@ -33,13 +33,13 @@ POINTS = (
 IN_EVERY_CHECK = ("fetched", "call_finished", "finished")
 PLATFORMS = {"loopback": on_loopback, "web": on_web}
 ON_THE_WEB = ("admitted", "fetched")
-"""What the page's files come through: they are uploaded before the message that names them."""
+"""The points of the page's files, which are uploaded before the message that names them."""
 
 
-async def said(scene: Scene, text: str, *, files: bool = False) -> None:
-    """Ann writes, with a file that holds the phrase where it is wanted."""
+async def said(run: CrashRun, text: str, *, files: bool = False) -> None:
+    """Let Ann write, with or without a file that contains the phrase."""
     sent = {"note.txt": PHRASE.encode()} if files else None
-    scene.deeds.append(await scene.stage.say("ann", text, files=sent))
+    run.actions.append(await run.world.say("ann", text, files=sent))
 
 
 @pytest.mark.parametrize(
@@ -54,33 +54,33 @@ async def said(scene: Scene, text: str, *, files: bool = False) -> None:
 async def test_a_kill_off_the_record_leaves_no_word(
     tmp_path: Path, platform: str, point: str, when: str
 ) -> None:
-    """Its writer is asked to say it again, or is answered where it was not admitted yet."""
-    async with scene(tmp_path, PLATFORMS[platform](channel={})) as here:
-        stage = here.stage
-        stage.daemon.environment[LOUD_VARIABLE] = "1"
-        stage.model.call("peek", {"what": PHRASE}, round=0, key="look", times=None)
-        rest = stage.model.gate()
-        stage.model.say("There: ", rest, f"{PHRASE}.", key="look", round=1, times=None)
-        if point != "ref_known":  # a draft is certain only while more of its answer is to come
+    """The bot asks its writer to say it again, or answers if the message was not admitted yet."""
+    async with open_crash_run(tmp_path, PLATFORMS[platform](channel={})) as run:
+        world = run.world
+        world.daemon.environment[LOUD_VARIABLE] = "1"
+        world.model.call("peek", {"what": PHRASE}, round=0, key="look", times=None)
+        rest = world.model.gate()
+        world.model.say("There: ", rest, f"{PHRASE}.", key="look", round=1, times=None)
+        if point != "ref_known":  # a draft is certain only while its answer is incomplete
             rest.open()
-        here.write("again", f"Once more: {PHRASE}.")
+        run.write("again", f"Once more: {PHRASE}.")
 
         def stands(text: str) -> bool:
-            return any(text in one for one in answers(stage.chat("ann")))
+            return any(text in one for one in answers(world.chat("ann")))
 
-        await here.start()
-        await said(here, "/otr")
-        await stage.until(lambda: stands("Off the record from now on"))
-        here.instants.ends_at = nth("commit", point, when)
-        await said(here, f"look: {PHRASE}", files=True)
-        assert await here.ended(), "the daemon never came to that instant"
+        await run.start()
+        await said(run, "/otr")
+        await world.until(lambda: stands("Off the record from now on"))
+        run.kill_points.kills_at = nth("commit", point, when)
+        await said(run, f"look: {PHRASE}", files=True)
+        assert await run.killed(), "the daemon never reached that point"
         assert leaks(tmp_path) == []
         rest.open()
-        here.instants.ends_at = None
-        await here.start()
+        run.kill_points.kills_at = None
+        await run.start()
         asks = "what you said off the record is gone"
-        await stage.until(lambda: stands(asks) or stands(f"There: {PHRASE}."))
-        await said(here, f"again: {PHRASE}")
-        await stage.until(lambda: stands(f"Once more: {PHRASE}."))
-        await stage.daemon.kill()
+        await world.until(lambda: stands(asks) or stands(f"There: {PHRASE}."))
+        await said(run, f"again: {PHRASE}")
+        await world.until(lambda: stands(f"Once more: {PHRASE}."))
+        await world.daemon.kill()
         assert leaks(tmp_path) == []

@@ -16,68 +16,68 @@ MOST_MIB = 100.0
 """That a thousand chats at once may add to what is resident; 39 were measured (2026-11)."""
 
 
-def crowd(here: Bot, count: int) -> list[Actor]:
+def crowd(world: Bot, count: int) -> list[Actor]:
     """Let so many people have an account."""
-    return [here.telegram.person(f"P{number:04}") for number in range(count)]
+    return [world.telegram.person(f"P{number:04}") for number in range(count)]
 
 
-def all_write(here: Bot, people: Sequence[Actor], *words: str) -> list[Deed]:
+def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[Deed]:
     """Let everybody say each word, round by round; none is delivered before all are written."""
-    here.telegram.hold()
-    deeds = [one.says(f"{word} {one.id}") for word in words for one in people]
-    here.telegram.release()
-    return deeds
+    world.telegram.hold()
+    actions = [one.says(f"{word} {one.id}") for word in words for one in people]
+    world.telegram.release()
+    return actions
 
 
-async def all_answered(here: Bot, people: Sequence[Actor], *words: str) -> None:
+async def all_answered(world: Bot, people: Sequence[Actor], *words: str) -> None:
     """Wait for everybody's answers, and fail for one that is missing, foreign or there twice."""
     for one in people:  # one by one, so that patience is with each of them, not with the crowd
-        await here.until(lambda one=one: len(one.chat.texts) >= len(words))
+        await world.until(lambda one=one: len(one.chat.texts) >= len(words))
     said = {one.id: one.chat.texts for one in people}
     assert said == {one.id: [f"{word} {one.id}" for word in words] for one in people}
 
 
-def refused(here: Bot) -> list[str]:
+def refused(world: Bot) -> list[str]:
     """Return the calls that Telegram refused, for whatever reason."""
-    return [repr(one) for one in here.telegram.calls if one.refusal]
+    return [repr(one) for one in world.telegram.calls if one.refusal]
 
 
 async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -> None:
     """None is lost, doubled or swapped, no call is refused, and memory is bounded. P1, P2, P9."""
-    async with bot(tmp_path, channel=EVERYBODY) as here:
-        people, before_mib = crowd(here, 1_000), peak_rss_mib(here.daemon.pid)
-        deeds = all_write(here, people, "hello from")
-        await all_answered(here, people, "hello from")
-        await here.telegram.confirmed(*deeds)
-        assert refused(here) == []
-        assert peak_rss_mib(here.daemon.pid) - before_mib < MOST_MIB
+    async with bot(tmp_path, channel=EVERYBODY) as world:
+        people, before_mib = crowd(world, 1_000), peak_rss_mib(world.daemon.pid)
+        actions = all_write(world, people, "hello from")
+        await all_answered(world, people, "hello from")
+        await world.telegram.confirmed(*actions)
+        assert refused(world) == []
+        assert peak_rss_mib(world.daemon.pid) - before_mib < MOST_MIB
         # Once more, so that what is late, or comes twice, is seen: nothing else was said meanwhile.
-        all_write(here, people[:1], "bye from")
-        await all_answered(here, people[:1], "hello from", "bye from")
+        all_write(world, people[:1], "bye from")
+        await all_answered(world, people[:1], "hello from", "bye from")
         assert {len(one.chat.texts) for one in people[1:]} == {1}
 
 
 async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) -> None:
     """Everybody's second message comes while their first waits; some look something up. P2, P9."""
-    async with bot(tmp_path, channel=EVERYBODY) as here:
-        people = crowd(here, 150)
+    async with bot(tmp_path, channel=EVERYBODY) as world:
+        people = crowd(world, 150)
         some = people[::5]
         for one in some:
             key = f"first of {one.id}"
-            here.model.call("peek", {"what": str(one.id)}, round=0, key=key)
-        deeds = all_write(here, people, "first of", "second of")
-        await all_answered(here, people, "first of", "second of")
-        await here.telegram.confirmed(*deeds)
-        assert sorted(here.bench.ran("peek")) == sorted(str(one.id) for one in some)
-        assert refused(here) == []
+            world.model.call("peek", {"what": str(one.id)}, round=0, key=key)
+        actions = all_write(world, people, "first of", "second of")
+        await all_answered(world, people, "first of", "second of")
+        await world.telegram.confirmed(*actions)
+        assert sorted(world.bench.ran("peek")) == sorted(str(one.id) for one in some)
+        assert refused(world) == []
 
 
 async def test_a_crowd_within_the_published_limits_causes_no_refusal(tmp_path: Path) -> None:
     """Twice as many as may be answered in a second wait for their turn. P1, P9, S2-19."""
-    async with bot(tmp_path, limits=Limits(), channel=EVERYBODY) as here:
-        people = crowd(here, 60)
-        deeds = all_write(here, people, "first of", "second of")
-        await all_answered(here, people, "first of", "second of")
-        await here.telegram.confirmed(*deeds)
-        assert here.telegram.exceeded == 0
-        assert refused(here) == []
+    async with bot(tmp_path, limits=Limits(), channel=EVERYBODY) as world:
+        people = crowd(world, 60)
+        actions = all_write(world, people, "first of", "second of")
+        await all_answered(world, people, "first of", "second of")
+        await world.telegram.confirmed(*actions)
+        assert world.telegram.exceeded == 0
+        assert refused(world) == []

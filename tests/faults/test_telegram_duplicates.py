@@ -14,59 +14,59 @@ from tests.journeys.telegram.bot import Bot, bot
 pytestmark = pytest.mark.slow
 
 
-def comes_twice(here: Bot, *deeds: Deed) -> None:
+def comes_twice(world: Bot, *actions: Deed) -> None:
     """Let updates stand twice in the next batch, each pair side by side."""
-    waiting = here.telegram.account.updates.waiting
-    for deed in deeds:
-        waiting.insert(waiting.index(deed.update), deed.update)
+    waiting = world.telegram.account.updates.waiting
+    for action in actions:
+        waiting.insert(waiting.index(action.update), action.update)
 
 
-async def comes_again(here: Bot, *deeds: Deed) -> None:
+async def comes_again(world: Bot, *actions: Deed) -> None:
     """Deliver updates again, as themselves and under new numbers, and wait for their confirmation."""
-    for deed in deeds:
-        here.telegram.redeliver(deed)
-    new = [here.telegram.redeliver(deed, as_new=True) for deed in deeds]
-    again = [*(deed.update for deed in deeds), *new]
-    await here.until(lambda: all(one.confirmed for one in again))
+    for action in actions:
+        world.telegram.redeliver(action)
+    new = [world.telegram.redeliver(action, as_new=True) for action in actions]
+    again = [*(action.update for action in actions), *new]
+    await world.until(lambda: all(one.confirmed for one in again))
 
 
 async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
     """Messages, commands, edits, files and presses: in one batch, later, after a kill. P1, S2-02."""
-    async with bot(tmp_path) as here:
-        here.model.say("Answered.", key="hello", times=None)
-        here.model.call("knock", {"what": "on wood"}, key="knock", round=0, times=None)
-        here.model.say("Knocked.", key="knock", round=1, times=None)
-        here.model.say("Read.", key="milk", times=None)
-        here.telegram.hold()
-        deeds = [
-            here.ann.says("hello"),
-            here.bob.says("please knock"),
-            here.olga.says("/whoami"),
-            here.ann.sends("document", b"milk", name="a.txt", caption="what is milk"),
+    async with bot(tmp_path) as world:
+        world.model.say("Answered.", key="hello", times=None)
+        world.model.call("knock", {"what": "on wood"}, key="knock", round=0, times=None)
+        world.model.say("Knocked.", key="knock", round=1, times=None)
+        world.model.say("Read.", key="milk", times=None)
+        world.telegram.hold()
+        actions = [
+            world.ann.says("hello"),
+            world.bob.says("please knock"),
+            world.olga.says("/whoami"),
+            world.ann.sends("document", b"milk", name="a.txt", caption="what is milk"),
         ]
-        comes_twice(here, *deeds)
-        here.telegram.release()
-        card = await here.card()
-        here.telegram.hold()
-        deeds.append(here.olga.presses(card, "Approve once"))
-        comes_twice(here, deeds[-1])
-        here.telegram.release()
-        await here.expect(here.ann.chat, "Answered.", "Read.")
-        await here.until(lambda: "Knocked." in here.bob.chat.texts)
-        deeds.append(here.ann.edits(here.ann.chat.messages[0], "good day again"))
-        await here.telegram.confirmed(*deeds)
-        asked, told = len(here.model.requests), len(here.olga.chat.texts)
-        await comes_again(here, *deeds)
-        assert await here.daemon.terminate() == 0
-        await here.daemon.start()
-        await comes_again(here, *deeds)
-        here.model.say("And once more.", key="that was all")
-        here.ann.says("that was all")
-        await here.expect(here.ann.chat, "Answered.", "Read.", "And once more.")
-        assert here.bench.ran("knock") == ["on wood"]
-        assert len(here.olga.chat.texts) == told
-        assert len(here.model.requests) == asked + 1
-        assert str(here.model.requests[-1].messages).count("good day again") == 1
+        comes_twice(world, *actions)
+        world.telegram.release()
+        card = await world.card()
+        world.telegram.hold()
+        actions.append(world.olga.presses(card, "Approve once"))
+        comes_twice(world, actions[-1])
+        world.telegram.release()
+        await world.expect(world.ann.chat, "Answered.", "Read.")
+        await world.until(lambda: "Knocked." in world.bob.chat.texts)
+        actions.append(world.ann.edits(world.ann.chat.messages[0], "good day again"))
+        await world.telegram.confirmed(*actions)
+        asked, told = len(world.model.requests), len(world.olga.chat.texts)
+        await comes_again(world, *actions)
+        assert await world.daemon.terminate() == 0
+        await world.daemon.start()
+        await comes_again(world, *actions)
+        world.model.say("And once more.", key="that was all")
+        world.ann.says("that was all")
+        await world.expect(world.ann.chat, "Answered.", "Read.", "And once more.")
+        assert world.bench.ran("knock") == ["on wood"]
+        assert len(world.olga.chat.texts) == told
+        assert len(world.model.requests) == asked + 1
+        assert str(world.model.requests[-1].messages).count("good day again") == 1
 
 
 async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path) -> None:
@@ -75,44 +75,44 @@ async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path
     "If there are no new updates for at least a week, then identifier of the next update will be
     chosen randomly instead of sequentially" (Bot API, Update, read 2026-11).
     """
-    async with bot(tmp_path) as here:
-        teams = [here.telegram.supergroup(f"Team {name}", here.ann) for name in ("A", "B")]
-        here.model.say("hello", key="hello", times=None)
-        deeds = [here.ann.says("@zero_bot hello", chat=team) for team in teams]
+    async with bot(tmp_path) as world:
+        teams = [world.telegram.supergroup(f"Team {name}", world.ann) for name in ("A", "B")]
+        world.model.say("hello", key="hello", times=None)
+        actions = [world.ann.says("@zero_bot hello", chat=team) for team in teams]
         assert teams[0].messages[0].id == teams[1].messages[0].id
         for team in teams:
-            await here.expect(team, "hello")
-        await here.telegram.confirmed(*deeds)
-        here.telegram.account.updates.last_id = deeds[0].update.id - 1
-        late = here.ann.says("a week later")
-        assert late.update.id == deeds[0].update.id
-        await here.expect(here.ann.chat, "a week later")
-        await here.telegram.confirmed(late)
+            await world.expect(team, "hello")
+        await world.telegram.confirmed(*actions)
+        world.telegram.account.updates.last_id = actions[0].update.id - 1
+        late = world.ann.says("a week later")
+        assert late.update.id == actions[0].update.id
+        await world.expect(world.ann.chat, "a week later")
+        await world.telegram.confirmed(late)
 
 
 async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: Path) -> None:
     """More than one batch holds, from several chats, with an edit and a command among it. S2-02."""
-    async with bot(tmp_path, channel={"stream": False}) as here:
-        here.model.say("Up.", key="first")
-        here.ann.says("first")
-        await here.expect(here.ann.chat, "Up.")
-        await here.daemon.kill()
-        people = (here.ann, here.bob, here.olga)
+    async with bot(tmp_path, channel={"stream": False}) as world:
+        world.model.say("Up.", key="first")
+        world.ann.says("first")
+        await world.expect(world.ann.chat, "Up.")
+        await world.daemon.kill()
+        people = (world.ann, world.bob, world.olga)
         for number in range(50):
             for one in people:
                 one.says(f"message {number} of {one!r}")
-        worse = here.ann.says("worse")
-        here.bob.says("/whoami")
-        here.ann.edits(here.ann.chat.messages[-1], "better")
-        assert worse.update.id > here.telegram.account.updates.waiting[0].id + 100
-        await here.daemon.start()
-        await here.until(lambda: "better" in here.ann.chat.texts)
+        worse = world.ann.says("worse")
+        world.bob.says("/whoami")
+        world.ann.edits(world.ann.chat.messages[-1], "better")
+        assert worse.update.id > world.telegram.account.updates.waiting[0].id + 100
+        await world.daemon.start()
+        await world.until(lambda: "better" in world.ann.chat.texts)
         for one in people:
             wanted = [f"message {number} of {one!r}" for number in range(50)]
-            await here.until(
+            await world.until(
                 lambda one=one, wanted=wanted: (
                     [text for text in one.chat.texts if "message" in text] == wanted
                 )
             )
-        assert not any("worse" in text for text in here.ann.chat.texts)
-        assert not here.telegram.account.updates.waiting
+        assert not any("worse" in text for text in world.ann.chat.texts)
+        assert not world.telegram.account.updates.waiting

@@ -17,7 +17,7 @@ import pytest
 from channels.telegram.emulator import Refuse
 from channels.telegram.emulator.people import Deed
 from tests.faults.fork_client import ForkServer
-from tests.faults.instants import Instant, Instants
+from tests.faults.kill_points import KillPoint, KillPoints
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.promises import REPEAT
 from tests.journeys.telegram.bot import Bot, bot
@@ -82,65 +82,67 @@ class Work:
         edits: Bob thinks of another word while Olga is asked.
     """
 
-    here: Bot
+    world: Bot
     edits: bool = False
-    deeds: list[Deed] = field(default_factory=list[Deed])
+    actions: list[Deed] = field(default_factory=list[Deed])
     rounds: int = 0
 
     def round(self) -> None:
         """Let Ann send a file, Bob ask for what needs an approval, and Mallory be out of reach."""
-        here, name = self.here, f"round {self.rounds}."
+        world, name = self.world, f"round {self.rounds}."
         self.rounds += 1
-        model, asked = here.model, f"knock {name}"
+        model, asked = world.model, f"knock {name}"
         model.call("knock", {"what": name}, text="Let me.", key=asked, round=0, times=None)
         model.say("Knocked in ", name, key=asked, round=1, times=None)
         model.say("Knocked in ", name, key=f"softly {name}", times=None)
         model.say("Read ", "in ", name, key=f"read {name}", times=None)
-        self.deeds += [
-            here.ann.sends("document", b"milk", name="a.txt", caption=f"read {name}"),
-            here.bob.says(asked),
-            here.mallory.says(f"hello in {name}"),
+        self.actions += [
+            world.ann.sends("document", b"milk", name="a.txt", caption=f"read {name}"),
+            world.bob.says(asked),
+            world.mallory.says(f"hello in {name}"),
         ]
 
     async def operate(self) -> None:
         """Be Olga, who approves each card once."""
         pressed: set[int] = set()
         while True:
-            changed = self.here.telegram.next_change()
+            changed = self.world.telegram.next_change()
             cards = [
-                one for one in self.here.olga.chat.from_bot if one.buttons and one.id not in pressed
+                one
+                for one in self.world.olga.chat.from_bot
+                if one.buttons and one.id not in pressed
             ]
             if not cards:
                 await changed.wait()
                 continue
             pressed.add(cards[0].id)
-            asked = [one for one in self.here.bob.chat.messages if one.text.startswith("knock ")]
+            asked = [one for one in self.world.bob.chat.messages if one.text.startswith("knock ")]
             edits = [
-                self.here.bob.edits(asked[-1], asked[-1].text.replace("knock", "softly"))
+                self.world.bob.edits(asked[-1], asked[-1].text.replace("knock", "softly"))
                 for _ in range(self.edits)
             ]
-            await self.here.telegram.confirmed(*edits)
-            self.deeds += [*edits, self.here.olga.presses(cards[0], "Approve once")]
+            await self.world.telegram.confirmed(*edits)
+            self.actions += [*edits, self.world.olga.presses(cards[0], "Approve once")]
 
     def is_done(self) -> bool:
         """Everything is answered, settled and confirmed."""
         names = [f"round {number}." for number in range(self.rounds)]
-        ann, bob = "\n".join(self.here.ann.chat.texts), "\n".join(self.here.bob.chat.texts)
+        ann, bob = "\n".join(self.world.ann.chat.texts), "\n".join(self.world.bob.chat.texts)
         return (
             all(f"Read in {name}" in ann and f"Knocked in {name}" in bob for name in names)
-            and all(deed.update.confirmed for deed in self.deeds)
-            and not any(one.buttons for one in self.here.olga.chat.from_bot)
+            and all(action.update.confirmed for action in self.actions)
+            and not any(one.buttons for one in self.world.olga.chat.from_bot)
         )
 
     def hold_to_account(self) -> None:
         """Each answer stands once; a repeat, and only that, says that it may be one."""
         for number in range(self.rounds):
-            for chat, said in ((self.here.ann.chat, "Read"), (self.here.bob.chat, "Knocked")):
+            for chat, said in ((self.world.ann.chat, "Read"), (self.world.bob.chat, "Knocked")):
                 found = [one for one in chat.texts if f"{said} in round {number}." in one]
                 plain = [one for one in found if not one.endswith(REPEAT)]
                 assert len(plain) <= 1, found
                 assert len(found) <= 2, found
-        runs = self.here.bench.ran("knock")
+        runs = self.world.bench.ran("knock")
         assert len(set(runs)) == len(runs), runs
 
 
@@ -157,13 +159,13 @@ class FullAt:
     is_full: bool = False
     has_failed: bool = False
 
-    def __call__(self, instant: Instant) -> bool:
+    def __call__(self, point: KillPoint) -> bool:
         """See an instant; none ends the daemon."""
-        if (instant.what, instant.name) == ("commit", self.point.value) and not self.has_failed:
-            if instant.when == "before" and not self.is_full:
+        if (point.what, point.name) == ("commit", self.point.value) and not self.has_failed:
+            if point.when == "before" and not self.is_full:
                 self.disk.fill()
                 self.is_full = True
-            elif instant.when == "failed":
+            elif point.when == "failed":
                 self.disk.clear()
                 self.has_failed = True
         return False
@@ -176,46 +178,46 @@ async def test_a_disk_that_is_full_at_any_durable_point_loses_nothing(tmp_path: 
     """
     with small_disk(tmp_path / "data") as (server, disk):
         async with (
-            Instants(lambda: None) as instants,
+            KillPoints(lambda: None) as kill_points,
             bot(
                 tmp_path,
                 start=False,
                 command=("tests.faults.killed_daemon",),
                 launch=server,
-                environment={PORT_VARIABLE: str(instants.port)},
+                environment={PORT_VARIABLE: str(kill_points.port)},
                 channel={"allowed_users": ["*"]},
-            ) as here,
+            ) as world,
             asyncio.TaskGroup() as group,
         ):
-            instants.kill = here.daemon.kill
-            here.telegram.will("sendMessage", BLOCKED, chat=here.mallory.chat, times=None)
-            work = Work(here=here)
+            kill_points.kill = world.daemon.kill
+            world.telegram.will("sendMessage", BLOCKED, chat=world.mallory.chat, times=None)
+            work = Work(world=world)
             operator = group.create_task(work.operate())
             for point in POINTS:
-                await go_through(work, instants, FullAt(disk=disk, point=point))
+                await go_through(work, kill_points, FullAt(disk=disk, point=point))
             operator.cancel()
             work.hold_to_account()
 
 
-async def go_through(work: Work, instants: Instants, at: FullAt) -> None:
+async def go_through(work: Work, kill_points: KillPoints, at: FullAt) -> None:
     """Live through one round, with a life more if the first one ends."""
-    here, daemon = work.here, work.here.daemon
+    world, daemon = work.world, work.world.daemon
     work.edits = at.point is DurablePoint.STEERED
-    instants.ends_at = at
-    instants.begin()
+    kill_points.kills_at = at
+    kill_points.begin()
     await daemon.start()
     work.round()
     # Of what is refused nobody is told, so that work may seem done before it.
-    await here.telegram.until(
+    await world.telegram.until(
         lambda: (work.is_done() and at.has_failed) or daemon.exit_code is not None
     )
     ends = {0, 1, -signal.SIGTERM}  # what was refused may be ending it, its handlers gone already
     if not daemon.is_running:
         assert await daemon.wait() == 1
         assert "is full" in daemon.stderr.rpartition("StoreUnusable: ")[2]
-        instants.begin()
+        kill_points.begin()
         await daemon.start()
-        await here.until(lambda: here.telegram.is_polled and work.is_done())
+        await world.until(lambda: world.telegram.is_polled and work.is_done())
         ends = {0}
     assert at.has_failed, f"no commit of `{at.point}` met a full disk"
     assert await daemon.terminate() in ends

@@ -13,23 +13,23 @@ pytestmark = pytest.mark.slow
 HUNG = 20
 
 
-def tool_results(here: Bot) -> list[str]:
+def tool_results(world: Bot) -> list[str]:
     """Return what tools told the model, in its newest request."""
-    messages = here.model.requests[-1].messages
+    messages = world.model.requests[-1].messages
     return [str(one["content"]) for one in messages if one["role"] == "tool"]
 
 
-def hang(here: Bot, who: Actor) -> None:
+def hang(world: Bot, who: Actor) -> None:
     """Let somebody ask for what a tool never comes back from."""
     key = f"look, says {who.id}"
-    here.bench.will("peek", Holds())
-    here.model.call("peek", {"what": str(who.id)}, round=0, key=key)
+    world.bench.will("peek", Holds())
+    world.model.call("peek", {"what": str(who.id)}, round=0, key=key)
     who.says(key)
 
 
-async def stopped(here: Bot, who: Actor) -> None:
+async def stopped(world: Bot, who: Actor) -> None:
     """Wait until somebody reads that their turn was stopped."""
-    await here.until(lambda: any("topped by" in text for text in who.chat.texts))
+    await world.until(lambda: any("topped by" in text for text in who.chat.texts))
 
 
 async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Path) -> None:
@@ -37,28 +37,28 @@ async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Pa
 
     S1-16, S1-21, P1.
     """
-    async with bot(tmp_path) as here:
-        here.bench.will("nap", Holds())
-        here.model.call("nap", {"what": "it"}, text="Let me look.", round=0, key="look")
-        here.model.say("It took too long.", round=1, key="look")
-        here.ann.says("look")
-        await here.expect(here.ann.chat, "Let me look.\n\nIt took too long.")
-        (result,) = tool_results(here)
+    async with bot(tmp_path) as world:
+        world.bench.will("nap", Holds())
+        world.model.call("nap", {"what": "it"}, text="Let me look.", round=0, key="look")
+        world.model.say("It took too long.", round=1, key="look")
+        world.ann.says("look")
+        await world.expect(world.ann.chat, "Let me look.\n\nIt took too long.")
+        (result,) = tool_results(world)
         assert "took longer than 0.5 s" in result
-        await here.until(lambda: here.bench.runs[0].ended)
-        here.ann.says("hello")
-        await here.expect(here.ann.chat, "Let me look.\n\nIt took too long.", "hello")
+        await world.until(lambda: world.bench.runs[0].ended)
+        world.ann.says("hello")
+        await world.expect(world.ann.chat, "Let me look.\n\nIt took too long.", "hello")
 
 
 async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path) -> None:
     """Both have a result, in the order asked for: one whole, the other too late. S1-17, S1-20."""
-    async with bot(tmp_path) as here:
-        here.bench.will("nap", Holds())
-        here.model.calls(("nap", {"what": "long"}), ("peek", {"what": "short"}), round=0)
-        here.model.say("Half of it.", round=1)
-        here.ann.says("look twice")
-        await here.expect(here.ann.chat, "Half of it.")
-        late, whole = tool_results(here)
+    async with bot(tmp_path) as world:
+        world.bench.will("nap", Holds())
+        world.model.calls(("nap", {"what": "long"}), ("peek", {"what": "short"}), round=0)
+        world.model.say("Half of it.", round=1)
+        world.ann.says("look twice")
+        await world.expect(world.ann.chat, "Half of it.")
+        late, whole = tool_results(world)
         assert "took longer than 0.5 s" in late
         assert "peek: short" in whole
 
@@ -68,24 +68,24 @@ async def test_many_that_hang_delay_nobody_else_and_stop_ends_each_at_once(tmp_p
 
     P9, K24.
     """
-    async with bot(tmp_path, channel={"allowed_users": ["*"]}) as here:
-        people = [here.telegram.person(f"P{number}") for number in range(HUNG)]
+    async with bot(tmp_path, channel={"allowed_users": ["*"]}) as world:
+        people = [world.telegram.person(f"P{number}") for number in range(HUNG)]
         for one in people:
-            hang(here, one)
-        await here.until(lambda: len(here.bench.runs) == HUNG)
-        here.model.call("peek", {"what": "the sky"}, round=0, key="sky")
-        here.model.say("Blue.", round=1, key="sky")
-        here.bob.says("what about the sky?")
-        await here.expect(here.bob.chat, "Blue.")
-        assert not any(run.ended for run in here.bench.runs[:HUNG])
+            hang(world, one)
+        await world.until(lambda: len(world.bench.runs) == HUNG)
+        world.model.call("peek", {"what": "the sky"}, round=0, key="sky")
+        world.model.say("Blue.", round=1, key="sky")
+        world.bob.says("what about the sky?")
+        await world.expect(world.bob.chat, "Blue.")
+        assert not any(run.ended for run in world.bench.runs[:HUNG])
         for one in people:
             one.says("/stop")
         for one in people:
-            await stopped(here, one)
-        await here.until(lambda: all(run.ended for run in here.bench.runs))
+            await stopped(world, one)
+        await world.until(lambda: all(run.ended for run in world.bench.runs))
         people[0].says("hello")
-        await here.until(lambda: people[0].chat.texts[-1] == "hello")
-        (result,) = tool_results(here)
+        await world.until(lambda: people[0].chat.texts[-1] == "hello")
+        (result,) = tool_results(world)
         assert "may have run" in result
 
 
@@ -93,12 +93,12 @@ async def test_what_was_written_while_it_hung_is_answered_when_it_is_stopped(
     tmp_path: Path,
 ) -> None:
     """Only what runs ends; the queue behind it goes on, in order. P1, P2."""
-    async with bot(tmp_path) as here:
-        hang(here, here.ann)
-        await here.until(lambda: here.bench.runs)
-        waiting = [here.ann.says("one"), here.ann.says("two")]
-        await here.telegram.confirmed(*waiting)
-        here.ann.says("/stop")
-        await here.until(lambda: here.ann.chat.texts[-2:] == ["one", "two"])
-        assert "topped by" in here.ann.chat.texts[0]
-        assert len(here.ann.chat.texts) == 3
+    async with bot(tmp_path) as world:
+        hang(world, world.ann)
+        await world.until(lambda: world.bench.runs)
+        waiting = [world.ann.says("one"), world.ann.says("two")]
+        await world.telegram.confirmed(*waiting)
+        world.ann.says("/stop")
+        await world.until(lambda: world.ann.chat.texts[-2:] == ["one", "two"])
+        assert "topped by" in world.ann.chat.texts[0]
+        assert len(world.ann.chat.texts) == 3

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fork_client import COMMAND
-from tests.faults.instants import Instants, nth
+from tests.faults.kill_points import KillPoints, nth
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.promises import REPEAT
 from tests.journeys.telegram.bot import Bot, bot
@@ -24,15 +24,15 @@ LIVES = 3
 """As often as the model may be asked the same again."""
 
 
-async def press_whatever_is_asked(here: Bot) -> None:
+async def press_whatever_is_asked(world: Bot) -> None:
     """Be Olga, who approves every card once, however long it takes until there is one."""
     pressed: set[int] = set()
     while True:
-        changed = here.telegram.next_change()
-        for one in here.olga.chat.from_bot:
+        changed = world.telegram.next_change()
+        for one in world.olga.chat.from_bot:
             if one.buttons and one.id not in pressed:
                 pressed.add(one.id)
-                here.olga.presses(one, "Approve once")
+                world.olga.presses(one, "Approve once")
         await changed.wait()
 
 
@@ -58,55 +58,55 @@ async def test_a_kill_around_a_call_to_telegram_loses_and_doubles_nothing(
     """Answered once, run once, every card settled, and nothing may be a repeat. P1, P3, P5."""
     told = asyncio.Event()
     async with (
-        Instants(told.set) as instants,
+        KillPoints(told.set) as kill_points,
         bot(
             tmp_path,
             start=False,
             command=COMMAND,
-            environment={PORT_VARIABLE: str(instants.port)},
+            environment={PORT_VARIABLE: str(kill_points.port)},
             channel=SHOWN[shown],
-        ) as here,
+        ) as world,
         asyncio.TaskGroup() as group,
     ):
-        instants.kill = here.daemon.kill
+        kill_points.kill = world.daemon.kill
         name, _, number = call.partition(" ")
-        instants.ends_at = nth("call", name, when, int(number))
+        kill_points.kills_at = nth("call", name, when, int(number))
         for _ in range(LIVES):
-            here.model.call("knock", {"what": "on wood"}, text="Let me knock.", round=0)
-            here.model.say("So be it.", round=1)
-        operator = group.create_task(press_whatever_is_asked(here))
-        await here.daemon.start()
-        here.ann.says("please knock")
-        while instants.last is None:
+            world.model.call("knock", {"what": "on wood"}, text="Let me knock.", round=0)
+            world.model.say("So be it.", round=1)
+        operator = group.create_task(press_whatever_is_asked(world))
+        await world.daemon.start()
+        world.ann.says("please knock")
+        while kill_points.killed_at is None:
             await told.wait()
             told.clear()
-        await here.daemon.wait()
-        instants.ends_at = None
-        instants.begin()
-        await here.daemon.start()
+        await world.daemon.wait()
+        kill_points.kills_at = None
+        kill_points.begin()
+        await world.daemon.start()
         # All may stand already, so the new life has to be up before it is told to end.
-        await here.until(lambda: here.telegram.is_polled and _is_quiet(here))
+        await world.until(lambda: world.telegram.is_polled and _is_quiet(world))
         operator.cancel()
-        _hold_to_account(here)
+        _hold_to_account(world)
         # A card is settled while its call runs, and a draft may be edited, so that the kill may hit
         # both; then it may have run.
-        ran = here.bench.ran("knock")
+        ran = world.bench.ran("knock")
         assert ran == ["on wood"] or (name in ("settle", "edit") and not ran)
 
 
-def _is_quiet(here: Bot) -> bool:
-    cards = here.olga.chat.from_bot
+def _is_quiet(world: Bot) -> bool:
+    cards = world.olga.chat.from_bot
     is_settled = bool(cards) and not any(card.buttons for card in cards)
-    waits = here.telegram.account.updates.waiting
+    waits = world.telegram.account.updates.waiting
     # That she had to wait is said once and stays, like all that was said.
-    return sorted(here.ann.chat.texts) == [ANSWER, WAITING] and is_settled and not waits
+    return sorted(world.ann.chat.texts) == [ANSWER, WAITING] and is_settled and not waits
 
 
-def _hold_to_account(here: Bot) -> None:
-    texts = here.ann.chat.texts
+def _hold_to_account(world: Bot) -> None:
+    texts = world.ann.chat.texts
     assert sorted(texts) == [ANSWER, WAITING]
-    assert [one for one in texts + here.olga.chat.texts if REPEAT in one] == []
+    assert [one for one in texts + world.olga.chat.texts if REPEAT in one] == []
     # Where a kill has hit the call as well, Olga is told, beside her cards.
-    cards = [one for one in here.olga.chat.from_bot if one.versions[0].markup is not None]
+    cards = [one for one in world.olga.chat.from_bot if one.versions[0].markup is not None]
     assert len(cards) == 1
     assert [card.text for card in cards if "approved by" not in card.text] == []

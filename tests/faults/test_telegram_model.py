@@ -41,10 +41,10 @@ def hung_up(model: ModelServer) -> None:
 FOR_EVER = (busy, broken, silent, stuck, cut, hung_up)
 
 
-async def told(here: Bot) -> str:
+async def told(world: Bot) -> str:
     """Wait for the failure that Ann is told; that there is a way on is part of it."""
-    await here.until(lambda: here.ann.chat.texts and "/retry" in here.ann.chat.texts[-1])
-    return here.ann.chat.texts[-1]
+    await world.until(lambda: world.ann.chat.texts and "/retry" in world.ann.chat.texts[-1])
+    return world.ann.chat.texts[-1]
 
 
 @pytest.mark.parametrize("fails", FOR_EVER, ids=lambda one: one.__name__)
@@ -54,46 +54,46 @@ async def test_a_model_that_fails_for_ever_is_told_once_and_retried(
     """Nobody has to write again to be told; in another chat nobody waits for it. P9, P10, S1-14."""
     # Those who are answered meanwhile are so within the time after which it stands still.
     stalls = {"stall_s": 2.0} if fails in {silent, stuck} else {}
-    async with bot(tmp_path, provider=PROVIDER | stalls) as here:
-        fails(here.model)
-        here.model.say("Hello Bob.", key="good day", times=None)
-        here.ann.says("first")
-        first = await told(here)
-        here.bob.says("good day")
-        await here.expect(here.bob.chat, "Hello Bob.")
-        here.ann.says("/retry")
-        await here.until(lambda: len(here.ann.chat.texts) == 2)
-        again = await told(here)
-        here.model.reset()
-        here.model.say("All is well.", key="first")
-        here.ann.says("/retry")
-        await here.expect(here.ann.chat, first, again, "All is well.")
-        (note,) = here.olga.chat.texts
+    async with bot(tmp_path, provider=PROVIDER | stalls) as world:
+        fails(world.model)
+        world.model.say("Hello Bob.", key="good day", times=None)
+        world.ann.says("first")
+        first = await told(world)
+        world.bob.says("good day")
+        await world.expect(world.bob.chat, "Hello Bob.")
+        world.ann.says("/retry")
+        await world.until(lambda: len(world.ann.chat.texts) == 2)
+        again = await told(world)
+        world.model.reset()
+        world.model.say("All is well.", key="first")
+        world.ann.says("/retry")
+        await world.expect(world.ann.chat, first, again, "All is well.")
+        (note,) = world.olga.chat.texts
         assert "An answer to Ann in telegram failed" in note
 
 
 async def test_a_model_that_fails_once_is_asked_again_and_nobody_notices(tmp_path: Path) -> None:
     """Too busy, broken, cut in the middle: the answer comes all the same, once. K5."""
-    async with bot(tmp_path, provider={"attempts": 3, "stall_s": 20.0}) as here:
+    async with bot(tmp_path, provider={"attempts": 3, "stall_s": 20.0}) as world:
         for number, fails in enumerate((busy, broken, cut, hung_up)):
-            fails(here.model)
-            here.model.say("Whole.", key="never")
-            here.ann.says(f"message {number}")
-            await here.model.until(lambda model: len(model.requests) > 0)
-            here.model.reset()
-            await here.until(lambda number=number: len(here.ann.chat.texts) == number + 1)
-        await here.expect(here.ann.chat, *(f"message {number}" for number in range(4)))
+            fails(world.model)
+            world.model.say("Whole.", key="never")
+            world.ann.says(f"message {number}")
+            await world.model.until(lambda model: len(model.requests) > 0)
+            world.model.reset()
+            await world.until(lambda number=number: len(world.ann.chat.texts) == number + 1)
+        await world.expect(world.ann.chat, *(f"message {number}" for number in range(4)))
 
 
 async def test_a_model_that_is_gone_is_told_and_everything_waits_for_it(tmp_path: Path) -> None:
     """Nobody listens at its address: each message is told once, and answered when it is back."""
-    async with bot(tmp_path, provider=PROVIDER) as here:
-        await here.model.down()
-        here.ann.says("first")
-        first = await told(here)
-        assert await here.daemon.terminate() == 0
-        await here.daemon.start()
-        await here.model.up()
-        here.model.say("All is well.", key="first")
-        here.ann.says("/retry")
-        await here.expect(here.ann.chat, first, "All is well.")
+    async with bot(tmp_path, provider=PROVIDER) as world:
+        await world.model.down()
+        world.ann.says("first")
+        first = await told(world)
+        assert await world.daemon.terminate() == 0
+        await world.daemon.start()
+        await world.model.up()
+        world.model.say("All is well.", key="first")
+        world.ann.says("/retry")
+        await world.expect(world.ann.chat, first, "All is well.")

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.slow
 WAIT_S = 2
 
 
-def calls_within(here: Bot, chat: Chat, method: str) -> list[str]:
+def calls_within(world: Bot, chat: Chat, method: str) -> list[str]:
     """Return what was called in a chat while it was to wait; the first refusal begins that."""
-    refused = next(one for one in here.telegram.called(method, chat=chat) if one.refusal)
-    later = [one for one in here.telegram.calls if one.chat == chat.id and one.at > refused.at]
+    refused = next(one for one in world.telegram.called(method, chat=chat) if one.refusal)
+    later = [one for one in world.telegram.calls if one.chat == chat.id and one.at > refused.at]
     return [repr(one) for one in later if one.at < refused.at + WAIT_S]
 
 
@@ -32,20 +32,20 @@ async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
     tmp_path: Path, method: str, *, stream: bool
 ) -> None:
     """Not one call goes into the chat before its time; elsewhere nobody notices. P6, P9."""
-    async with bot(tmp_path, channel={"stream": stream}) as here:
-        here.telegram.will(method, TooMany(retry_after_s=WAIT_S), chat=here.ann.chat)
-        here.model.call("peek", {"what": "x"}, text="Let me look.", key="ann", round=0)
-        here.model.say("One, ", "two.", key="ann", round=1)
-        here.ann.says("ann")
-        await here.until(
-            lambda: any(one.refusal for one in here.telegram.called(method, chat=here.ann.chat))
+    async with bot(tmp_path, channel={"stream": stream}) as world:
+        world.telegram.will(method, TooMany(retry_after_s=WAIT_S), chat=world.ann.chat)
+        world.model.call("peek", {"what": "x"}, text="Let me look.", key="ann", round=0)
+        world.model.say("One, ", "two.", key="ann", round=1)
+        world.ann.says("ann")
+        await world.until(
+            lambda: any(one.refusal for one in world.telegram.called(method, chat=world.ann.chat))
         )
-        here.bob.says("bob")
-        await here.expect(here.bob.chat, "bob")
-        answered_at = here.bob.chat.from_bot[0].versions[0].at
-        await here.expect(here.ann.chat, "Let me look.\n\nOne, two.")
-        assert calls_within(here, here.ann.chat, method) == []
-        assert answered_at < here.ann.chat.from_bot[-1].versions[-1].at
+        world.bob.says("bob")
+        await world.expect(world.bob.chat, "bob")
+        answered_at = world.bob.chat.from_bot[0].versions[0].at
+        await world.expect(world.ann.chat, "Let me look.\n\nOne, two.")
+        assert calls_within(world, world.ann.chat, method) == []
+        assert answered_at < world.ann.chat.from_bot[-1].versions[-1].at
 
 
 @pytest.mark.parametrize(
@@ -66,83 +66,87 @@ async def test_whichever_call_fails_once_everything_stands_once(
 
     P1, P5, P6.
     """
-    async with bot(tmp_path) as here:
-        here.model.call("knock", {"what": "on wood"}, text="Let me knock.", key="please", round=0)
-        here.model.say("So ", "be it.", key="please", round=1)
-        hello = here.ann.says("hello")
-        await here.expect(here.ann.chat, "hello")
-        here.telegram.will("sendMessage", fault, chat=here.ann.chat)
-        here.telegram.will("sendMessage", fault, chat=here.olga.chat)
-        here.telegram.will("answerCallbackQuery", fault)
-        here.telegram.will("getUpdates", fault)
-        asked = here.ann.says("please")
+    async with bot(tmp_path) as world:
+        world.model.call("knock", {"what": "on wood"}, text="Let me knock.", key="please", round=0)
+        world.model.say("So ", "be it.", key="please", round=1)
+        hello = world.ann.says("hello")
+        await world.expect(world.ann.chat, "hello")
+        world.telegram.will("sendMessage", fault, chat=world.ann.chat)
+        world.telegram.will("sendMessage", fault, chat=world.olga.chat)
+        world.telegram.will("answerCallbackQuery", fault)
+        world.telegram.will("getUpdates", fault)
+        asked = world.ann.says("please")
         # Not the edits by which a message is looked for whose answer was lost.
-        here.telegram.will("editMessageText", fault, when=lambda call: "approved by" in call.text)
-        here.telegram.will("editMessageText", fault, when=lambda call: "So" in call.text)
-        card = await here.card()
-        pressed = here.olga.presses(card, "Approve once")
-        await here.until(lambda: "Let me knock.\n\nSo be it." in here.ann.chat.texts)
-        await here.until(lambda: not any(one.buttons for one in here.olga.chat.from_bot))
-        await here.telegram.confirmed(hello, asked, pressed)
+        world.telegram.will("editMessageText", fault, when=lambda call: "approved by" in call.text)
+        world.telegram.will("editMessageText", fault, when=lambda call: "So" in call.text)
+        card = await world.card()
+        pressed = world.olga.presses(card, "Approve once")
+        await world.until(lambda: "Let me knock.\n\nSo be it." in world.ann.chat.texts)
+        await world.until(lambda: not any(one.buttons for one in world.olga.chat.from_bot))
+        await world.telegram.confirmed(hello, asked, pressed)
         waiting = "Waiting for an operator to approve knock."
-        said = [text for text in here.ann.chat.texts if text != waiting]
+        said = [text for text in world.ann.chat.texts if text != waiting]
         assert said == ["hello", "Let me knock.\n\nSo be it."]
-        assert here.ann.chat.texts.count(waiting) <= 1
+        assert world.ann.chat.texts.count(waiting) <= 1
         # One that is pressed while it is still looked for may stand twice, and both say how it ended.
-        assert len(here.olga.chat.from_bot) <= 2
-        assert all("approved by" in text for text in here.olga.chat.texts)
-        assert here.bench.ran("knock") == ["on wood"]
+        assert len(world.olga.chat.from_bot) <= 2
+        assert all("approved by" in text for text in world.olga.chat.texts)
+        assert world.bench.ran("knock") == ["on wood"]
 
 
 async def test_a_lost_answer_is_found_although_ids_ran_ahead(tmp_path: Path) -> None:
     """Who writes elsewhere meanwhile hides it; the repeat tells where it is, and goes. P1."""
-    async with bot(tmp_path, channel={"stream": False}) as here:
-        here.ann.says("hello")
-        await here.expect(here.ann.chat, "hello")
-        here.telegram.will("sendMessage", Lose(carried_out=True), when=lambda _: _runs_ahead(here))
-        here.ann.says("good day")
-        await here.until(lambda: len([one for one in here.ann.chat.messages if one.deleted]) == 1)
-        assert here.ann.chat.texts == ["hello", "good day"]
+    async with bot(tmp_path, channel={"stream": False}) as world:
+        world.ann.says("hello")
+        await world.expect(world.ann.chat, "hello")
+        world.telegram.will(
+            "sendMessage", Lose(carried_out=True), when=lambda _: _runs_ahead(world)
+        )
+        world.ann.says("good day")
+        await world.until(lambda: len([one for one in world.ann.chat.messages if one.deleted]) == 1)
+        assert world.ann.chat.texts == ["hello", "good day"]
 
 
-def _runs_ahead(here: Bot) -> bool:
-    here.telegram.skip_ids(10)
+def _runs_ahead(world: Bot) -> bool:
+    world.telegram.skip_ids(10)
     return True
 
 
 async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Path) -> None:
     """The operator is told once, others go on, and whoever comes back is answered. P1, P9, P10."""
-    async with bot(tmp_path, channel={"drafts": "edited"}) as here:
-        gate = here.model.gate()
-        here.model.say("One, ", gate, "two.", key="count")
-        here.ann.says("count")
+    async with bot(tmp_path, channel={"drafts": "edited"}) as world:
+        gate = world.model.gate()
+        world.model.say("One, ", gate, "two.", key="count")
+        world.ann.says("count")
         await gate.reached()
-        await here.until(lambda: here.ann.chat.texts)
-        here.ann.says("are you there?")
-        await here.telegram.confirmed(here.ann.blocks())
+        await world.until(lambda: world.ann.chat.texts)
+        world.ann.says("are you there?")
+        await world.telegram.confirmed(world.ann.blocks())
         gate.open()
-        here.bob.says("hello")
-        await here.expect(here.bob.chat, "hello")
+        world.bob.says("hello")
+        await world.expect(world.bob.chat, "hello")
         # The whole of the second answer, which a draft of it may come before.
-        sent = partial(here.telegram.called, "sendMessage", chat=here.ann.chat)
-        await here.until(
+        sent = partial(world.telegram.called, "sendMessage", chat=world.ann.chat)
+        await world.until(
             lambda: [one for one in sent() if one.refusal and one.text == "are you there?"]
         )
-        await here.until(lambda: here.olga.chat.texts)
-        await here.telegram.confirmed(here.ann.unblocks(), here.ann.says("back again"))
-        await here.until(lambda: here.ann.chat.texts[-1] == "back again")
-        assert here.ann.chat.texts[0].startswith("One,")
-        assert len(here.ann.chat.texts) == 2
-        (told,) = here.olga.chat.texts
+        await world.until(lambda: world.olga.chat.texts)
+        await world.telegram.confirmed(world.ann.unblocks(), world.ann.says("back again"))
+        await world.until(lambda: world.ann.chat.texts[-1] == "back again")
+        assert world.ann.chat.texts[0].startswith("One,")
+        assert len(world.ann.chat.texts) == 2
+        (told,) = world.olga.chat.texts
         assert "blocked by the user" in told
 
 
 async def test_a_poll_that_fails_takes_nothing_away(tmp_path: Path) -> None:
     """Refused, cut, lost, or ended by another program: what people write is answered. P1."""
-    async with bot(tmp_path) as here:
+    async with bot(tmp_path) as world:
         conflict = Refuse(code=409, description="Conflict: terminated by other getUpdates request")
-        here.telegram.will("getUpdates", Lose(carried_out=True), TooMany(retry_after_s=1), conflict)
-        here.telegram.cut()
-        said = [here.ann.says(f"message {number}") for number in range(3)]
-        await here.expect(here.ann.chat, "message 0", "message 1", "message 2")
-        await here.telegram.confirmed(*said)
+        world.telegram.will(
+            "getUpdates", Lose(carried_out=True), TooMany(retry_after_s=1), conflict
+        )
+        world.telegram.cut()
+        said = [world.ann.says(f"message {number}") for number in range(3)]
+        await world.expect(world.ann.chat, "message 0", "message 1", "message 2")
+        await world.telegram.confirmed(*said)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
-from tests.faults.killing import kill_at
+from tests.faults.crash_run import CrashRun
+from tests.faults.kill_points import nth
+from tests.faults.kills import kill_at
 from tests.faults.on_telegram import TEAM, OnTelegram, on_telegram
 from tests.faults.scenarios import Scenario
 from tests.faults.scenarios_on_telegram import cut
-from tests.faults.scene import Scene
 from zeroclaw.store import DurablePoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
@@ -21,25 +21,25 @@ TABLE = ("See:\n\n| what | much |\n|---|---|\n", "| milk | 1 |\n", "| bread | 2 
 SHOWN = "See:\n\nwhat | much\nmilk | 1\nbread | 2"
 
 
-async def _alone(scene: Scene) -> None:
-    scene.write("prices", *TABLE)
-    await scene.say("ann", "prices", SHOWN)
+async def _alone(run: CrashRun) -> None:
+    run.write("prices", *TABLE)
+    await run.say("ann", "prices", SHOWN)
 
 
-async def _group(scene: Scene) -> None:
-    stage = scene.stage
-    assert isinstance(stage, OnTelegram)
-    gate = stage.model.gate()
+async def _group(run: CrashRun) -> None:
+    world = run.world
+    assert isinstance(world, OnTelegram)
+    gate = world.model.gate()
     head, *rows = TABLE
-    stage.model.say(head, gate, *rows, key="prices", times=None)
+    world.model.say(head, gate, *rows, key="prices", times=None)
 
     async def read() -> None:
         # The rows must not come together with their head: then there is nothing to edit.
-        await stage.until(lambda: stage.telegram.called("sendMessage", "sendRichMessage"))
+        await world.until(lambda: world.telegram.called("sendMessage", "sendRichMessage"))
         gate.open()
 
-    scene.live(read())
-    await scene.say("ann", "prices", SHOWN, where=TEAM)
+    run.keep_running(read())
+    await run.say("ann", "prices", SHOWN, where=TEAM)
 
 
 SCENARIOS = {"alone": Scenario(play=_alone), "group": Scenario(play=_group)}
@@ -59,8 +59,8 @@ async def test_a_kill_around_a_table_loses_and_repeats_nothing(
 ) -> None:
     """P1, P6."""
     scenario = SCENARIOS[name]
-    opened = on_telegram(channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth(what, call, when, 1), opened=opened)
+    open_world = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth(what, call, when, 1), open_world=open_world)
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
@@ -72,5 +72,5 @@ async def test_a_kill_during_a_call_that_shows_a_table_loses_nothing(
 ) -> None:
     """What stands is found by its number, in the form it has. P1."""
     scenario = cut(SCENARIOS[name], method, 1, carried_out=carried_out)
-    opened = on_telegram(channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("api", method, "during", 1), opened=opened)
+    open_world = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("api", method, "during", 1), open_world=open_world)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
-from tests.faults.killing import ONCE_MORE, kill_at, walked
+from tests.faults.kill_points import nth
+from tests.faults.kills import ONCE_MORE, kill_at, kill_cases
 from tests.faults.on_telegram import on_telegram
 from tests.faults.scenarios_on_telegram import ON_TELEGRAM, cut
 from zeroclaw.store import DurablePoint
@@ -98,17 +98,17 @@ def test_every_durable_point_is_walked() -> None:
     assert not set(WALK) & NOT_PERFORMED
 
 
-@pytest.mark.parametrize(("point", "name", "n", "when"), walked(WALK, further="before"))
+@pytest.mark.parametrize(("point", "name", "n", "when"), kill_cases(WALK, further="before"))
 async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
     tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. P1, P3, P5."""
     scenario = ON_TELEGRAM[name]
-    opened = on_telegram(channel=scenario.channel)
-    if scenario.told and (point, when) == (DurablePoint.FINISHED, "after"):
+    open_world = on_telegram(channel=scenario.channel)
+    if scenario.notice and (point, when) == (DurablePoint.FINISHED, "after"):
         # That commit says that the send begins, so that a refusal of the next one proves nothing.
         scenario = replace(scenario, told="may or may not have arrived")
-    await kill_at(tmp_path, scenario, nth("commit", point.value, when, n), opened=opened)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when, n), open_world=open_world)
 
 
 # Before a call stands the commit that it follows from, at which a daemon is killed above.
@@ -119,15 +119,15 @@ async def test_a_kill_between_a_call_and_its_record_loses_and_repeats_nothing(
 ) -> None:
     """What Telegram carried out and nobody recorded is found and gone on with. P1, P5, P6."""
     scenario = ON_TELEGRAM[name]
-    opened = on_telegram(channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("call", call, when, n), opened=opened)
+    open_world = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("call", call, when, n), open_world=open_world)
 
 
 async def test_a_life_in_which_nobody_wrote_knows_where_to_look_as_well(tmp_path: Path) -> None:
     """The numbers of what people wrote are stored; killed again, no card stands twice. P5."""
-    opened = on_telegram()
+    open_world = on_telegram()
     first, second = nth("commit", "gated", "before"), nth("call", "ask", "after")
-    await kill_at(tmp_path, ON_TELEGRAM["group asks"], first, second, opened=opened)
+    await kill_at(tmp_path, ON_TELEGRAM["group asks"], first, second, open_world=open_world)
 
 
 @pytest.mark.parametrize(
@@ -148,5 +148,5 @@ async def test_a_kill_while_telegram_is_asked_loses_and_repeats_nothing(
 ) -> None:
     """Killed before the answer, it can't know whether the call had its effect. P1, P3, P5."""
     scenario = cut(ON_TELEGRAM[name], method, n, carried_out=carried_out)
-    opened = on_telegram(channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("api", method, "during"), opened=opened)
+    open_world = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("api", method, "during"), open_world=open_world)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
-from tests.faults.killing import Places, kill_at, walked
+from tests.faults.kill_points import nth
+from tests.faults.kills import Places, kill_at, kill_cases
 from tests.faults.on_loopback import on_loopback
 from tests.faults.release import FirstLife
 from tests.faults.scenarios import SCENARIOS
@@ -34,13 +34,13 @@ REACHED: Places = {
 }
 
 
-@pytest.mark.parametrize(("point", "name", "n", "when"), walked(REACHED))
+@pytest.mark.parametrize(("point", "name", "n", "when"), kill_cases(REACHED))
 async def test_what_a_release_left_at_a_durable_point_is_gone_on_with(
     tmp_path: Path, point: str, name: str, n: int, when: str
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. S4-16."""
     scenario = SCENARIOS[name]
-    opened = on_loopback(
+    open_world = on_loopback(
         platform=scenario.platform, channel=scenario.channel, launch=FirstLife(RELEASE)
     )
-    await kill_at(tmp_path, scenario, nth("commit", point, when, n), opened=opened)
+    await kill_at(tmp_path, scenario, nth("commit", point, when, n), open_world=open_world)

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import nth
-from tests.faults.killing import ONCE_MORE, kill_at
+from tests.faults.crash_run import CrashRun
+from tests.faults.kill_points import nth
+from tests.faults.kills import ONCE_MORE, kill_at
 from tests.faults.platforms import LOCAL, PLATFORMS, WITHOUT_EDITS, WITHOUT_FILES, on
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.scenarios_on_telegram import ON_TELEGRAM
 from tests.faults.scenarios_while_busy import BUSY
-from tests.faults.scene import Scene
 from zeroclaw import replace
 from zeroclaw.store import DurablePoint
 
@@ -31,9 +31,9 @@ TWO_MAILS = ("\n".join(["A line."] * 5_000), "\n".join(["Another."] * 5_000))
 """Neither has room for a line of the other's."""
 
 
-async def _in_two_mails(scene: Scene) -> None:
-    scene.stage.model.say("\n\n".join(TWO_MAILS), key="hi", times=None)
-    await scene.say("ann", "hi", *TWO_MAILS)
+async def _in_two_mails(run: CrashRun) -> None:
+    run.world.model.say("\n\n".join(TWO_MAILS), key="hi", times=None)
+    await run.say("ann", "hi", *TWO_MAILS)
 
 
 PLAYED = {
@@ -90,8 +90,8 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. P1, P3, P5."""
     scenario = PLAYED[(WALK_WITHOUT_EDITS if platform in WITHOUT_EDITS else WALK)[point]]
-    opened = PLATFORMS[platform](channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
+    open_world = PLATFORMS[platform](channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when), open_world=open_world)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ async def test_a_kill_around_a_call_loses_and_repeats_nothing(
 ) -> None:
     """What the platform carried out and nobody recorded is found and gone on with. P1, P5, P6."""
     scenario = PLAYED["text" if name == "grows" and platform in WITHOUT_EDITS else name]
-    opened = PLATFORMS[platform](channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("call", call, when), opened=opened)
+    open_world = PLATFORMS[platform](channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("call", call, when), open_world=open_world)
 
 
 def on_this_machine(name: str) -> Mapping[DurablePoint, str]:
@@ -144,5 +144,5 @@ async def test_a_kill_at_a_durable_point_costs_a_channel_of_this_machine_nothing
 ) -> None:
     """What was written and not known to be stored is written again, and counts once. P1, P2, P3, P5."""
     scenario = PLAYED[on_this_machine(name)[point]]
-    opened = LOCAL[name](channel=scenario.channel)
-    await kill_at(tmp_path, scenario, nth("commit", point.value, when), opened=opened)
+    open_world = LOCAL[name](channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when), open_world=open_world)

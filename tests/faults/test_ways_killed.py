@@ -1,8 +1,8 @@
-"""Killed where a message takes a way of its own, the daemon goes on as if nothing had been.
+"""Killed where a message takes a special path, the daemon continues as if it had not been.
 
     pytest tests/faults/test_ways_killed.py -k "steer and before"
 
-What all ways share is killed in `test_durable_points.py`; here are the commits that are theirs.
+The commits that all paths share are in `test_durable_points.py`; these are the special ones.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.instants import later, nth
-from tests.faults.killing import kill_at
+from tests.faults.kill_points import later, nth
+from tests.faults.kills import kill_at
 from tests.faults.scenarios import Scenario
 from tests.faults.scenarios_of_commands import COMMANDED
 from tests.faults.scenarios_while_busy import BUSY
