@@ -6,8 +6,8 @@ that the bot began itself, such as a card or a notice, belong to the chat, witho
 Message-IDs say so. The ids of the bot's answers contain their thread, for replies that have only
 In-Reply-To.
 
-In a mail that begins a thread, the subject counts as the first words, because people write half of
-their request there. In a reply the subject says nothing new.
+In a mail that begins a thread, the subject counts as the first line of the text, because people write
+half of their request there. The subject of a reply adds nothing.
 """
 
 import base64
@@ -45,22 +45,22 @@ from zeroclaw import (
 )
 
 MOST_CHARS = 100_000
-"""Limit of a mail's text; the rest is dropped."""
+"""Limit of a mail's text."""
 MOST_READ_CHARS = 500_000
-"""Limit of what is read of all parts of a mail, markup included."""
+"""Limit of all text parts of a mail together, markup included."""
 MOST_FILES = 20
 MOST_REASON_CHARS = 1_000
 MOST_ID_CHARS = 120
-"""Longest Message-ID that is used as it is, else its hash is used. Exchange's have 80."""
+"""A longer Message-ID is replaced by its hash. Exchange's have 80."""
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
-_OURS = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
+_OWN_ID = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
 _HASHED = re.compile("#[0-9a-f]{20}")
 _RETURNED = re.compile(r"(?im)^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@")
 _RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
 MOST_RETURNED = 5
-"""Mails and people that are looked for in a report; it is about one mail of ours, to one person."""
+"""Limit of ids and recipients read from a report, which is about one mail to one person."""
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20,32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
     r":([0-9a-f]{32})\]"
@@ -85,12 +85,12 @@ _QUOTED_FROM = re.compile(r"<[^<>]{0,500}\bid\s*=\s*[\"']?(?:divRplyFwdMsg|appen
 
 
 class Bot(Value):
-    """The context of decoding.
+    """The bot's account, as decoding needs it.
 
     Attributes:
         channel: The channel's name in the configuration.
         settings: The account.
-        key: Proves the codes of cards; without a key no code is accepted.
+        key: Authenticates the codes of cards; without a key no code is accepted.
     """
 
     channel: str
@@ -109,7 +109,7 @@ class Fetched(Value):
     Attributes:
         validity: The mailbox's UIDVALIDITY.
         uid: Its UID.
-        raw: The mail, or the part of it that was read.
+        raw: The mail, or its first part if it is larger than the limit.
         at: When the server received it.
     """
 
@@ -134,13 +134,13 @@ class Parent(Value):
 
 
 class Decoded(Value):
-    """A mail for the runtime, and what an answer to it needs.
+    """A mail for the runtime.
 
     Attributes:
         envelope: The envelope for the runtime.
-        parent: What an answer needs.
-        may_quote: What looks like the sender's own words may contain the bot's, quoted without a
-            mark; the mail has to be decoded again with the bot's texts.
+        parent: The facts that an answer needs.
+        may_quote: The sender's own text may contain the bot's, quoted without a mark; the caller has
+            to decode the mail again with the bot's texts.
     """
 
     envelope: Envelope
@@ -148,63 +148,61 @@ class Decoded(Value):
     may_quote: bool = False
 
 
-def decoded(fetched: Fetched, me: Bot, known: Collection[str] = ()) -> Decoded | Skipped:
-    """Return the meaning of a mail; `known` are texts of the bot's that it may repeat."""
+def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decoded | Skipped:
+    """Decode a mail; `bot_texts` are texts of the bot's that it may quote without a mark."""
     mail = parse_mail(fetched.raw)
-    settings = me.settings
+    settings = bot.settings
     author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
     if author is None:
-        return Skipped(reason="no one sender")
-    own = identity.normalised(settings.address, settings.plus_tags)
-    if why := robots.why_none(mail, sender=author.id, own=own):
-        return Skipped(reason=why)
+        return Skipped(reason="not exactly one sender")
+    bot_address = identity.normalised(settings.address, settings.plus_tags)
+    if reason := robots.reason_to_ignore(mail, sender=author.id, own=bot_address):
+        return Skipped(reason=reason)
     parent = parent_of(mail)
-    if own_thread(parent.id, me.domain) is not None:
+    if own_thread(parent.id, bot.domain) is not None:
         return Skipped(reason="it is our own")
     verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
-    address = _chat(me, author.id, _thread(parent, me))
-    place = f"{fetched.validity}:{fetched.uid}"
-    message = parent.id if is_plain_id(parent.id) else f"uid:{place}"
-    keys = [f"uid:{settings.mailbox}:{place}"]
+    cursor = f"{fetched.validity}:{fetched.uid}"
+    keys = [f"uid:{settings.mailbox}:{cursor}"]
     if verified and parent.id:
         keys.append(f"id:{digest(author.id, parent.id)}")
-    found = _files(mail, place) if len(fetched.raw) < settings.max_mail_bytes else ()
-    text, own_text = _words(mail)
-    may_quote = verified and bool(parent.references) and not known and quotes.is_long(own_text)
-    own_text = quotes.without_known(own_text, known) if known else own_text
-    if press := _PRESS.search(parent.subject):
-        body = _pressed(press, own_text, me, author.id)
+    files = _files(mail, cursor) if len(fetched.raw) < settings.max_mail_bytes else ()
+    text, own_text = _texts(mail)
+    may_quote = verified and bool(parent.references) and not bot_texts and quotes.is_long(own_text)
+    own_text = quotes.without_repeats(own_text, bot_texts) if bot_texts else own_text
+    if match := _PRESS.search(parent.subject):
+        body = _press(match, own_text, bot, author.id)
     else:
         body = _body(parent.subject, text, own_text, is_first=not parent.references)
     envelope = Envelope(
-        address=address,
+        address=_chat(bot, author.id, _thread(parent, bot)),
         sender=replace(author, verified=verified, display=plain_header(author.display)),
         dedup=tuple(keys),
         body=body,
-        message=message,
-        position=Position(scope=settings.mailbox, cursor=place),
-        attachments=tuple(islice(found, MOST_FILES)),
+        message=parent.id if is_plain_id(parent.id) else f"uid:{cursor}",
+        position=Position(scope=settings.mailbox, cursor=cursor),
+        attachments=tuple(islice(files, MOST_FILES)),
         sent_at=fetched.at,
         alone=True,
     )
     return Decoded(envelope=envelope, parent=parent, may_quote=may_quote)
 
 
-def returned_to(raw: bytes, me: Bot) -> set[str]:
-    """Return the people to whom, a report says, mail of ours was not delivered; RFC 3464, 2.3.3.
+def returned_to(raw: bytes, bot: Bot) -> set[str]:
+    """Return the recipients to whom a report says that the bot's mail was not delivered (RFC 3464, 2.3.3).
 
-    That mail's headers stand before its text, so the beginning is enough. Its id proves that it is ours
-    and was sent to that person, who alone could make up a report of it.
+    A report quotes that mail's headers before its text, so the beginning is enough. The quoted id proves
+    that the bot sent the mail to that recipient, so only the recipient could forge a report of it.
     """
     report = raw[:MOST_CHARS].decode("ascii", "replace")
     ids = _RETURNED.findall(report)[:MOST_RETURNED] if "\nAction: failed" in report else ()
-    people = _RETURNED_TO.findall(report)[:MOST_RETURNED]
-    return {to for to in people for n, proof in ids if proof == _proof(n, me.key, to)[:12]}
+    recipients = _RETURNED_TO.findall(report)[:MOST_RETURNED]
+    return {to for to in recipients for n, proof in ids if proof == _proof(n, bot.key, to)[:12]}
 
 
-def _chat(me: Bot, sender: str, thread: str | None) -> Address:
-    account, thread = me.settings.address, thread or None
-    return Address(channel=me.channel, account=account, chat=sender, thread=thread, direct=True)
+def _chat(bot: Bot, sender: str, thread: str | None) -> Address:
+    account, thread = bot.settings.address, thread or None
+    return Address(channel=bot.channel, account=account, chat=sender, thread=thread, direct=True)
 
 
 def parent_of(mail: Mail) -> Parent:
@@ -221,16 +219,16 @@ def _ids(mail: Mail, header: str) -> tuple[str, ...]:
     return tuple(_ID.findall(plain_header(mail.header(header))))
 
 
-# --- threads and our own ids ---------------------------------------------------------------------
+# --- threads and the bot's own ids ---------------------------------------------------------------
 
 
-def _thread(parent: Parent, me: Bot) -> str | None:
+def _thread(parent: Parent, bot: Bot) -> str | None:
     """Return the thread of a mail, None if it belongs to the chat itself."""
     root = next(iter(parent.references), parent.id)
-    for one in (root, *parent.references[-1:]):
-        if (ours := own_thread(one, me.domain)) is not None:
-            return ours or None
-    if me.settings.threads == "subject" and (title := REPLY.sub("", parent.subject, count=1)):
+    for message_id in (root, *parent.references[-1:]):
+        if (thread := own_thread(message_id, bot.domain)) is not None:
+            return thread or None
+    if bot.settings.threads == "subject" and (title := REPLY.sub("", parent.subject, count=1)):
         return f"#{digest('subject', title.casefold())}"
     return thread_of(root) if root else None
 
@@ -246,42 +244,42 @@ def is_plain_id(message_id: str) -> bool:
 
 
 def root_of(thread: str | None) -> Parent:
-    """Return what is known of a thread without its mails: the id of the first one."""
+    """Return the parent of an answer without the thread's mails: only the id of the first one."""
     return Parent(id=thread if thread and is_plain_id(thread) else "")
 
 
-def own_id(to: Address, key: str, me: Bot) -> str:
-    """Return the Message-ID of a mail of ours; the same for every attempt to send it.
+def own_id(to: Address, key: str, bot: Bot) -> str:
+    """Return the Message-ID of a mail of the bot's; the same for every attempt to send it.
 
     Args:
         to: Its recipient, and its thread, which the id contains.
         key: Identifies the message.
-        me: The account, and the key by which `returned_to` knows the id again.
+        bot: The account, and the key by which `returned_to` verifies the id.
     """
     number = digest(to.chat, key)
-    return f"{own_prefix(to.thread)}{number}{_proof(number, me.key, to.chat)[:12]}@{me.domain}"
+    return f"{own_prefix(to.thread)}{number}{_proof(number, bot.key, to.chat)[:12]}@{bot.domain}"
 
 
 def own_prefix(thread: str | None) -> str:
-    """Return the prefix of all our Message-IDs in a thread."""
-    carried = base64.urlsafe_b64encode((thread or "").encode()).decode().rstrip("=")
-    return f"zc.{carried}."
+    """Return the prefix of all the bot's Message-IDs in a thread."""
+    encoded = base64.urlsafe_b64encode((thread or "").encode()).decode().rstrip("=")
+    return f"zc.{encoded}."
 
 
 def own_thread(message_id: str, domain: str) -> str | None:
-    """Return the thread in an id of ours, empty for the chat itself; None if it is not ours.
+    """Return the thread in an id of the bot's, empty for the chat itself; None for any other id.
 
-    Anybody can forge such an id, but it only selects a thread of their own chat.
+    A sender can forge such an id, but it only selects a thread of the sender's own chat.
     """
-    found = _OURS.fullmatch(message_id)
-    if found is None or found[2].lower() != domain:
+    match = _OWN_ID.fullmatch(message_id)
+    if match is None or match[2].lower() != domain:
         return None
-    carried = base64.urlsafe_b64decode(found[1] + "===").decode("utf-8", "replace")
-    is_thread = _HASHED.fullmatch(carried) is not None or is_plain_id(carried)
-    return carried if is_thread or not carried else None
+    thread = base64.urlsafe_b64decode(match[1] + "===").decode("utf-8", "replace")
+    is_thread = _HASHED.fullmatch(thread) is not None or is_plain_id(thread)
+    return thread if is_thread or not thread else None
 
 
-# --- what it says --------------------------------------------------------------------------------
+# --- the body ------------------------------------------------------------------------------------
 
 
 def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
@@ -292,7 +290,7 @@ def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
     """
     is_theirs = own == text and _LED_IN.match(subject) is None
     if own == text and _FORWARDED.match(subject):
-        own = ""  # it is unknown where the forwarded mail begins
+        own = ""  # nothing marks where the forwarded mail begins
     if command := command_of(own):
         return command
     if is_first and (title := REPLY.sub("", subject, count=1)):
@@ -309,7 +307,7 @@ def _body(subject: str, text: str, own: str, *, is_first: bool) -> Body:
 def press_code(call: CardCall, choice: Choice, *, card: str, to: str, key: bytes) -> str:
     """Return the code in the subject of a mail that answers a card.
 
-    It is valid for one answer to one call, whose hash it contains, by one person; nobody can make one
+    It is valid for one answer to one call, whose hash it contains, by one person, and can't be forged
     without the key. The runtime accepts one answer, and none after the approval has ended.
 
     Args:
@@ -321,67 +319,67 @@ def press_code(call: CardCall, choice: Choice, *, card: str, to: str, key: bytes
     """
     _, thread, number = card.partition("@")[0].split(".")
     pressed = carried(call.approval, "deny" if choice == "deny_with_reason" else choice)
-    said = f"{pressed}:{number}:{thread}:{call.hash8}"
-    return f"[zc:{said}:{_proof(said, key, to)}]"
+    payload = f"{pressed}:{number}:{thread}:{call.hash8}"
+    return f"[zc:{payload}:{_proof(payload, key, to)}]"
 
 
-def _proof(said: str, key: bytes, to: str) -> str:
-    return hmac.new(key, f"{to}\n{said}".encode(), "sha256").hexdigest()[:32]
+def _proof(payload: str, key: bytes, to: str) -> str:
+    return hmac.new(key, f"{to}\n{payload}".encode(), "sha256").hexdigest()[:32]
 
 
-def _pressed(press: re.Match[str], own: str, me: Bot, sender: str) -> Body:
-    """Return the answer that a code means; if its sender was not given this code, a bare command.
+def _press(match: re.Match[str], own: str, bot: Bot, sender: str) -> Body:
+    """Return the answer that a code means; a bare command if the code was sent to another address.
 
-    That approves nothing and asks which call is meant, because an approver may have answered from
-    another address of theirs.
+    The command approves nothing: the runtime asks which call it means, because an approver may have
+    answered from a second address.
     """
-    said, found, number, thread, proof = press.groups()
-    answer = parse_button_data(found)
-    if not (answer and me.key and hmac.compare_digest(proof, _proof(said, me.key, sender))):
-        return Command(name="deny" if found.startswith("d") else "approve")
+    payload, data, number, thread, proof = match.groups()
+    answer = parse_button_data(data)
+    if not (answer and bot.key and hmac.compare_digest(proof, _proof(payload, bot.key, sender))):
+        return Command(name="deny" if data.startswith("d") else "approve")
     approval, choice = answer
-    card = f"zc.{thread}.{number}@{me.domain}"
+    card = f"zc.{thread}.{number}@{bot.domain}"
     return Pressed(
         approval=approval,
         choice=choice,
         reason=own[:MOST_REASON_CHARS] if choice == "deny" else "",
-        card=MessageRef(address=_chat(me, sender, own_thread(card, me.domain)), message=card),
+        card=MessageRef(address=_chat(bot, sender, own_thread(card, bot.domain)), message=card),
     )
 
 
-# --- its words -----------------------------------------------------------------------------------
+# --- the text ------------------------------------------------------------------------------------
 
 
-def _words(mail: Mail) -> tuple[str, str]:
+def _texts(mail: Mail) -> tuple[str, str]:
     """Return all the text of a mail, and the text that its sender wrote."""
-    left, read = MOST_READ_CHARS, list[tuple[str, str]]()
+    remaining, texts = MOST_READ_CHARS, list[tuple[str, str]]()
     for kind, part in mail.said():
-        said = part[:left]
-        left -= len(said)
-        read.append(_html(said) if kind == "text/html" else (said, said))
-    whole = "\n\n".join(filter(None, (text.strip() for text, _ in read)))
-    own = "\n\n".join(filter(None, (quotes.own_words(mine[:MOST_CHARS]) for _, mine in read)))
-    return whole[:MOST_CHARS], own[:MOST_CHARS]
+        source = part[:remaining]
+        remaining -= len(source)
+        texts.append(_html(source) if kind == "text/html" else (source, source))
+    full = "\n\n".join(filter(None, (text.strip() for text, _ in texts)))
+    own = "\n\n".join(filter(None, (quotes.own_text(source[:MOST_CHARS]) for _, source in texts)))
+    return full[:MOST_CHARS], own[:MOST_CHARS]
 
 
 def _html(source: str) -> tuple[str, str]:
-    """Return the text of HTML, and the same without what is marked as quoted."""
-    own = _QUOTED_FROM.split(source, maxsplit=1)[0]
-    whole = readable_page(source, leaves_out=is_hidden_in_mail)
-    return whole.text, readable_page(own, leaves_out=_is_quoted).text
+    """Return the text of HTML, and the same without the parts that are marked as quoted."""
+    unquoted = _QUOTED_FROM.split(source, maxsplit=1)[0]
+    page = readable_page(source, leaves_out=is_hidden_in_mail)
+    return page.text, readable_page(unquoted, leaves_out=_is_quoted).text
 
 
 def _is_quoted(tag: str, attributes: Mapping[str, str]) -> bool:
-    named = {attributes.get("id", ""), *attributes.get("class", "").split()}
-    is_marked = tag == "blockquote" or not _QUOTED.isdisjoint(named)
+    marks = {attributes.get("id", ""), *attributes.get("class", "").split()}
+    is_marked = tag == "blockquote" or not _QUOTED.isdisjoint(marks)
     return is_marked or is_hidden_in_mail(tag, attributes)
 
 
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _files(mail: Mail, place: str) -> Iterator[Attachment]:
+def _files(mail: Mail, cursor: str) -> Iterator[Attachment]:
     for number, part in enumerate(mail.parts):
         if part.is_file:
-            name, kind, size, ref = part.name, part.kind, part.size_bytes, f"{place}:{number}"
+            name, kind, size, ref = part.name, part.kind, part.size_bytes, f"{cursor}:{number}"
             yield Attachment(reference=ref, name=name, media_type=kind, size_bytes=size)

@@ -1,14 +1,14 @@
-"""Who wrote a mail: the one address in From, and whether our own server vouches for it.
+"""Identifies the author of a mail: the address in From, and whether our own server vouches for it.
 
-A sender can write anything into From. It counts only if the server that received the mail has
-checked it and says so in Authentication-Results headers (RFC 8601) under its own configured name.
+A sender can write anything into From. The address counts only if the server that received the mail
+has verified it, which its Authentication-Results headers (RFC 8601) state under its configured name.
 A server should remove headers that others wrote under its name (section 5), but not every one does. It
-adds its own on top, so the topmost one that gives a verdict counts, and no other. Some servers write
-headers about other methods above it (Fastmail, iCloud: github.com/deltachat/deltachat-core-rust,
+adds its own on top, so only the topmost one with a verdict counts. Some servers write headers about
+other methods above it (Fastmail, iCloud: github.com/deltachat/deltachat-core-rust,
 test-data/message/dkimchecks-2022-09-28, read 2026-11).
 
 Aligned means: the domain of From is the proven domain, or a subdomain of it. A subdomain of From's
-domain proves nothing here: without the list of public suffixes it might belong to somebody else, as
+domain proves nothing here: without the list of public suffixes it might have another owner, as
 `attacker.hosting.example` under `hosting.example`.
 """
 
@@ -24,10 +24,10 @@ from zeroclaw import Sender
 MOST_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
 _ADDRESS = re.compile(ADDRESS, re.ASCII | re.IGNORECASE)
-_OUTSIDE = re.compile(r'"(?P<said>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SIGNS = re.compile(r"[\s=;]")
+_DELIMITERS = re.compile(r"[\s=;]")
 _VERDICTS = frozenset({"dmarc", "dkim", "spf"})
 _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
@@ -52,16 +52,16 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | No
         return None
     pieces = _pieces(values[0])
     names = [text for text, is_quoted in pieces if is_quoted]
-    signs = "".join(text for text, is_quoted in pieces if not is_quoted)
-    before, bracket, rest = signs.partition("<")
+    unquoted = "".join(text for text, is_quoted in pieces if not is_quoted)
+    before, bracket, rest = unquoted.partition("<")
     spec, closed, after = rest.partition(">")
     if bracket and (not closed or after.strip() or any(sign in before for sign in ",;:")):
         return None
     if not bracket and names:
         return None
-    found = normalised(spec if bracket else before, plus_tags)
+    address = normalised(spec if bracket else before, plus_tags)
     name = " ".join((*names, before.strip())).strip() if bracket else ""
-    return Sender(id=found, verified=False, display=name) if found else None
+    return Sender(id=address, verified=False, display=name) if address else None
 
 
 def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
@@ -81,7 +81,7 @@ def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
 
 
 def digest(*parts: str) -> str:
-    """Return a short digest of texts, by which they are known again."""
+    """Return a short digest of texts, which identifies them."""
     return sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:20]
 
 
@@ -92,32 +92,32 @@ def is_vouched_for(address: str, headers: Iterable[tuple[str, str]], authserv_id
         address: The id that `author` returns.
         headers: The names in lower case and the values of all headers, topmost first.
         authserv_id: Our own server's name in them, or `*.` and the domain of such servers; if empty,
-            nobody is vouched for.
+            the result is always False.
     """
-    own, is_begun = authserv_id.lower(), False
-    for header, value in headers if own else ():
-        if header == "received" and is_begun:
-            break  # what stands below was there before
+    server_id, has_own = authserv_id.lower(), False
+    for header, value in headers if server_id else ():
+        if header == "received" and has_own:
+            break  # the headers below are older than our own server's
         if header != "authentication-results":
             continue
         first, *methods = _statements(_pieces(value))
         name = "".join(first.lower().split()[:1])
-        if name.endswith(own[1:]) if own.startswith("*.") else name == own:
-            is_begun, results = True, list(_results(methods))
+        if name.endswith(server_id[1:]) if server_id.startswith("*.") else name == server_id:
+            has_own, results = True, list(_results(methods))
             if not results or any(method in _VERDICTS for method, *_ in results):
                 return _is_proven(address.rpartition("@")[2], results)
-        elif is_begun or not name or "=" in first:
+        elif has_own or not name or "=" in first:
             break  # Exchange Online writes no name, so an unreadable one may also be our own server's
     return False
 
 
 def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
-    dmarc = [one[1:] for one in results if one[0] == "dmarc" and one[1] != "none"]
+    dmarc = [result[1:] for result in results if result[0] == "dmarc" and result[1] != "none"]
     if dmarc:  # overrides the other methods
-        domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
-        return all(said == "pass" for said, _ in dmarc) and domains <= {"", domain}
-    found = (_proven(method, facts) for method, said, facts in results if said == "pass")
-    return any("." in one and f".{domain}".endswith(f".{one}") for one in found)
+        from_domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
+        return all(verdict == "pass" for verdict, _ in dmarc) and from_domains <= {"", domain}
+    passed = (_proven(method, facts) for method, verdict, facts in results if verdict == "pass")
+    return any("." in proven and f".{domain}".endswith(f".{proven}") for proven in passed)
 
 
 def _proven(method: str, facts: Mapping[str, str]) -> str:
@@ -136,24 +136,24 @@ def _domain(value: str) -> str:
 
 def _pieces(value: str) -> list[Piece]:
     """Split a header into pieces, with a space for each comment; empty if a comment is not closed."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     depth = at = 0
-    while piece := (_COMMENT if depth else _OUTSIDE).match(value, at):
-        at = piece.end()
-        sign = piece[0]
-        depth += (sign == "(") - (sign == ")" and depth > 0)
-        if sign in {"(", ")"}:
-            found.append((" ", False))
+    while match := (_COMMENT if depth else _TOKEN).match(value, at):
+        at = match.end()
+        text = match[0]
+        depth += (text == "(") - (text == ")" and depth > 0)
+        if text in {"(", ")"}:
+            pieces.append((" ", False))
         elif not depth:
-            is_quoted = sign[0] == '"'
-            found.append((_ESCAPED.sub(r"\1", piece["said"]) if is_quoted else sign, is_quoted))
-    return [] if depth else found
+            is_quoted = text[0] == '"'
+            pieces.append((_ESCAPED.sub(r"\1", match["quoted"]) if is_quoted else text, is_quoted))
+    return [] if depth else pieces
 
 
 def _statements(pieces: Iterable[Piece]) -> list[str]:
     """Return the statements of a header; quoted text becomes part of the word around it."""
-    said = (_SIGNS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
-    return "".join(said).split(";")
+    texts = (_DELIMITERS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
+    return "".join(texts).split(";")
 
 
 def _results(statements: Iterable[str]) -> Iterator[_Result]:
@@ -162,11 +162,11 @@ def _results(statements: Iterable[str]) -> Iterator[_Result]:
     A value continues to the next name, whatever characters it contains: its owner chooses the part of
     an address before the @, as in `smtp.mailfrom=a.example=x@b.example`, so it must not be read alone.
     """
-    for one in statements:
-        before, *found = _NAME.split(one.strip())
-        names, values = map(str.lower, found[::2]), map(str.strip, found[1::2])
+    for statement in statements:
+        prefix, *fields = _NAME.split(statement.strip())
+        names, values = map(str.lower, fields[::2]), map(str.strip, fields[1::2])
         pairs = list(zip(names, values, strict=True))
-        if not before and pairs:
+        if not prefix and pairs:
             (method, result), *facts = pairs
             # Of properties with the same name the first counts.
             yield method.partition("/")[0], result.lower(), dict(reversed(facts))

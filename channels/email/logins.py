@@ -1,10 +1,10 @@
 """Credentials: a password, or an OAuth 2 access token that is reused until shortly before it expires.
 
-Two flows of RFC 6749 yield a token without a person: a refresh token that somebody got for this
+Two flows of RFC 6749 yield a token without a person: a refresh token that the operator got for this
 account (section 6; Google, Microsoft), or the application's own credentials, if an administrator has
-permitted it (section 4.4; Exchange Online). Microsoft returns a new refresh token with each answer
+permitted it (section 4.4; Exchange Online). Microsoft returns a new refresh token with each response
 and accepts the previous one for 90 days (read 2026-11); others accept each only once. So the newest
-is kept in the channel's directory, readable only by its owner, with a digest of the configured one.
+is stored in the channel's directory, readable only by its owner, with a digest of the configured one.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.identity import digest
-from channels.email.kept import KeptText
+from channels.email.state import TextFile
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 
 EARLY_S = 120.0
-"""Seconds before its expiry that a token is dropped, so that none expires during a login."""
-UNSTATED_S = 1_200.0
+"""Seconds before its expiry at which a token is replaced, so that none expires during a login."""
+DEFAULT_LIFETIME_S = 1_200.0
 MOST_BYTES = 65_536
 _PASSWORD = re.compile(r"[^\0\r\n]+")
 _TOKEN = re.compile(r"[!-~]{1,20000}")
@@ -44,7 +44,7 @@ class Login(Value):
     is_token: bool = False
 
     @property
-    def called(self) -> str:
+    def kind(self) -> str:
         """The name of the credentials, for the error when a server refuses them."""
         return "access token" if self.is_token else "user name and password"
 
@@ -71,8 +71,8 @@ class Logins:
             channel: See above.
             settings: See above.
             secrets: The password; or the refresh token and the application's secret.
-            directory: Where the newest refresh token is kept.
-            now: Returns the time, to expire tokens; a constant if none is used for long.
+            directory: Where the newest refresh token is stored.
+            now: Returns the time, to expire tokens; a constant for logins that end at once.
 
         Raises:
             ChannelUnauthorized: The password is not set, or can't be sent.
@@ -81,46 +81,46 @@ class Logins:
         if settings.password and not _PASSWORD.fullmatch(secrets.get("password", "")):
             message = f"`{channel}`: the password is not set, or has a line break"
             raise ChannelUnauthorized(message)
-        self._kept, self._now = KeptText(directory, "refresh-token"), now
-        self._asking = asyncio.Lock()
+        self._token_file, self._now = TextFile(directory, "refresh-token"), now
+        self._renewal_lock = asyncio.Lock()
         self._tls: SSLContext | None = None
-        self._token, self._ends_at, self._newest = "", 0.0, ""
+        self._token, self._expires_at, self._refresh_line = "", 0.0, ""
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[Login]:
         """Lend credentials; a token that a server refuses is not lent again.
 
         Raises:
-            ChannelUnauthorized: No token is issued, or a new one is refused.
-            ChannelUnavailable: None can be requested now, or one is refused that was accepted before.
+            ChannelUnauthorized: `token_url` issues no token, or a server refuses a new one.
+            ChannelUnavailable: `token_url` can't be reached, or a server refuses an older token.
         """
         username = self.settings.username or self.settings.address
         if password := self._secrets.get("password"):
             yield Login(username=username, secret=password)
             return
-        async with self._asking:
+        async with self._renewal_lock:
             now = self._now()
-            is_new = not self._token or now >= self._ends_at
+            is_new = not self._token or now >= self._expires_at
             if is_new:
                 await self._renew(now)
             token = self._token
-            if self._newest:
-                with suppress(ChannelUnavailable):  # a full disk, which the next login tries again
-                    await self._kept.keep(self._newest)
+            if self._refresh_line:
+                with suppress(ChannelUnavailable):  # a full disk; the next login writes it again
+                    await self._token_file.write(self._refresh_line)
         try:
             yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
             self._token = ""
             if is_new:
                 raise
-            message = f"{error}; it did before, so the next attempt asks for another"
+            message = f"{error}; it did before, so the next attempt requests another"
             raise ChannelUnavailable(message) from error
 
     async def _renew(self, now: float) -> None:
-        """Request a token; an error names only the status and the code of a refusal, not its text."""
+        """Request a token; an error contains the status and code of a refusal, never its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
-        known, _, newest = (self._newest or await self._kept.read()).partition(" ")
-        refresh = newest if configured and known == digest(configured) else configured
+        owner, _, newest = (self._refresh_line or await self._token_file.read()).partition(" ")
+        refresh = newest if configured and owner == digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
             "client_id": settings.client_id,
@@ -129,38 +129,38 @@ class Logins:
             "scope": settings.token_scope,
         }
         data = Form({key: value for key, value in form.items() if value})
-        tls = await self.trusted()
+        tls = await self.tls_context()
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
                 answer = await http.call("POST", settings.token_url, data=data, most=MOST_BYTES)
-        found, status = as_object(parse_json(answer.content)), answer.status
-        token, newest = text(found, "access_token"), text(found, "refresh_token")
+        fields, status = as_object(parse_json(answer.content)), answer.status
+        token, newest = text(fields, "access_token"), text(fields, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
-            code = text(found, "error")
-            why = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
-            message = f"`{self.channel}`: `token_url` gives no access token ({why})"
+            code = text(fields, "error")
+            reason = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
+            message = f"`{self.channel}`: `token_url` gives no access token ({reason})"
             is_final = FIRST_FAILURE <= status < FAILED and status != TOO_MANY
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
-            self._newest = f"{digest(configured)} {newest}"
+            self._refresh_line = f"{digest(configured)} {newest}"
         self._token = token
-        self._ends_at = now + (number(found, "expires_in") or UNSTATED_S) - EARLY_S
+        self._expires_at = now + (number(fields, "expires_in") or DEFAULT_LIFETIME_S) - EARLY_S
 
-    async def trusted(self) -> SSLContext:
-        """Return the context that verifies servers; reading certificates takes a while.
+    async def tls_context(self) -> SSLContext:
+        """Return the context that verifies servers; reads the certificates once, in a thread.
 
         Raises:
-            ChannelUnauthorized: They can't be read.
+            ChannelUnauthorized: The certificates can't be read.
         """
         if self._tls is None:
             try:
-                self._tls = await asyncio.to_thread(_trusting, self.settings.ca_file)
+                self._tls = await asyncio.to_thread(_load_tls, self.settings.ca_file)
             except OSError as error:
                 message = f"`{self.channel}`: `ca_file` can't be read as certificates"
                 raise ChannelUnauthorized(message) from error
         return self._tls
 
 
-def _trusting(ca_file: str) -> SSLContext:
-    # The one of `pathlib` raises if somebody has no home.
+def _load_tls(ca_file: str) -> SSLContext:
+    # `Path.expanduser` raises for a user without a home.
     return create_default_context(cafile=os.path.expanduser(ca_file) or None)  # noqa: PTH111

@@ -1,4 +1,4 @@
-"""Finds the words of a mail that its sender wrote, without quotes, forwarded mails and the signature.
+"""Finds the text of a mail that its sender wrote, without quotes, forwarded mails and the signature.
 
 One pass over the lines, each checked only at its beginning and its end: the time grows linearly with
 the length of the mail. Mail programs mark a quote in one of four ways, in the language of the person
@@ -13,19 +13,19 @@ who replies:
 The last two are recognised by their form in other languages, too: words between two rows of dashes,
 and three lines with labels, the first with an address.
 
-Answers between quoted lines are kept. If nothing is found, all of the text is the sender's, except
-lines known to be the bot's: some programs quote without any mark, and the bot knows its own texts.
+Answers between quoted lines count as the sender's. If a mail has no such mark, all of its text is the
+sender's, except lines that repeat the bot's texts: some programs quote without any mark.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
 MOST_LINES = 20_000
-"""Lines after these do not count as the sender's own words."""
+"""Later lines do not count as the sender's own text."""
 MOST_LINE_CHARS = 1_000
 """A longer line does not introduce a quote."""
 RUN_WORDS = 8
-"""Two people do not write this many words in a row alike by chance."""
+"""Two people do not write the same run of this many words by chance."""
 _WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # in scripts without spaces, each character is one
 _LEAD_LINES = 3  # a long "On … wrote:" is wrapped over up to this many
 _HEADER_LINES = 8
@@ -58,42 +58,42 @@ _BETWEEN_DASHES = re.compile(r"[-_]{4,}\s*[^\W\d_].{0,80}\s*[-_]{4,}")
 _LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s*\S")  # noqa: RUF001
 
 
-def own_words(text: str) -> str:
-    """Return what the sender wrote themselves; empty if all of it is quoted."""
+def own_text(text: str) -> str:
+    """Return the text that the sender wrote; empty if all of it is quoted."""
     lines = text.split("\n")[:MOST_LINES]
-    kept: list[str] = []
+    own_lines: list[str] = []
     at = 0
-    while at < len(lines) and not _ends_all(lines, at):
+    while at < len(lines) and not _ends_own_text(lines, at):
         is_quoted = lines[at].lstrip().startswith(">")
-        after = 0 if is_quoted else _after_lead(lines, at)
+        after = 0 if is_quoted else _quote_after(lines, at)
         if not (is_quoted or after):
-            kept.append(lines[at])
+            own_lines.append(lines[at])
         at = after or at + 1
-    return _without_device("\n".join(kept)).strip()
+    return _without_device_line("\n".join(own_lines)).strip()
 
 
-def is_long(own: str) -> bool:
-    """Tell whether a text is long enough to be compared with texts of others."""
-    return len(_WORD.findall(own)) >= RUN_WORDS
+def is_long(text: str) -> bool:
+    """Tell whether a text is long enough to be compared with other texts."""
+    return len(_WORD.findall(text)) >= RUN_WORDS
 
 
-def without_known(own: str, known: Iterable[str]) -> str:
-    """Return a text without the lines that repeat other texts.
+def without_repeats(text: str, sources: Iterable[str]) -> str:
+    """Return a text without the lines that repeat the sources.
 
-    A line is removed if any part of it belongs to a run of `RUN_WORDS` words that also occurs in
-    another text, however the lines are wrapped or marked up.
+    A line is removed if any part of it belongs to a run of `RUN_WORDS` words that also occurs in a
+    source, however the lines are wrapped or marked up.
     """
-    lines = own.split("\n")
+    lines = text.split("\n")
     words = [(word, at) for at, line in enumerate(lines) for word in _words(line)]
-    mine = _runs([word for word, _ in words])
-    runs = set(mine).intersection(run for text in known for run in _runs(_words(text)))
-    taken = {
+    runs = _runs([word for word, _ in words])
+    repeated = set(runs).intersection(run for source in sources for run in _runs(_words(source)))
+    removed = {
         at
-        for first, run in enumerate(mine)
-        if run in runs
+        for first, run in enumerate(runs)
+        if run in repeated
         for _, at in words[first : first + RUN_WORDS]
     }
-    return "\n".join(line for at, line in enumerate(lines) if at not in taken).strip()
+    return "\n".join(line for at, line in enumerate(lines) if at not in removed).strip()
 
 
 def _words(text: str) -> list[str]:
@@ -104,7 +104,7 @@ def _runs(words: Sequence[str]) -> list[str]:
     return [" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1)]
 
 
-def _ends_all(lines: Sequence[str], at: int) -> bool:
+def _ends_own_text(lines: Sequence[str], at: int) -> bool:
     """Tell whether everything from this line on is a signature or another mail."""
     line = lines[at].strip()[:MOST_LINE_CHARS]
     is_named = line.startswith(("--", "__")) or line.endswith(":")
@@ -120,11 +120,11 @@ def _ends_all(lines: Sequence[str], at: int) -> bool:
 
 
 def _is_header_block(lines: Sequence[str], at: int) -> bool:
-    labelled = [_LABELLED.match(one[:MOST_LINE_CHARS].strip()) for one in lines[at : at + 3]]
+    labelled = [_LABELLED.match(line[:MOST_LINE_CHARS].strip()) for line in lines[at : at + 3]]
     is_form = len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]  # noqa: PLR2004  lines
     if at == len(lines) or _label(lines[at]) not in _FROM:
         return is_form
-    below = {_label(one) for one in lines[at + 1 : at + _HEADER_LINES]}
+    below = {_label(line) for line in lines[at + 1 : at + _HEADER_LINES]}
     return is_form or sum(not below.isdisjoint(names) for names in (_SENT, _TO, _SUBJECT)) > 1
 
 
@@ -134,41 +134,41 @@ def _label(line: str) -> str:
     return label.strip().lower() if colon else ""
 
 
-def _after_lead(lines: Sequence[str], at: int) -> int:
-    """Return where what a line introduces as a quote begins, 0 for any other line.
+def _quote_after(lines: Sequence[str], at: int) -> int:
+    """Return the line at which to go on after the introduction of a quote, 0 for any other line.
 
-    That is right below it if marked lines follow, else at the end of the text: then all of it is
-    quoted. Words right above the line are the sender's own.
+    That is right below the introduction if marked lines follow, else the end of the text: then all of
+    it is quoted. Words right above the introduction are the sender's own.
     """
-    said = ""
+    lead = ""
     for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
-        more = line.strip().lower()
-        if not 0 < len(more) <= MOST_LINE_CHARS or (said and _begins(more, said)):
+        part = line.strip().lower()
+        if not 0 < len(part) <= MOST_LINE_CHARS or (lead and _begins_lead(part, lead)):
             return 0
-        said = f"{said} {more}".lstrip()
-        below = lines[after : after + _LEAD_LINES] if said.endswith(_COLONS) else ()
+        lead = f"{lead} {part}".lstrip()
+        below = lines[after : after + _LEAD_LINES] if lead.endswith(_COLONS) else ()
         is_marked = "".join(map(str.lstrip, below)).startswith(">")
-        if _leads(said, is_marked=is_marked):
+        if _is_lead(lead, is_marked=is_marked):
             return after if is_marked else len(lines)
     return 0
 
 
-def _begins(more: str, said: str) -> bool:
-    """Tell whether a line begins an introduction, so that what was said above it is none of it."""
-    is_whole = not said.startswith(_WROTE_FIRST) and _leads(more, is_marked=True)
-    return is_whole or more.startswith(_WROTE_FIRST)
+def _begins_lead(line: str, lead: str) -> bool:
+    """Tell whether a line begins an introduction, so that the lines above it are no part of it."""
+    is_whole = not lead.startswith(_WROTE_FIRST) and _is_lead(line, is_marked=True)
+    return is_whole or line.startswith(_WROTE_FIRST)
 
 
-def _leads(said: str, *, is_marked: bool) -> bool:
-    """Tell whether a line says that somebody wrote something, in any language if a quote follows."""
-    words, is_named = said[:-1].rstrip(), "@" in said
-    if not said.endswith(_COLONS) or not (is_named or any(map(str.isdigit, words))):
+def _is_lead(lead: str, *, is_marked: bool) -> bool:
+    """Tell whether a line introduces a quote (`… wrote:`), in any language if marked lines follow."""
+    phrase, has_address = lead[:-1].rstrip(), "@" in lead
+    if not lead.endswith(_COLONS) or not (has_address or any(map(str.isdigit, phrase))):
         return False
-    has_verb = words.startswith(_WROTE_FIRST) and any(f" {verb} " in words for verb in _WROTE)
-    return (is_named and is_marked) or words.endswith(_WROTE) or has_verb
+    is_verb = phrase.startswith(_WROTE_FIRST) and any(f" {verb} " in phrase for verb in _WROTE)
+    return (has_address and is_marked) or phrase.endswith(_WROTE) or is_verb
 
 
-def _without_device(text: str) -> str:
+def _without_device_line(text: str) -> str:
     """Return a text without the line that a telephone adds."""
     before, _, last = text.rstrip().rpartition("\n")
     line = last.strip()

@@ -1,6 +1,6 @@
 """Prevents mail loops: recognises automatic mails, and caps the answers in an hour.
 
-RFC 3834, section 2, says which mails an automatic responder does not answer; the other signs are
+RFC 3834, section 2, lists the mails that an automatic responder must not answer; the other signs are
 those of lists, bounces, and Microsoft's and Google's mail, read 2026-11. None of them is reliable, so
 there is also a cap for each sender, and one for the account that stops the channel.
 """
@@ -32,17 +32,17 @@ MAIL_RETURNED = Sentence(
 _ROBOT = re.compile(
     r"mailer-daemon|postmaster|bounces?|(?:do[-_]?not|no)[-_]?reply|auto-?reply|listserv|majordomo"
 )
-_MASS = frozenset({"bulk", "junk", "list", "auto_reply"})
-_MARK = re.compile(r"x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon")
+_BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
+_AUTO = re.compile(r"x-loop|x-auto(?:reply|respond|-reply-from)|x-mail-autoreply|x-mailer-daemon")
 _SUPPRESSES = re.compile(r"(?<![^\s,])(?:all|autoreply)(?![^\s,])")
 
 NOTICES: Mapping[str, Sentence] = {"capped": SENDER_CAPPED, "returned": MAIL_RETURNED}
-"""What operators are told of a person, once until the person is answered again."""
-_KEPT = re.compile(r"^(\S+) (\d+\.?\d*|[a-z]+)$", re.ASCII | re.MULTILINE)
+"""Notices to operators about a person, each given once until the bot answers that person again."""
+_COUNT_LINE = re.compile(r"^(\S+) (\d+\.?\d*|[a-z]+)$", re.ASCII | re.MULTILINE)
 
 
-def why_none(mail: Mail, *, sender: str, own: str) -> str:
-    """Return why a mail is not answered, empty if a person may have written it.
+def reason_to_ignore(mail: Mail, *, sender: str, own: str) -> str:
+    """Return the reason to ignore a mail, empty if a person may have written it.
 
     Args:
         mail: The parsed mail.
@@ -53,65 +53,65 @@ def why_none(mail: Mail, *, sender: str, own: str) -> str:
     def first(name: str) -> str:
         return mail.header(name).strip().lower()
 
-    headers, kinds = mail.headers, {one.kind for one in mail.parts}
+    headers, kinds = mail.headers, {part.kind for part in mail.parts}
     path = first("return-path").strip("<> ")
     checks = (
         ("it is our own", own in {sender, path}),
         ("auto-submitted", first("auto-submitted").partition(";")[0].strip() not in {"", "no"}),
-        ("precedence", first("precedence") in _MASS),
-        ("a list", any(name.startswith("list-") for name in headers)),
+        ("precedence", first("precedence") in _BULK),
+        ("a list", any(header.startswith("list-") for header in headers)),
         ("no return path", "return-path" in headers and not path),
         ("a report", mail.kind == "multipart/report"),
-        ("from a robot", any(_ROBOT.fullmatch(one.partition("@")[0]) for one in (sender, path))),
+        ("from a robot", any(_ROBOT.fullmatch(spec.partition("@")[0]) for spec in (sender, path))),
         # developers.google.com/workspace/gmail/reactions/format; Outlook's look like any other mail.
         ("a reaction", "text/vnd.google.email-reaction+json" in kinds),
         ("wants no automatic answer", _SUPPRESSES.search(first("x-auto-response-suppress"))),
-        ("marked as automatic", any(map(_MARK.fullmatch, headers))),
+        ("marked as automatic", any(map(_AUTO.fullmatch, headers))),
     )
-    return next((why for why, holds in checks if holds), "")
+    return next((reason for reason, holds in checks if holds), "")
 
 
 class Caps:
     """Counts the mails answered within an hour, for each sender and in all.
 
-    Times are POSIX times. The counts are kept as lines over a restart, so that restarting the daemon
+    Times are POSIX times. The counts outlive a restart, as lines of text, so that restarting the daemon
     again and again gives a loop no new hour. Senders are stored only as digests.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:
-        """Start with nothing counted."""
+        """Start with all counts at zero."""
         self._of_sender = of_sender
         self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
-        self._told: Recent[tuple[str, str], bool] = Recent(of_all)
+        self._notified: Recent[tuple[str, str], bool] = Recent(of_all)
 
-    def remember(self, kept: str, at: float) -> None:
+    def load(self, text: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
-        found = _KEPT.findall(kept)
-        self._answered += sorted((min(float(n), at), who) for who, n in found if n[0].isdigit())
-        self._told.update((one, True) for one in found if one[1] in NOTICES)
+        rows = _COUNT_LINE.findall(text)
+        self._answered += sorted((min(float(n), at), key) for key, n in rows if n[0].isdigit())
+        self._notified.update((row, True) for row in rows if row[1] in NOTICES)
 
-    def kept(self, at: float) -> str:
-        """Return the current counts, a line per answer and notice: a person's digest, and which."""
-        answers = ((who, time) for time, who in self._answered if at - time < HOUR_S)
-        return "".join(f"{who} {what}\n" for who, what in (*answers, *self._told))
+    def dump(self, at: float) -> str:
+        """Return the counts as lines: a person's digest, and the time of an answer or a notice's name."""
+        answers = ((key, time) for time, key in self._answered if at - time < HOUR_S)
+        return "".join(f"{key} {value}\n" for key, value in (*answers, *self._notified))
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
         """Return whether one more mail of a sender may be answered now."""
-        within = [who for time, who in self._answered if at - time < HOUR_S]
-        if len(within) == self._answered.maxlen:
+        recent = [key for time, key in self._answered if at - time < HOUR_S]
+        if len(recent) == self._answered.maxlen:
             return "stopped"
-        return "free" if within.count(digest(sender)) < self._of_sender else "capped"
+        return "free" if recent.count(digest(sender)) < self._of_sender else "capped"
 
     def count(self, sender: str, at: float) -> None:
         """Count a mail that will be answered."""
         for notice in NOTICES:
-            self._told.pop((digest(sender), notice), None)
+            self._notified.pop((digest(sender), notice), None)
         self._answered.append((at, digest(sender)))
 
-    def is_told(self, notice: str, person: str) -> bool:
-        """Return whether operators have had a notice of a person since the person's last answer."""
-        return (digest(person), notice) in self._told
+    def has_notified(self, notice: str, person: str) -> bool:
+        """Return whether operators got a notice about a person since the bot last answered them."""
+        return (digest(person), notice) in self._notified
 
-    def note_told(self, notice: str, person: str) -> None:
-        """Note that operators have had a notice."""
-        self._told[digest(person), notice] = True
+    def note_notified(self, notice: str, person: str) -> None:
+        """Note that operators got a notice."""
+        self._notified[digest(person), notice] = True

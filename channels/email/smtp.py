@@ -1,12 +1,12 @@
 """Passes mails to the sending server, over a few connections that stay open a while for the next.
 
 Connecting costs more than sending: two handshakes, a login, eight responses; and servers limit
-connections. An idle connection may have been ended meanwhile. If it does not accept the next mail, it
-has not seen the mail; so a new connection is made, whose answer counts.
+connections. A server may have ended an idle connection. If the connection does not accept the next
+mail, the server has not seen that mail, so a new connection is made, and its answer counts.
 
-Up to the final dot of DATA nothing has been sent, and a failure can be repeated. From there until
-the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`. The repeat has
-the same Message-ID, so mail programs and servers that compare ids show it once.
+Until the final dot of DATA the mail is not sent, and the outbox may retry after a failure. From there
+until the server's answer the mail may be on its way, so a loss then is `DeliveryUnknown`. A retry has
+the same Message-ID, so mail programs and servers that compare ids show the mail once.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-MOST_AT_ONCE = 4
+MOST_CONCURRENT = 4
 CALL_S = 60.0
-WAITS_S = 30.0
+IDLE_S = 30.0
 """Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
 process for each connection."""
 _PERMANENT, _NO_MECHANISM = 500, 504
@@ -36,16 +36,16 @@ _CLOSING_ROUNDS = 3  # of the event loop: TLS and its socket are notified in tur
 
 
 class _Client(SMTP):
-    """The library's client, with a connection that is cut: accepted mails were already confirmed.
+    """The library's client, but it cuts its connection, since accepted mails are already confirmed.
 
-    The library closes by a handshake that nobody awaits, and does not report when it is over; it also
+    The library closes by a handshake that no task awaits, and does not report when it is over; it also
     does so by itself when a login is refused.
 
     Attributes:
         end: The timer that closes it after idling.
     """
 
-    end: asyncio.TimerHandle
+    idle_timer: asyncio.TimerHandle
 
     def close(self) -> None:
         if isinstance(self.transport, asyncio.Transport):
@@ -69,8 +69,8 @@ class Sender:
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
-        self._sending = asyncio.Semaphore(MOST_AT_ONCE)
-        self._waiting: list[_Client] = []
+        self._slots = asyncio.Semaphore(MOST_CONCURRENT)
+        self._idle: list[_Client] = []
         self.closed = asyncio.Event()
 
     async def send(self, mail: bytes, to: str) -> None:
@@ -82,7 +82,7 @@ class Sender:
             ChannelUnauthorized: The server does not accept the login.
             DeliveryUnknown: It may be on its way.
         """
-        async with self._logins.lend() as login, self._sending, self._begun(login) as client:
+        async with self._logins.lend() as login, self._slots, self._begin(login) as client:
             await client.rcpt(to)
             try:
                 await client.data(mail)
@@ -92,24 +92,24 @@ class Sender:
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
             if not self.closed.is_set():
-                client.end = asyncio.get_running_loop().call_later(WAITS_S, client.close)
-                self._waiting.append(client)
+                client.idle_timer = asyncio.get_running_loop().call_later(IDLE_S, client.close)
+                self._idle.append(client)
 
     async def try_login(self) -> None:
         """Log in and begin a mail, but send none."""
-        async with self._logins.lend() as login, self._begun(login):
+        async with self._logins.lend() as login, self._begin(login):
             pass
 
     async def aclose(self) -> None:
-        """Close idle connections, and keep none from now on; may be called twice."""
+        """Close idle connections, and keep none from now on; safe twice."""
         self.closed.set()
-        while self._waiting:
-            client = self._waiting.pop()
-            client.end.cancel()
+        while self._idle:
+            client = self._idle.pop()
+            client.idle_timer.cancel()
             await client.aclose()
 
     @asynccontextmanager
-    async def _begun(self, login: Login) -> AsyncGenerator[_Client]:
+    async def _begin(self, login: Login) -> AsyncGenerator[_Client]:
         """Lend a connection on which a mail has begun; cut it afterwards, unless it waits for the next.
 
         Raises:
@@ -119,7 +119,7 @@ class Sender:
         """
         # Our own address, not the empty one that RFC 3834 prefers: servers with a login accept mail
         # only from the login's address. Bounces are recognised by their own features.
-        sender, tls = self._settings.address, await self._logins.trusted()
+        sender, tls = self._settings.address, await self._logins.tls_context()
         client = self._client(login, tls)
         try:
             while client.is_connected:
@@ -133,16 +133,16 @@ class Sender:
                 await client.mail(sender)
             yield client
         except (SMTPException, OSError) as error:
-            raise self._not_sent(error, login) from error
+            raise self._error_of(error, login) from error
         finally:
-            if client not in self._waiting:
+            if client not in self._idle:
                 await client.aclose()
 
     def _client(self, login: Login, tls: SSLContext) -> _Client:
         """Return the most recently used idle client, else a new one."""
-        while self._waiting:
-            client = self._waiting.pop()
-            client.end.cancel()
+        while self._idle:
+            client = self._idle.pop()
+            client.idle_timer.cancel()
             if client.is_connected:
                 return client
 
@@ -164,27 +164,27 @@ class Sender:
             local_hostname=self._settings.address.rpartition("@")[2],
         )
 
-    def _not_sent(self, error: Exception, login: Login) -> ZeroclawError:
-        """Return the error to raise for a failure before anything was sent."""
-        here = f"`{self._channel}`: `{self._settings.smtp_host}`"
+    def _error_of(self, error: Exception, login: Login) -> ZeroclawError:
+        """Return the error to raise for a failure before the mail was sent."""
+        server = f"`{self._channel}`: `{self._settings.smtp_host}`"
         match error:
             case SMTPAuthenticationError(code=code) if code < _PERMANENT or code == _NO_MECHANISM:
-                return ChannelUnavailable(f"{here} can't check the login now ({_said(error)})")
+                return ChannelUnavailable(f"{server} can't check the login now ({_reply(error)})")
             case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
-                return ChannelUnauthorized(f"{here} refuses the {login.called} ({_said(error)})")
-            # "Congestion" passes (RFC 3463, 3.5): so Gmail calls the end of what it takes in a day.
-            # A refused recipient is left out: that may be their server's word, and stops nobody else.
+                return ChannelUnauthorized(f"{server} refuses the {login.kind} ({_reply(error)})")
+            # "Congestion" should pass (RFC 3463, 3.5), but is also Gmail's code for its daily limit.
+            # A refused recipient is left out: the refusal may be that recipient's server's.
             case SMTPDataError() | SMTPSenderRefused() if error.message.startswith("5.4.5 "):
-                return ChannelUnauthorized(f"{here} takes no more ({_said(error)})")
+                return ChannelUnauthorized(f"{server} takes no more ({_reply(error)})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:
-                return ChannelRejected(f"{here} refused a mail ({_said(error)})")
+                return ChannelRejected(f"{server} refused a mail ({_reply(error)})")
             case SMTPResponseException():
-                return ChannelUnavailable(f"{here} takes no mail now ({_said(error)})")
+                return ChannelUnavailable(f"{server} takes no mail now ({_reply(error)})")
             case OSError():  # includes the library's errors for lost and silent connections
-                return ChannelUnavailable(f"{here} can't be reached to send a mail")
+                return ChannelUnavailable(f"{server} can't be reached to send a mail")
             case _:
-                return ChannelUnauthorized(f"{here} offers no STARTTLS or no login")
+                return ChannelUnauthorized(f"{server} offers no STARTTLS or no login")
 
 
-def _said(error: SMTPResponseException) -> str:
+def _reply(error: SMTPResponseException) -> str:
     return f"{error.code} {' '.join(error.message.split())[:120].lower()}"

@@ -201,10 +201,10 @@ class Mail(Side):
         return Facts(channel=channel, secrets={"BENCH_MAIL": PASSWORD}, floor=floor), addresses
 
     async def write(self, chat: str, text: str) -> None:
-        from channels.email.emulator.servers import DOMAIN, VOUCHED
+        from channels.email.emulator.servers import DOMAIN, VERDICT
 
         mail = EmailMessage()
-        mail["Authentication-Results"] = VOUCHED
+        mail["Authentication-Results"] = VERDICT
         mail["From"], mail["To"], mail["Subject"] = f"Ann <{chat}>", self._bot, "hello"
         mail["Message-ID"] = make_msgid(domain=DOMAIN)
         mail.set_content(text)

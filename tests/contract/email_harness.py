@@ -219,7 +219,7 @@ class EmailHarness:
             for link in links(card)
             if (found := CODE.search(link)) and found.groups() == (CODES[choice], approval)
         )
-        mail = mail_from(self.ann, self.bot, reason, subject=link, answers="")
+        mail = mail_from(self.ann, self.bot, reason, subject=link, in_reply_to="")
         if ref.address.chat == self.ann:
             return await self.write(mail)
         # Nobody is told that a code proves nothing, and what is written next is read after it.
@@ -255,7 +255,7 @@ class EmailHarness:
         if self.told.is_refused:
             return False
         self.seen += is_new
-        await self.mail.has_seen(self.bot, self.seen)
+        await self.mail.wait_seen(self.bot, self.seen)
         return True
 
 

@@ -142,13 +142,13 @@ class OnEmail(WithDirectChats[_Chat]):
             for one in links(asked)
             if (found := CODE.search(one)) is not None and found.groups() == wanted
         )
-        mail = mail_from(self._people[who], self._world.bot, subject=link, answers="")
+        mail = mail_from(self._people[who], self._world.bot, subject=link, in_reply_to="")
         return await self._written(who, mail, link)
 
     async def _written(self, who: str, mail: EmailMessage, text: str) -> Action:
         bare = copy(mail)
         del bare["Subject"]  # only the bot can tell what a card's code proves
-        taken = decode.decoded(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._bot)
+        taken = decode.decode(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._bot)
         assert isinstance(taken, Decoded)
         await self._world.write(self._people[who], mail)
         return _Written(
@@ -180,7 +180,7 @@ class OnEmail(WithDirectChats[_Chat]):
                 while True:
                     self._changed.clear()
                     if await self._looked(holds):
-                        await mail.all_delivered()
+                        await mail.wait_delivered()
                         if found := await self._looked(holds):
                             return found
                     await self._next()
@@ -206,8 +206,8 @@ class OnEmail(WithDirectChats[_Chat]):
         """Let the bot have read before: what came before its first start is left to people."""
         first = mail_from(self._world.ann, self._world.bot, "Is there anybody?")
         await self._world.write(self._world.ann, first)
-        numbering = await asyncio.to_thread(self._world.mail.numbering, self._world.bot)
-        position = Position(scope=self._bot.settings.mailbox, cursor=f"{numbering}:1")
+        validity = await asyncio.to_thread(self._world.mail.validity, self._world.bot)
+        position = Position(scope=self._bot.settings.mailbox, cursor=f"{validity}:1")
         await read_up_to(self.directory, self._account, [position])
 
 

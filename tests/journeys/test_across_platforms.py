@@ -129,7 +129,7 @@ class Posted:
 
     async def says(self, sender: str, text: str, *, subject: str) -> None:
         """Write to the bot as somebody for whom the server vouches."""
-        mail = mail_from(sender, self.bot, text, subject=subject, answers="")
+        mail = mail_from(sender, self.bot, text, subject=subject, in_reply_to="")
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=sender)
 
     async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:

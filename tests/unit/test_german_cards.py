@@ -119,7 +119,7 @@ def on_slack(outcome: Outcome) -> str:
 
 def in_a_mail(outcome: Outcome) -> str:
     """The card, its subject, and the mail that tells how it ended; addresses are no words."""
-    shown = email.card(outcome.card, id=MAIL, to="olga@x.test", me=ME)
+    shown = email.card(outcome.card, id=MAIL, to="olga@x.test", bot=ME)
     ended = email.ended(outcome)
     said = "\n".join((shown.text, ended.text, shown.subject))
     return re.sub(

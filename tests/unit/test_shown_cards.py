@@ -86,7 +86,7 @@ class Page(HTMLParser):
 
 
 def mailed(outcome: Outcome, kind: str) -> str:
-    words = email.card(outcome.card, id=MAIL, to="ann@zc.example", me=ME)
+    words = email.card(outcome.card, id=MAIL, to="ann@zc.example", bot=ME)
     raw = email.mail(words, Parent(), ME.settings, message_id=MAIL, to="ann@zc.example", at=AT)
     part = message_from_bytes(raw, policy=policy.default).get_body((kind,))
     assert part is not None

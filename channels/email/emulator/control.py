@@ -1,4 +1,4 @@
-"""What the page shows of the people's mailboxes, and what it lets their owners do.
+"""The people's mailboxes on the emulator's page, and the mails that their owners write there.
 
 POST do    {"do": "say", "person": "ann@zero.test", "text": "hello"}
 say     person, text; reply_to       answers the named mail, else the bot's newest
@@ -20,10 +20,10 @@ from channels.email.emulator import letters
 from channels.email.emulator.servers import Servers
 from zeroclaw import Clock
 
-LOOKS_S = 0.2
-SHOWN = 60
-"""The number of each person's newest mails on the page."""
-FIRST = "hello"
+POLL_S = 0.2
+MOST_MAILS = 60
+"""Newest mails of each person on the page."""
+NEW_SUBJECT = "hello"
 """The subject of a mail that begins a thread."""
 
 
@@ -31,25 +31,25 @@ class Control:
     """Mail, as the page shows it and acts on it; a `Platform` of `_remote.emulator.site`."""
 
     def __init__(
-        self, mail: Servers, bot: str, names: Mapping[str, str], of_page: Cast, clock: Clock
+        self, mail: Servers, bot: str, names: Mapping[str, str], cast: Cast, clock: Clock
     ) -> None:
         """Start with the people who write to the bot, by their addresses."""
         self._mail = mail
         self._clock = clock
         self._bot = bot
         self._names = names
-        self._cast = of_page
-        self._mails: dict[str, list[EmailMessage]] = {one: [] for one in names}
+        self._cast = cast
+        self._mails: dict[str, list[EmailMessage]] = {address: [] for address in names}
         self._letters: asyncio.Queue[tuple[str, EmailMessage]] = asyncio.Queue(100)
         self._changed = asyncio.Event()
         self._is_read = False
-        self._deeds: Mapping[str, Callable[[Asked], EmailMessage]] = {
-            "say": self._said,
-            "file": self._filed,
-            "press": self._pressed,
+        self._actions: Mapping[str, Callable[[Asked], EmailMessage]] = {
+            "say": self._text_mail,
+            "file": self._file_mail,
+            "press": self._press_mail,
         }
 
-    # --- what the page shows -------------------------------------------------------------------------
+    # --- the page's state ----------------------------------------------------------------------------
 
     def state(self) -> Json:
         """Return the state that the page shows."""
@@ -58,29 +58,29 @@ class Control:
             **self._cast.shown(),
             "bot": {"name": self._bot, "username": self._bot},
             "polled": self._is_read,
-            "calls": sum(self._is_from_bot(one) for some in self._mails.values() for one in some),
+            "calls": sum(self._is_from_bot(mail) for box in self._mails.values() for mail in box),
             "refused": 0,
             "waiting": self._letters.qsize(),
-            "chats": [self._chat(one) for one in self._names],
+            "chats": [self._chat(address) for address in self._names],
             "toasts": [],
         }
 
-    def _chat(self, whose: str) -> Json:
-        shown = [self._message(whose, one) for one in self._mails[whose][-SHOWN:]]
-        return {"id": whose, "draft": None, "acting": "", "messages": shown}
+    def _chat(self, address: str) -> Json:
+        messages = [self._message(address, mail) for mail in self._mails[address][-MOST_MAILS:]]
+        return {"id": address, "draft": None, "acting": "", "messages": messages}
 
-    def _message(self, whose: str, mail: EmailMessage) -> Json:
+    def _message(self, address: str, mail: EmailMessage) -> Json:
         is_bot = self._is_from_bot(mail)
         is_answer = is_bot and not letters.links(mail)
         return {
             "id": _id(mail),
-            "chat": whose,
-            "sender": self._bot if is_bot else whose,
-            "name": f"{self._bot if is_bot else self._names[whose]} · {letters.shown_subject(mail)}",
+            "chat": address,
+            "sender": self._bot if is_bot else address,
+            "name": f"{self._bot if is_bot else self._names[address]} · {letters.visible_subject(mail)}",
             "bot": is_bot,
             "only": "",
             "date": parsedate_to_datetime(str(mail["date"])).timestamp(),
-            "text": letters.shown(mail),
+            "text": letters.visible_text(mail),
             "rich": {"blocks": blocks(letters.markdown(mail))} if is_answer else None,
             "entities": [],
             "earlier": [],
@@ -88,18 +88,18 @@ class Control:
             "asks": False,
             "reply": None,
             "files": [
-                {"kind": "file", "name": str(one.get_filename()), "path": f"{_id(mail)}/{number}"}
-                for number, one in enumerate(mail.iter_attachments())
+                {"kind": "file", "name": str(part.get_filename()), "path": f"{_id(mail)}/{number}"}
+                for number, part in enumerate(mail.iter_attachments())
             ],
         }
 
     def file(self, path: str) -> bytes | None:
         """Return an attachment, by the mail's id and the attachment's number."""
         id_, _, number = path.rpartition("/")
-        every = (one for some in self._mails.values() for one in some if _id(one) == id_)
-        files = [one for mail in every for one in mail.iter_attachments()]
-        found = files[int(number)] if number.isdecimal() and int(number) < len(files) else None
-        content = None if found is None else found.get_payload(decode=True)
+        mails = (part for group in self._mails.values() for part in group if _id(part) == id_)
+        files = [part for mail in mails for part in mail.iter_attachments()]
+        part = files[int(number)] if number.isdecimal() and int(number) < len(files) else None
+        content = None if part is None else part.get_payload(decode=True)
         return content if isinstance(content, bytes) else None
 
     def next_change(self) -> asyncio.Event:
@@ -109,57 +109,57 @@ class Control:
     def _is_from_bot(self, mail: EmailMessage) -> bool:
         return self._bot in str(mail["from"])
 
-    # --- what people do ------------------------------------------------------------------------------
+    # --- people's actions ----------------------------------------------------------------------------
 
     def do(self, asked: Mapping[str, object]) -> None:
         """Carry out one action of the page.
 
         Raises:
-            Unusable: It names something that does not exist.
+            Unusable: It names an action or a person that does not exist.
         """
-        deed = asked_of(asked)
-        write = self._deeds.get(deed.do)
+        request = asked_of(asked)
+        write = self._actions.get(request.do)
         if write is None:
-            raise Unusable(f"`do` is one of {', '.join(self._deeds)}")
-        if deed.person not in self._names:
+            raise Unusable(f"`do` is one of {', '.join(self._actions)}")
+        if request.person not in self._names:
             raise Unusable(f"`person` is one of {', '.join(self._names)}")
         if self._letters.full():
             raise Unusable("there are too many mails on their way")
-        self._letters.put_nowait((deed.person, write(deed)))
+        self._letters.put_nowait((request.person, write(request)))
 
-    def _said(self, asked: Asked) -> EmailMessage:
-        if not asked.text.strip():
+    def _text_mail(self, request: Asked) -> EmailMessage:
+        if not request.text.strip():
             raise Unusable("there is no text")
-        return self._written(asked, asked.text)
+        return self._compose(request, request.text)
 
-    def _filed(self, asked: Asked) -> EmailMessage:
-        mail = self._written(asked, asked.caption)
+    def _file_mail(self, request: Asked) -> EmailMessage:
+        mail = self._compose(request, request.caption)
         mail.add_attachment(
-            asked.base64, maintype="application", subtype="octet-stream", filename=asked.name
+            request.base64, maintype="application", subtype="octet-stream", filename=request.name
         )
         return mail
 
-    def _pressed(self, asked: Asked) -> EmailMessage:
-        if not asked.data:
+    def _press_mail(self, request: Asked) -> EmailMessage:
+        if not request.data:
             raise Unusable("there is no link")
-        return self._written(asked, "", subject=asked.data)
+        return self._compose(request, "", subject=request.data)
 
-    def _written(self, asked: Asked, text: str, *, subject: str = "") -> EmailMessage:
+    def _compose(self, request: Asked, text: str, *, subject: str = "") -> EmailMessage:
         """Write a mail in answer to the named one, else to the newest that is not a card."""
-        mails = self._mails[asked.person]
-        named = [one for one in mails if _id(one) == asked.reply_to]
-        newest = [one for one in mails if self._is_from_bot(one) and not letters.links(one)]
-        answered = None if subject else next(iter([*named, *reversed(newest)]), None)
-        about = str(answered["subject"]) if answered is not None else subject or FIRST
+        mails = self._mails[request.person]
+        replied_to = [mail for mail in mails if _id(mail) == request.reply_to]
+        answers = [mail for mail in mails if self._is_from_bot(mail) and not letters.links(mail)]
+        answered = None if subject else next(iter([*replied_to, *reversed(answers)]), None)
+        title = str(answered["subject"]) if answered is not None else subject or NEW_SUBJECT
         mail = letters.mail_from(
-            asked.person,
+            request.person,
             self._bot,
             text,
-            subject=about
-            if subject or about == FIRST or about.startswith("Re: ")
-            else f"Re: {about}",
-            answers="" if answered is None else str(answered["message-id"]),
-            name=self._names[asked.person],
+            subject=title
+            if subject or title == NEW_SUBJECT or title.startswith("Re: ")
+            else f"Re: {title}",
+            in_reply_to="" if answered is None else str(answered["message-id"]),
+            name=self._names[request.person],
         )
         mail["Date"] = format_datetime(self._clock.now())
         return mail
@@ -182,14 +182,14 @@ class Control:
             if is_read != self._is_read:
                 self._is_read = is_read
                 self._change()
-            for whose in self._names:
-                count = await self._mail.count(whose)
-                if count > read[whose]:
-                    came = await self._mail.mails(whose)
-                    self._mails[whose] += came[read[whose] :]
-                    read[whose] = len(came)
+            for address in self._names:
+                count = await self._mail.count(address)
+                if count > read[address]:
+                    mails = await self._mail.mails(address)
+                    self._mails[address] += mails[read[address] :]
+                    read[address] = len(mails)
                     self._change()
-            await self._clock.sleep(LOOKS_S)
+            await self._clock.sleep(POLL_S)
 
     def _change(self) -> None:
         self._changed.set()

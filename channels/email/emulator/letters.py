@@ -7,7 +7,7 @@ from email.policy import default
 from email.utils import make_msgid
 from urllib.parse import parse_qs, urlsplit
 
-from channels.email.emulator.servers import DOMAIN, VOUCHED
+from channels.email.emulator.servers import DOMAIN, VERDICT
 
 LONG_LINES = default.clone(max_line_length=990)  # mail programs leave long ids as they are
 _LINK = re.compile(r"mailto:\S+")
@@ -22,21 +22,21 @@ def mail_from(
     text: str = "",
     *,
     subject: str = "Re: hello",
-    answers: str = f"<zc..start@{DOMAIN}>",
-    vouched: str = VOUCHED,
+    in_reply_to: str = f"<zc..start@{DOMAIN}>",
+    verdict: str = VERDICT,
     name: str = "Ann",
 ) -> EmailMessage:
     """Write a mail; by default it answers a mail that the bot began."""
     mail = EmailMessage(policy=LONG_LINES)
-    if vouched:
-        mail["Authentication-Results"] = vouched
+    if verdict:
+        mail["Authentication-Results"] = verdict
     mail["From"] = f"{name} <{sender}>"
     mail["To"] = to
     mail["Subject"] = subject
     mail["Message-ID"] = make_msgid(domain=DOMAIN)
-    if answers:
-        mail["In-Reply-To"] = answers
-        mail["References"] = answers
+    if in_reply_to:
+        mail["In-Reply-To"] = in_reply_to
+        mail["References"] = in_reply_to
     mail.set_content(text)
     return mail
 
@@ -44,8 +44,8 @@ def mail_from(
 def body(mail: EmailMessage) -> str:
     """Return the plain text of a mail."""
     part = mail.get_body(("plain",))
-    said = "" if part is None else str(part.get_content())
-    return said.replace("\r\n", "\n").removesuffix("\n")
+    text = "" if part is None else str(part.get_content())
+    return text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def links(mail: EmailMessage) -> Sequence[str]:
@@ -58,14 +58,14 @@ def buttons(mail: EmailMessage) -> Sequence[tuple[str, str]]:
     return [(label, _subject(link)) for label, link in _LABELLED.findall(body(mail))]
 
 
-def shown_subject(mail: EmailMessage) -> str:
+def visible_subject(mail: EmailMessage) -> str:
     """Return a subject without the approval's code, which only the bot reads."""
     return _CODE.sub("", str(mail["subject"]))
 
 
-def shown(mail: EmailMessage) -> str:
-    """Return a text without the links that are shown as buttons; a press has only a subject."""
-    return _LABELLED.sub("", body(mail)) or shown_subject(mail)
+def visible_text(mail: EmailMessage) -> str:
+    """Return a text without the links that the page shows as buttons; a press has only a subject."""
+    return _LABELLED.sub("", body(mail)) or visible_subject(mail)
 
 
 def markdown(mail: EmailMessage) -> str:

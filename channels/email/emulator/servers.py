@@ -28,9 +28,9 @@ from channels._remote.emulator.http import reserve_port
 from zeroclaw import ConfigError
 
 DOMAIN = "zero.test"
-PASSWORD = "of-every-mailbox"  # noqa: S105  in tests; who tries the bot has another
+PASSWORD = "of-every-mailbox"  # noqa: S105  in tests; `zeroclaw try` makes another
 AUTHSERV_ID = "mx.zero.test"
-VOUCHED = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
+VERDICT = f"{AUTHSERV_ID}; dmarc=pass header.from={DOMAIN}"
 START_S = 60.0  # only where something hangs; a loaded machine takes its time
 _VALIDITY = re.compile(r"3 V(\d+) ")
 _NUMBERED = re.compile(r"(?m)^(\d+).* :([^:\n]+)")
@@ -170,7 +170,7 @@ anvil unix - - n - 1 anvil
 scache unix - - n - 1 scache
 postlog unix-dgram n - n - 1 postlogd
 """
-# Reads the servers' process ids until the pipe is closed, also by a `kill -9` of whoever holds it.
+# Reads the servers' process ids until the pipe is closed, also by a `kill -9` of this process.
 # Postfix's main process leads its own session, and outlives its parent.
 GUARD = """
 while read -r pid; do pids="$pids $pid"; done
@@ -210,7 +210,7 @@ class Servers:
 
     @property
     def ca_file(self) -> str:
-        """The certificate by which to trust both."""
+        """The certificate of both servers, to trust."""
         return str(self.home / "cert.pem")
 
     def new_address(self, name: str) -> str:
@@ -220,7 +220,7 @@ class Servers:
     async def deliver(self, to: str, mail: bytes, *, sender: str = "") -> None:
         """Deliver a mail unchanged, with any headers, to a mailbox; returns when it has a UID.
 
-        Uses a socket that only this user and postfix can open: whoever delivers decides the sender.
+        Uses a socket that only this user and postfix can open, since its client sets the sender.
         """
         reader, writer = await asyncio.open_unix_connection(self.home / "lmtp")
         lines = (f"LHLO {DOMAIN}", f"MAIL FROM:<{sender}>", f"RCPT TO:<{to}>", "DATA")
@@ -235,38 +235,38 @@ class Servers:
         finally:
             writer.close()
         await writer.wait_closed()
-        await asyncio.to_thread(self._number, to)
+        await asyncio.to_thread(self._assign_uids, to)
 
-    def _number(self, address: str) -> None:
+    def _assign_uids(self, address: str) -> None:
         """Let dovecot assign UIDs to the new mails of a mailbox.
 
-        It postpones that if the list is in use, and by then another mail may have arrived and been
-        numbered first (2.3, a maildir, read 2026-11): with one concurrent reader, 12 of 600 were.
+        It postpones that if the list is in use, and by then another mail may have arrived and got its
+        UID first (2.3, a maildir, read 2026-11): with one concurrent reader, 12 of 600 did.
         """
-        numbered = self._listed(address)
-        if not all(_name(one) in numbered for one in self._files(address)):
-            asked = ["doveadm", "-c", f"{self.home}/dovecot.conf", "mailbox", "status"]
+        uids = self._uid_list(address)
+        if not all(_name(file) in uids for file in self._files(address)):
+            command = ["doveadm", "-c", f"{self.home}/dovecot.conf", "mailbox", "status"]
             subprocess.run(
-                [*asked, "-u", address, "uidnext", "INBOX"], check=False, capture_output=True
+                [*command, "-u", address, "uidnext", "INBOX"], check=False, capture_output=True
             )
 
-    async def has_seen(self, address: str, mails: int) -> None:
+    async def wait_seen(self, address: str, mails: int) -> None:
         """Wait until a number of mails of a mailbox are marked as seen."""
 
         def are_seen() -> bool:
-            return len([one for one in self._files(address) if "S" in _flags(one)]) >= mails
+            return len([file for file in self._files(address) if "S" in _flags(file)]) >= mails
 
-        await asyncio.to_thread(_until, are_seen)
+        await asyncio.to_thread(_poll, are_seen)
 
-    async def all_delivered(self) -> None:
-        """Wait until postfix has delivered everything that it has taken."""
-        await asyncio.to_thread(_until, self._is_all_delivered)
+    async def wait_delivered(self) -> None:
+        """Wait until postfix has delivered every mail in its queues."""
+        await asyncio.to_thread(_poll, self._is_delivered)
 
     def sessions(self, address: str) -> Sequence[int]:
-        """Return the ids of dovecot's processes that have a mailbox open; asks dovecot."""
-        asked = ["doveadm", "-c", f"{self.home}/dovecot.conf", "who", "-1", address]
-        found = subprocess.run(asked, check=False, capture_output=True, text=True)
-        return [int(pid) for pid in _SESSION.findall(found.stdout)]
+        """Ask dovecot for the ids of its processes that have a mailbox open."""
+        command = ["doveadm", "-c", f"{self.home}/dovecot.conf", "who", "-1", address]
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        return [int(pid) for pid in _SESSION.findall(result.stdout)]
 
     async def count(self, address: str) -> int:
         """Return how many mails a mailbox has received so far."""
@@ -274,14 +274,14 @@ class Servers:
 
     async def mails(self, address: str) -> list[EmailMessage]:
         """Return the mails of a mailbox, in the order in which postfix received them."""
-        await self.all_delivered()
+        await self.wait_delivered()
 
         def read() -> list[EmailMessage]:
-            found = (
-                BytesParser(policy=default).parsebytes(one.read_bytes())
-                for one in self._files(address)
+            mails = (
+                BytesParser(policy=default).parsebytes(file.read_bytes())
+                for file in self._files(address)
             )
-            return sorted((one for one in found), key=_taken_in)
+            return sorted((mail for mail in mails), key=_queue_id)
 
         return await asyncio.to_thread(read)
 
@@ -292,36 +292,36 @@ class Servers:
         """
 
         def forget() -> None:
-            home, numbered = self.home / "mail" / address, self.numbering(address)
-            for one in home.glob("dovecot*"):
-                one.unlink()
-            anew = home / "anew"
-            anew.write_text(f"3 V{numbered + 1} N1\n")
-            shutil.chown(anew, "nobody")
-            anew.rename(home / "dovecot-uidlist")
+            home, validity = self.home / "mail" / address, self.validity(address)
+            for file in home.glob("dovecot*"):
+                file.unlink()
+            replacement = home / "anew"
+            replacement.write_text(f"3 V{validity + 1} N1\n")
+            shutil.chown(replacement, "nobody")
+            replacement.rename(home / "dovecot-uidlist")
 
         await asyncio.to_thread(forget)
 
-    def numbering(self, address: str) -> int:
+    def validity(self, address: str) -> int:
         """Return the UIDVALIDITY of a mailbox that has received a mail."""
-        numbered = _VALIDITY.match((self.home / "mail" / address / "dovecot-uidlist").read_text())
-        return int(numbered[1]) if numbered else 0
+        match = _VALIDITY.match((self.home / "mail" / address / "dovecot-uidlist").read_text())
+        return int(match[1]) if match else 0
 
     def uids(self, address: str) -> Mapping[str, int]:
         """Return the UIDs of a mailbox by Message-ID; the lower one if a mail arrived twice."""
-        uids = self._listed(address)
+        uids = self._uid_list(address)
         parser = BytesParser(policy=default)
-        known: dict[str, int] = {}
-        for one in self._files(address):
-            found = str(parser.parsebytes(one.read_bytes(), headersonly=True)["message-id"])
-            uid = uids[_name(one)]
-            known[found] = min(uid, known.get(found, uid))
-        return known
+        lowest: dict[str, int] = {}
+        for file in self._files(address):
+            message_id = str(parser.parsebytes(file.read_bytes(), headersonly=True)["message-id"])
+            uid = uids[_name(file)]
+            lowest[message_id] = min(uid, lowest.get(message_id, uid))
+        return lowest
 
-    def _listed(self, address: str) -> Mapping[str, int]:
-        listed = self.home / "mail" / address / "dovecot-uidlist"
-        found = _NUMBERED.findall(listed.read_text()) if listed.exists() else ()
-        return {name: int(uid) for uid, name in found}
+    def _uid_list(self, address: str) -> Mapping[str, int]:
+        file = self.home / "mail" / address / "dovecot-uidlist"
+        rows = _NUMBERED.findall(file.read_text()) if file.exists() else ()
+        return {name: int(uid) for uid, name in rows}
 
     async def cut(self, address: str) -> None:
         """End every session of one mailbox, as when a server restarts."""
@@ -335,17 +335,17 @@ class Servers:
     def _files(self, address: str) -> list[Path]:
         home = self.home / "mail" / address
         return [
-            one
+            file
             for part in ("new", "cur")
             if (home / part).is_dir()
-            for one in (home / part).iterdir()
+            for file in (home / part).iterdir()
         ]
 
-    def _is_all_delivered(self) -> bool:
+    def _is_delivered(self) -> bool:
         queues = (
             self.home / "spool" / name for name in ("maildrop", "incoming", "active", "deferred")
         )
-        return not any(one.is_file() for queue in queues for one in queue.rglob("*"))
+        return not any(file.is_file() for queue in queues for file in queue.rglob("*"))
 
     def start(self) -> None:
         """Start both servers; returns when they answer.
@@ -355,9 +355,9 @@ class Servers:
         """
         names = {**vars(self), "domain": DOMAIN}
         etc = self.home / "etc"
-        for one in ("run", "mail", "spool", "data", "etc"):
-            (self.home / one).mkdir()
-            (self.home / one).chmod(0o755)  # they are entered by other users, whatever our umask is
+        for name in ("run", "mail", "spool", "data", "etc"):
+            (self.home / name).mkdir()
+            (self.home / name).chmod(0o755)  # other users enter them, whatever our umask is
         self.home.chmod(0o755)
         shutil.chown(self.home / "mail", "nobody")
         shutil.chown(self.home / "data", "postfix")
@@ -374,26 +374,26 @@ class Servers:
             guarding, stdin=subprocess.PIPE, bufsize=0, start_new_session=True
         )
         # One after the other: `stop` does not reach a postfix that is still starting.
-        for command, says in (
+        for command, ready in (
             (("dovecot", "-F", "-c", str(self.home / "dovecot.conf")), "starting up"),
             (("postfix", "-c", str(etc), "start-fg"), "daemon started"),
         ):
             log, file = (self.home / f"{command[0]}.{kind}" for kind in ("log", "out"))
-            with file.open("wb") as out:
+            with file.open("wb") as stream:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, umask=0o022
+                    command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, umask=0o022
                 )
             self.processes.append(process)
             if self.guard.stdin is not None:
                 self.guard.stdin.write(b"%d\n" % process.pid)
-            # Their ports would not tell: at one that was taken, somebody else answers.
-            _until(lambda: process.poll() is not None or (log.exists() and says in log.read_text()))  # noqa: B023
+            # A port is no sign that they run: at one that was in use, another program answers.
+            _poll(lambda: process.poll() is not None or (log.exists() and ready in log.read_text()))  # noqa: B023
             if process.poll() is not None:
-                said = " ".join(file.read_text().split())[:200]
-                raise ConfigError((f"try: {command[0]} does not start: {said}",))
+                output = " ".join(file.read_text().split())[:200]
+                raise ConfigError((f"try: {command[0]} does not start: {output}",))
 
     def stop(self) -> None:
-        """Stop both servers and remove their files; may be called twice."""
+        """Stop both servers and remove their files; safe twice."""
         if self.guard is None:
             shutil.rmtree(self.home, ignore_errors=True)
             return
@@ -416,12 +416,12 @@ def started(password: str) -> Servers:
         ConfigError: The servers run as other users, who may not enter the temporary directory; or one
             of them ended.
     """
-    place = Path(tempfile.gettempdir())
-    if not all(one.stat().st_mode & stat.S_IXOTH for one in (place, *place.parents)):
-        fault = f"TMPDIR: `{place}` is closed to the users of dovecot and postfix; name another"
+    directory = Path(tempfile.gettempdir())
+    if not all(parent.stat().st_mode & stat.S_IXOTH for parent in (directory, *directory.parents)):
+        fault = f"TMPDIR: `{directory}` is closed to the users of dovecot and postfix; name another"
         raise ConfigError((fault,))
-    found = Servers(
-        home=Path(tempfile.mkdtemp(prefix="zc-mail-", dir=place)),
+    servers = Servers(
+        home=Path(tempfile.mkdtemp(prefix="zc-mail-", dir=directory)),
         imaps=reserve_port(),
         submission=reserve_port(),
         sasl=reserve_port(),
@@ -431,10 +431,10 @@ def started(password: str) -> Servers:
         password=password,
     )
     with ExitStack() as undo:
-        undo.callback(found.stop)
-        found.start()
+        undo.callback(servers.stop)
+        servers.start()
         undo.pop_all()
-    return found
+    return servers
 
 
 def certify(home: Path) -> None:
@@ -459,13 +459,13 @@ def certify(home: Path) -> None:
     )
 
 
-def _until(holds: Callable[[], bool]) -> None:
-    """Poll until it holds, since the servers announce nothing; runs in a thread."""
-    beat = Event()
+def _poll(is_true: Callable[[], bool]) -> None:
+    """Poll until it is true, since the servers announce nothing; runs in a thread."""
+    ticker = Event()
     for _ in range(int(START_S / 0.005)):
-        if holds():
+        if is_true():
             return
-        beat.wait(0.005)
+        ticker.wait(0.005)
     message = "the mail servers took too long"
     raise AssertionError(message)
 
@@ -487,7 +487,7 @@ def _flags(file: Path) -> str:
     return file.name.partition(":2,")[2]
 
 
-def _taken_in(mail: EmailMessage) -> str:
-    """Return postfix's id of a mail, which sorts by the time at which it was taken in."""
-    ids = [found[1] for one in mail.get_all("received", []) if (found := _QUEUE.search(str(one)))]
+def _queue_id(mail: EmailMessage) -> str:
+    """Return postfix's id of a mail; ids sort by the time at which it received them."""
+    ids = [match[1] for hop in mail.get_all("received", []) if (match := _QUEUE.search(str(hop)))]
     return ids[-1] if ids else ""

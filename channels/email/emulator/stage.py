@@ -27,7 +27,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         OSError: The port is taken.
     """
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # which `su` leaves out
-    if os.geteuid() or not all(shutil.which(one) for one in ("dovecot", "postfix")):
+    if os.geteuid() or not all(shutil.which(program) for program in ("dovecot", "postfix")):
         fault = (
             "try: mail needs dovecot and postfix, and root to start them: "
             "apt-get install dovecot-imapd dovecot-lmtpd postfix"
@@ -55,7 +55,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
     }
     try:
         async with asyncio.TaskGroup() as group:
-            going_on = [group.create_task(control.deliver()), group.create_task(control.watch())]
+            tasks = [group.create_task(control.deliver()), group.create_task(control.watch())]
             try:
                 yield Emulated(
                     page=f"http://127.0.0.1:{server.port}/{key}/",
@@ -63,8 +63,8 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
                     environment={PASSWORD_VARIABLE: password},
                 )
             finally:
-                for one in going_on:
-                    one.cancel()
+                for task in tasks:
+                    task.cancel()
     finally:
         await server.down()
         await asyncio.to_thread(mail.stop)

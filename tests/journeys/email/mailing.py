@@ -45,7 +45,7 @@ class Mailing:
 
     async def says(self, sender: str, text: str, *, subject: str = "", answers: str = "") -> None:
         """Write as somebody for whom the server vouches."""
-        mail = mail_from(sender, self.bot, text, subject=subject, answers=answers)
+        mail = mail_from(sender, self.bot, text, subject=subject, in_reply_to=answers)
         await self.write(sender, mail)
 
     async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:

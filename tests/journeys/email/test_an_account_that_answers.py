@@ -44,7 +44,7 @@ async def test_a_stranger_gets_nothing_whoever_they_say_they_are(tmp_path: Path)
     """Neither with an address that is let in, nor with one of their own. P4."""
     async with mailing(tmp_path) as here:
         eve = here.mail.new_address("eve")
-        forged = mail_from(here.ann, here.bot, "I am Ann", vouched="", answers="")
+        forged = mail_from(here.ann, here.bot, "I am Ann", verdict="", in_reply_to="")
         await here.write(eve, forged)
         await here.says(eve, "I am Eve", subject="hi")
         here.model.say("It is 4.", key="What is 2+2?")
@@ -69,7 +69,7 @@ async def test_an_approval_is_asked_and_given_by_mail(tmp_path: Path) -> None:
         once = links(card)[0]
         # Ann has the link too, by whatever way; a forger has Olga's address.
         await here.says(here.ann, "", subject=once)
-        await here.write(here.ann, mail_from(here.olga, here.bot, subject=once, vouched=""))
+        await here.write(here.ann, mail_from(here.olga, here.bot, subject=once, verdict=""))
         await here.says(here.olga, "", subject=once)
         await here.until(here.ann, lambda mails: "So be it." in [body(one) for one in mails])
         await here.until(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from channels._remote.incoming import Skipped
 from channels.email import EmailSettings
-from channels.email.decode import Bot, Decoded, Fetched, decoded, own_id
+from channels.email.decode import Bot, Decoded, Fetched, decode, own_id
 from zeroclaw import Address, Envelope, Said, replace
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -23,8 +23,8 @@ def me_with(**settings: object) -> Bot:
 
 ME = me_with()
 ANNS = Address(channel="email", account="bot@zero.test", chat="ann@a.example", direct=True)
-VOUCHED = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
-HEAD = f"{VOUCHED}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
+VERDICT = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.example"
+HEAD = f"{VERDICT}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 
 
 def ours(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Bot = ME) -> str:
@@ -47,13 +47,13 @@ def reply(body: str, *, more: str = "", subject: str = "Re: the sums") -> str:
 
 
 def taken(text: str | bytes, me: Bot = ME) -> Envelope:
-    event = decoded(fetched(text), me)
+    event = decode(fetched(text), me)
     assert isinstance(event, Decoded), event
     return event.envelope
 
 
 def passed(text: str | bytes, me: Bot = ME) -> str:
-    event = decoded(fetched(text), me)
+    event = decode(fetched(text), me)
     assert isinstance(event, Skipped), event
     return event.reason
 

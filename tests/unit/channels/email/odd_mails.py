@@ -6,8 +6,8 @@ They are written by us, after what programs do; none was anybody's.
 import base64
 
 from channels._remote.incoming import Skipped
-from channels.email.decode import decoded
-from tests.unit.channels.email.letters import ME, VOUCHED, fetched
+from channels.email.decode import decode
+from tests.unit.channels.email.letters import ME, VERDICT, fetched
 from zeroclaw import Command, Said, Value
 
 FROM = "From: Ann <ann@a.example>"
@@ -30,7 +30,7 @@ class Odd(Value):
 
 def told(raw: bytes) -> str:
     """Say in one line what a mail comes to: passed over and why, or whose words, and its files."""
-    event = decoded(fetched(raw), ME)
+    event = decode(fetched(raw), ME)
     if isinstance(event, Skipped):
         return f"passed: {event.reason}"
     envelope = event.envelope
@@ -50,7 +50,7 @@ def told(raw: bytes) -> str:
 
 def mail(*head: str, body: str | bytes = "hello", who: str = FROM) -> bytes:
     """Write a mail whose sender is vouched for; it answers another, so that its subject is none."""
-    usual = (VOUCHED, who, "Message-ID: <m@a.example>", "References: <r@a.example>")
+    usual = (VERDICT, who, "Message-ID: <m@a.example>", "References: <r@a.example>")
     raw = body if isinstance(body, bytes) else body.replace("\n", "\r\n").encode()
     return "\r\n".join((*usual, *head, "", "")).encode() + raw
 
@@ -92,22 +92,22 @@ ODD: dict[str, Odd] = {
     "a group for a sender": Odd(
         why="RFC 6854 allows it; an undisclosed sender is nobody who can be answered",
         raw=mail(who="From: Friends: ann@a.example, bob@a.example;"),
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
     "two senders": Odd(
         why="RFC 5322 allows it; which of the two DMARC has looked at is anybody's guess",
         raw=mail(who="From: ann@a.example, eve@evil.example"),
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
     "two headers for a sender": Odd(
         why="a program shows one, and a filter judges the other",
         raw=mail("From: eve@evil.example"),
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
     "a header with a blank before its colon": Odd(
         why="servers read it, and all below it; who does not sees one sender, and they another",
         raw=mail("X-Loose : x", "From : eve@evil.example"),
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
     "an address for a name": Odd(
         why="phones show the name alone, and so show whom the writer likes",
@@ -127,7 +127,7 @@ ODD: dict[str, Odd] = {
     "a sender in quotes": Odd(
         why='`"a b"@…` is an address by the book; no provider gives one out, and parsers differ',
         raw=mail(who='From: "ann@a.example"@evil.example'),
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
     "a domain that only looks alike": Odd(
         why="a Cyrillic letter in it makes another domain, which DNS knows by its own name",
@@ -204,9 +204,9 @@ ODD: dict[str, Odd] = {
     "no headers at all": Odd(
         why="a file that somebody piped into sendmail",
         raw=b"\r\nhello",
-        comes_to="passed: no one sender",
+        comes_to="passed: not exactly one sender",
     ),
-    "nothing": Odd(why="a disk that was full", raw=b"", comes_to="passed: no one sender"),
+    "nothing": Odd(why="a disk that was full", raw=b"", comes_to="passed: not exactly one sender"),
     "ends of lines of Unix": Odd(
         why="what a script writes, and old servers store",
         raw=mail().replace(b"\r\n", b"\n"),
@@ -219,7 +219,7 @@ ODD: dict[str, Odd] = {
     ),
     "a verdict behind a lone CR": Odd(
         why="the server sees one header and leaves it; a reader that ends lines there sees the writer's own",
-        raw=mail("X: y\r" + VOUCHED).replace(VOUCHED.encode() + b"\r\n", b"", 1),
+        raw=mail("X: y\r" + VERDICT).replace(VERDICT.encode() + b"\r\n", b"", 1),
         comes_to="somebody as ann@a.example: 'hello'",
     ),
     "a colon missing": Odd(

@@ -10,7 +10,7 @@ from channels.email.decode import (
     MOST_FILES,
     Bot,
     Decoded,
-    decoded,
+    decode,
     own_thread,
     press_code,
     returned_to,
@@ -71,7 +71,7 @@ def test_a_mail_is_an_envelope() -> None:
 
 def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
     """A mailbox that is restored numbers anew; a Message-ID counts with its verified sender alone."""
-    again = decoded(replace(fetched(letter()), validity=8, uid=1), ME)
+    again = decode(replace(fetched(letter()), validity=8, uid=1), ME)
     assert isinstance(again, Decoded)
     assert len(set(again.envelope.dedup) & set(taken(letter()).dedup)) == 1
     forged = taken(letter(head=HEAD.replace("ann@", "bob@")))
@@ -138,7 +138,10 @@ def test_our_own_mails_are_passed_over() -> None:
 
 def test_what_no_person_wrote_is_passed_over() -> None:
     assert passed(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
-    assert passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody"))) == "no one sender"
+    assert (
+        passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody")))
+        == "not exactly one sender"
+    )
 
 
 def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
@@ -218,18 +221,18 @@ def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> 
     """In an answer alone, of somebody who is vouched for; a command above it is one."""
     said = "It costs three euros, and the shop opens at nine."
     mail = fetched(reply(f"/approve 3\n\n{said}"))
-    first = decoded(mail, ME)
+    first = decode(mail, ME)
     assert isinstance(first, Decoded)
     assert first.may_quote
-    again = decoded(mail, ME, [said])
+    again = decode(mail, ME, [said])
     assert isinstance(again, Decoded)
     assert again.envelope.body == Command(name="approve", rest="3")
     assert not again.may_quote
-    asked = decoded(fetched(reply(f"Which bus?\n\n{said}")), ME, [said])
+    asked = decode(fetched(reply(f"Which bus?\n\n{said}")), ME, [said])
     assert isinstance(asked, Decoded)
     assert asked.envelope.body == Said(text=f"Which bus?\n\n{said}", own="Which bus?")
     for other in (letter(said), reply("Which bus?"), reply(said).replace("pass", "fail")):
-        event = decoded(fetched(other), ME)
+        event = decode(fetched(other), ME)
         assert isinstance(event, Decoded)
         assert not event.may_quote
 
@@ -540,5 +543,5 @@ LINES = st.sampled_from(
 
 @given(st.lists(LINES | st.text(max_size=20), max_size=30).map("\n".join))
 def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
-    event = decoded(fetched(text.encode("utf-8", "replace")), ME)
+    event = decode(fetched(text.encode("utf-8", "replace")), ME)
     assert isinstance(event, Decoded | Skipped)

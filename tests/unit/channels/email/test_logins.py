@@ -129,7 +129,7 @@ async def test_a_token_that_was_taken_back_is_not_the_end(
     place: EmailPlace, tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attempt that meets it may be made again, and then by a new one."""
-    monkeypatch.setattr(smtp, "WAITS_S", 0)  # a connection that stands shows no token
+    monkeypatch.setattr(smtp, "IDLE_S", 0)  # a connection that stands shows no token
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "one")
     assert await place.mail.mails(place.ann)

@@ -93,7 +93,7 @@ async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
         await place.write("three")
         await ends.get()  # all mail may be read before the command is said again
         await desk.holds(3)
-        await place.mail.has_seen(place.bot, 3)
+        await place.mail.wait_seen(place.bot, 3)
     assert [one.body for one in desk.stored] == [Said(text=one) for one in ("one", "two", "three")]
     assert len(desk.arrived) == 3
     assert ends.empty()
@@ -108,7 +108,7 @@ async def test_a_server_that_stops_while_it_is_idle_is_noticed(
     async with kept(place, desk, mail.imaps) as ends:
         await place.write("one")
         await desk.holds(1)
-        await mail.has_seen(place.bot, 1)
+        await mail.wait_seen(place.bot, 1)
         [stopped] = await asyncio.to_thread(mail.sessions, place.bot)
         os.kill(stopped, signal.SIGSTOP)
         try:
@@ -138,7 +138,7 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
         await place.write("two")
         await ends.get()
         await desk.holds(2)
-        await place.mail.has_seen(place.bot, 2)
+        await place.mail.wait_seen(place.bot, 2)
     assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
     assert ends.empty()
 
@@ -265,7 +265,7 @@ async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
     said = [begun, *(mail[at : at + 1] for at in range(len(mail))), f")\r\n{tag} OK\r\n".encode()]
     for number, one in enumerate(said):
         loop.call_later(number * every_s, protocol.data_received, one)
-    return await imap.Mailbox(protocol, "email").fetch(7, most=pieces)
+    return await imap.Mailbox(protocol, "email").fetch(7, max_bytes=pieces)
 
 
 async def opened() -> tuple[int, int]:

@@ -27,4 +27,4 @@ async def test_a_fault_of_ours_takes_no_mail_for_an_odd_one() -> None:
     channel = EmailChannel(replace(context, transcript=transcript))
     mail = fetched(reply("It costs three euros, and the shop opens at nine."))
     with pytest.raises(ValueError, match="of the store"):
-        await channel._decoded(mail)  # pyright: ignore[reportPrivateUsage]  without any server
+        await channel._decode(mail)  # pyright: ignore[reportPrivateUsage]  without any server

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.email.kept import read_cursor
+from channels.email.state import read_cursor
 
 
 @pytest.mark.parametrize("cursor", ["", "7", "7:", ":1", "7:x", "-7:1", "\u0667:1"])

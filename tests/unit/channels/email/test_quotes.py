@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.quotes import MOST_LINES, RUN_WORDS, is_long, own_words, without_known
+from channels.email.quotes import MOST_LINES, RUN_WORDS, is_long, own_text, without_repeats
 
 OWN = "Yes, do it.\n\nAnn"
 LEADS = (
@@ -64,13 +64,13 @@ TAILS = (
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_what_follows_the_senders_words_is_cut(tail: str) -> None:
-    assert own_words(f"{OWN}\n\n{tail}") == OWN
+    assert own_text(f"{OWN}\n\n{tail}") == OWN
 
 
 @pytest.mark.parametrize("lead", [*LEADS, *OTHER_LEADS])
 def test_words_right_above_a_quote_are_their_writers_own(lead: str) -> None:
     """`/approve 3` there was no command."""
-    assert own_words(f"/approve 3\n{lead}\n> It costs 3.") == "/approve 3"
+    assert own_text(f"/approve 3\n{lead}\n> It costs 3.") == "/approve 3"
 
 
 KEPT = (
@@ -97,26 +97,26 @@ KEPT = (
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_like_it_is_kept(text: str) -> None:
-    assert own_words(text) == text.strip()
+    assert own_text(text) == text.strip()
 
 
 def test_answers_between_quoted_lines_are_kept() -> None:
     text = "On 1 Jan, b@zero.test wrote:\n> Shall I?\nYes.\n\n> And the rest?\n  > nested\nNo."
-    assert own_words(text) == "Yes.\n\nNo."
+    assert own_text(text) == "Yes.\n\nNo."
 
 
 def test_a_mail_that_only_quotes_has_no_words_of_its_own() -> None:
-    assert own_words("> all\n> of it") == ""
-    assert own_words("---------- Forwarded message ---------\nrun it") == ""
+    assert own_text("> all\n> of it") == ""
+    assert own_text("---------- Forwarded message ---------\nrun it") == ""
 
 
 def test_nothing_beyond_so_many_lines_is_anybodys_own() -> None:
-    assert own_words("a\n" * (MOST_LINES + 5)).count("a") == MOST_LINES
+    assert own_text("a\n" * (MOST_LINES + 5)).count("a") == MOST_LINES
 
 
 @given(st.text("On wrote:@1>-_ \nFrom:Sent:To:", max_size=300))
 def test_whatever_is_written_is_read(text: str) -> None:
-    words = {line.strip() for line in own_words(text).split("\n")}
+    words = {line.strip() for line in own_text(text).split("\n")}
     assert words <= {line.strip() for line in text.split("\n")} | {""}
 
 
@@ -128,7 +128,7 @@ def test_whatever_is_written_is_read(text: str) -> None:
 def test_a_hostile_text_takes_one_pass(piece: str) -> None:
     """4.5 KB of such text hold known libraries for seconds; this is 100,000 characters."""
     text = piece * (100_000 // len(piece))
-    assert len(own_words(text)) <= len(text)
+    assert len(own_text(text)) <= len(text)
 
 
 # --- what is known -------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ Then walk"""
 )
 def test_what_the_bot_is_known_to_have_said_is_not_its_quoters_own(quoted: str) -> None:
     """By no mark, in whatever lines, with its markup or without; what leads it in is."""
-    own = without_known(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
+    own = without_repeats(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
     assert own.replace("Bot:", "").split() == ["Yes,", "do", "it.", "Ann"]
 
 
@@ -169,13 +169,13 @@ def test_what_only_resembles_it_is_its_writers_own() -> None:
         "It costs three euros, and the shop",
         "",
     ):
-        assert without_known(own, [ANSWER, HTML]) == own
-        assert without_known(own, []) == own
+        assert without_repeats(own, [ANSWER, HTML]) == own
+        assert without_repeats(own, []) == own
 
 
 def test_words_that_are_not_parted_are_known_by_their_signs() -> None:
     assert (
-        without_known(
+        without_repeats(
             "はい。\n明日の朝八時にバスに乗ってください", ["明日の朝八時にバスに乗ってください。"]
         )
         == "はい。"
@@ -192,6 +192,6 @@ def test_no_run_of_words_that_is_known_is_left(words: list[str], at: int) -> Non
     """Whatever stands around it, and in whatever lines."""
     known = "one two three four five six seven eight nine ten"
     text = "\n".join([*words[:at], *known.split(), *words[at:]])
-    left = without_known(text, [known])
+    left = without_repeats(text, [known])
     assert not set(left.split()) & set(known.split())
     assert left.split() == " ".join(words).split()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from channels.email import CAPABILITIES, render
 from channels.email.decode import Parent
-from channels.email.render import Words
+from channels.email.render import Parts
 from tests.fakes.loop_steps import calls_made
 from tests.unit.channels.email.letters import ME, me_with
 from zeroclaw import (
@@ -44,7 +44,7 @@ CALL = CardCall(
     scope="all of it",
 )
 CARD = Card(key="c", asked_by="Ann <b>", calls=(CALL,), deadline_at=AT + timedelta(minutes=9))
-FOUR = Words(text="4")
+FOUR = Parts(text="4")
 PARENT = Parent(id="one@a.example", subject="sums", references=("root@a.example",))
 
 
@@ -54,7 +54,7 @@ def answer(
     *,
     is_plain: bool = False,
     is_folded: bool = False,
-) -> Words:
+) -> Parts:
     outgoing = Outgoing(rendered=rendered, key="k", receipts=receipts, plain=is_plain)
     return render.answer(outgoing, is_folded=is_folded)
 
@@ -64,7 +64,7 @@ def rich(text: str) -> str:
 
 
 def written(
-    words: Words = FOUR, *, message_id: str = "zc..x@zero.test", parent: Parent = PARENT
+    words: Parts = FOUR, *, message_id: str = "zc..x@zero.test", parent: Parent = PARENT
 ) -> bytes:
     settings = me_with(name="Zero, the bot").settings
     raw = render.mail(words, parent, settings, message_id=message_id, to="ann@a.example", at=AT)
@@ -80,7 +80,7 @@ def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says
     rendered = render.markdown("*a*\r\n\tb\rc")
     assert (rendered.body, rendered.plain) == ("*a*\n\tb\nc", "a b c")
     assert answer(rendered).text == "*a*\n\tb\nc"
-    assert answer(rendered, is_plain=True) == Words(text="a b c")
+    assert answer(rendered, is_plain=True) == Parts(text="a b c")
     drawn = render.markdown(
         "&#114;e   \t  [c](https://a.example)![x](https://b.example/y.png)  \n|a|\n|-|\n|b|"
     )
@@ -201,7 +201,7 @@ def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
     assert box.count("<br>") == 2
     assert box.endswith("</details>")
     alone = answer(body, (RECEIPT,), is_plain=True, is_folded=True)
-    assert alone == Words(text=f"Done. <details>\n\n-- \n✅ {RECEIPT.line()}")
+    assert alone == Parts(text=f"Done. <details>\n\n-- \n✅ {RECEIPT.line()}")
     assert answer(body, is_folded=True) == answer(body)
 
 
@@ -224,7 +224,7 @@ def test_the_signs_of_true_marks_stand_in_no_text(line: str, *, is_plain: bool) 
     assert not {"✅", "🕓", "🕗", "☑"} & set(above)
     assert "✓ 3 receipts: taxi, lunch" in above
     assert not is_plain or line[1:].lstrip("\ufe0f") in above
-    assert "✅" not in render.letter_by_letter(line).text
+    assert "✅" not in render.plain_text(line).text
 
 
 @given(st.text(st.sampled_from("-- \n✅🕓☑\ufe0freceipts: ") | st.characters(), max_size=60))
@@ -265,7 +265,7 @@ def test_no_answer_becomes_the_box_of_true_marks(pieces: list[str]) -> None:
 
 def test_a_card_shows_the_whole_call_and_links() -> None:
     shown = render.card(
-        CARD, id="zc..0123@zero.test", to="ann@a.example", me=me_with(address="bot+x@zero.test")
+        CARD, id="zc..0123@zero.test", to="ann@a.example", bot=me_with(address="bot+x@zero.test")
     )
     for piece in (
         "3. shell: run </pre><script>",
@@ -283,9 +283,9 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
         "Approve for a time",
         "Deny",
     ]
-    assert shown.subject == render.title(CARD) == "A call needs your answer"
+    assert shown.subject == render.card_title(CARD) == "A call needs your answer"
     because = replace(CARD, choices=("once", "deny_with_reason"))
-    assert "Deny" not in render.card(because, id="zc..0@zero.test", to="ann@a.example", me=ME).text
+    assert "Deny" not in render.card(because, id="zc..0@zero.test", to="ann@a.example", bot=ME).text
 
 
 def test_an_ending_says_by_whom_and_why() -> None:
@@ -310,7 +310,7 @@ def test_an_ending_says_by_whom_and_why() -> None:
     }.items(),
 )
 def test_an_answer_bears_the_subject(subject: str, answer: str) -> None:
-    assert render.replying(subject, "zero") == answer
+    assert render.reply_subject(subject, "zero") == answer
 
 
 def test_a_mail_says_that_it_is_automatic_and_what_it_answers() -> None:
@@ -350,7 +350,7 @@ def test_ids_too_many_for_one_line_are_folded_between_them() -> None:
 
 def test_the_same_mail_again_is_the_same_bytes() -> None:
     file = OutgoingFile(name='ü "x".csv', media_type="text/csv", content=b"a", key="f")
-    words = Words(text="ü", html="<p>ü</p>")
+    words = Parts(text="ü", html="<p>ü</p>")
     once, again = (written(replace(words, file=file)) for _ in range(2))
     assert once == again
     mail = read(once)
@@ -368,7 +368,7 @@ def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
 
 
 def test_a_caption_is_plain() -> None:
-    assert render.letter_by_letter("*a*\n-- \n") == Words(text="*a*\n--\n")
+    assert render.plain_text("*a*\n-- \n") == Parts(text="*a*\n--\n")
 
 
 @given(st.text(max_size=200))

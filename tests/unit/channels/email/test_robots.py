@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.email.robots import HOUR_S, SENDER_CAPPED, Caps, why_none
+from channels.email.robots import HOUR_S, SENDER_CAPPED, Caps, reason_to_ignore
 from zeroclaw import Language, Mail, parse_mail
 
 ROBOTS = (
@@ -27,7 +27,7 @@ MACHINES = (
 def why(headers: dict[str, str], *, kind: str = "text/plain", sender: str = "ann@a.example") -> str:
     found = {name.lower(): (value,) for name, value in headers.items()}
     mail = Mail(headers=found, kind=kind, parts=(), raw=b"")
-    return why_none(mail, sender=sender, own="bot@zero.test")
+    return reason_to_ignore(mail, sender=sender, own="bot@zero.test")
 
 
 @pytest.mark.parametrize(("name", "value"), ROBOTS)
@@ -59,7 +59,7 @@ def test_a_reaction_to_a_mail_is_not_answered() -> None:
         b"--b\r\nContent-Type: text/plain\r\n\r\n:) Ann reacted via Gmail\r\n"
         b"--b\r\nContent-Type: text/vnd.google.email-reaction+json\r\n\r\n{}\r\n--b--\r\n"
     )
-    assert why_none(mail, sender="ann@a.example", own="bot@zero.test") == "a reaction"
+    assert reason_to_ignore(mail, sender="ann@a.example", own="bot@zero.test") == "a reaction"
 
 
 def test_a_bounce_is_not_answered() -> None:
@@ -101,8 +101,8 @@ def test_what_is_remembered_is_no_more_than_the_account_answers() -> None:
     caps = Caps(of_sender=1, of_all=3)
     for number in range(5):
         caps.count(f"sender-{number}", HOUR_S * number)
-    assert caps.kept(4 * HOUR_S).count("\n") == 1
-    assert caps.kept(0.0).count("\n") == 3
+    assert caps.dump(4 * HOUR_S).count("\n") == 1
+    assert caps.dump(0.0).count("\n") == 3
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -119,14 +119,14 @@ def test_what_was_counted_counts_on_after_a_restart() -> None:
     for at, who in ((0.0, "ann"), (10.5, "bob"), (20.0, "ann"), (30.0, "cyd")):
         before.count(who, at)
     after = Caps(of_sender=2, of_all=4)
-    after.remember(before.kept(40.0), 40.0)
+    after.load(before.dump(40.0), 40.0)
     assert after.state("ann", 40.0) == "stopped"
     assert after.state("ann", HOUR_S + 15) == "free"
     alone = Caps(of_sender=2, of_all=100)
-    alone.remember(before.kept(40.0), 40.0)
+    alone.load(before.dump(40.0), 40.0)
     assert [alone.state(who, HOUR_S - 1) for who in ("ann", "bob")] == ["capped", "free"]
-    assert alone.kept(2 * HOUR_S) == ""
-    assert "ann" not in alone.kept(40.0)
+    assert alone.dump(2 * HOUR_S) == ""
+    assert "ann" not in alone.dump(40.0)
 
 
 def test_operators_have_each_notice_of_a_person_once_until_the_person_is_answered_again() -> None:
@@ -134,29 +134,29 @@ def test_operators_have_each_notice_of_a_person_once_until_the_person_is_answere
     caps = Caps(of_sender=1, of_all=100)
     for who in ("ann", "bob"):
         caps.count(who, 0.0)
-    assert not caps.is_told("capped", "ann")
-    caps.note_told("capped", "ann")
-    assert not caps.is_told("returned", "ann")
-    caps.note_told("returned", "ann")
+    assert not caps.has_notified("capped", "ann")
+    caps.note_notified("capped", "ann")
+    assert not caps.has_notified("returned", "ann")
+    caps.note_notified("returned", "ann")
     after = Caps(of_sender=1, of_all=100)
-    after.remember(caps.kept(2 * HOUR_S), 2 * HOUR_S)
-    assert [after.is_told("returned", who) for who in ("ann", "bob")] == [True, False]
-    assert after.is_told("capped", "ann")
+    after.load(caps.dump(2 * HOUR_S), 2 * HOUR_S)
+    assert [after.has_notified("returned", who) for who in ("ann", "bob")] == [True, False]
+    assert after.has_notified("capped", "ann")
     after.count("ann", 2 * HOUR_S)
-    assert not after.is_told("capped", "ann")
-    assert not after.is_told("returned", "ann")
+    assert not after.has_notified("capped", "ann")
+    assert not after.has_notified("returned", "ann")
 
 
 def test_who_is_forgotten_is_told_of_once_more() -> None:
     """What is remembered of senders stays bounded."""
     caps = Caps(of_sender=1, of_all=3)
     for number in range(4):
-        caps.note_told("capped", f"sender-{number}")
-    assert [caps.is_told("capped", f"sender-{number}") for number in (0, 1)] == [False, True]
+        caps.note_notified("capped", f"sender-{number}")
+    assert [caps.has_notified("capped", f"sender-{number}") for number in (0, 1)] == [False, True]
 
 
 def test_a_note_that_is_none_and_a_clock_that_was_set_back_block_nobody_for_long() -> None:
     caps = Caps(of_sender=1, of_all=100)
-    caps.remember("ann\n\nx -1\nx y\nx 1e9\nx 9999999999\nann 1 tol\nx capped", 100.0)
-    assert caps.kept(100.0) == "x 100.0\nx capped\n"
-    assert caps.kept(100.0 + HOUR_S) == "x capped\n"
+    caps.load("ann\n\nx -1\nx y\nx 1e9\nx 9999999999\nann 1 tol\nx capped", 100.0)
+    assert caps.dump(100.0) == "x 100.0\nx capped\n"
+    assert caps.dump(100.0 + HOUR_S) == "x capped\n"

@@ -18,7 +18,7 @@ from channels.email import MANIFEST, adapter, decode, imap, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
-from channels.email.emulator.servers import DOMAIN, PASSWORD, START_S, VOUCHED
+from channels.email.emulator.servers import DOMAIN, PASSWORD, START_S, VERDICT
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
@@ -189,7 +189,7 @@ async def test_how_far_was_read_is_noted_where_no_position_says_it(place: EmailP
     async with place.life(admit, committed):
         await place.write("one")
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
         await place.write("two")
         await desk.holds(2)
     begun = note.read_text()
@@ -218,14 +218,14 @@ async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> 
         await place.mail.deliver(place.bot, robot.as_bytes(), sender=place.ann)
         await place.write("one")
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
         for name in ("answered", "code-key"):
             (place.directory / f"{name}.new").symlink_to("/dev/full")
         await place.write("two")
-        await place.mail.has_seen(place.bot, 2)
+        await place.mail.wait_seen(place.bot, 2)
     async with place.life(desk.admit, {}):
         await place.write("three")
-        await place.mail.has_seen(place.bot, 3)
+        await place.mail.wait_seen(place.bot, 3)
     assert texts(desk) == ["one", "two", "three"]
 
 
@@ -248,7 +248,7 @@ async def test_a_note_that_cannot_be_read_now_is_not_taken_for_a_missing_one(
     assert caught.group_contains(ChannelUnavailable, match=re.escape(match))
     assert note.read_text() == before
     async with place.life(desk.admit, {}):
-        await place.mail.has_seen(place.bot, 2)
+        await place.mail.wait_seen(place.bot, 2)
     assert texts(desk) == ["one", "meanwhile"]
 
 
@@ -280,7 +280,7 @@ async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: E
     async with place.life(desk.admit, {}):
         await write(place, mail)
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
     channel, [file] = channel_of(place), desk.stored[0].attachments
     assert await channel.fetch(file, max_bytes=100) == b"hers"
     await place.mail.renumber(place.bot)
@@ -329,10 +329,10 @@ async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlac
         await place.mail.deliver(place.bot, b"\xff\x00 no mail at all", sender=place.ann)
         await place.write("person")
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
     assert texts(desk) == ["person"]
     why = [fact for fact in place.facts if "mail_passed_over" in fact]
-    assert ["no one sender" in one for one in why].count(True) == 2
+    assert ["not exactly one sender" in one for one in why].count(True) == 2
     assert not any("debug" in one for one in why)
 
 
@@ -340,22 +340,22 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays unread, and is not read again."""
-    known = decode.decoded
+    real = decode.decode
 
-    def decoded(
-        fetched: decode.Fetched, me: decode.Bot, said: Sequence[str]
+    def failing(
+        fetched: decode.Fetched, bot: decode.Bot, bot_texts: Sequence[str]
     ) -> decode.Decoded | Skipped:
         if b"poison" in fetched.raw:
             raise RecursionError
-        return known(fetched, me, said)
+        return real(fetched, bot, bot_texts)
 
-    monkeypatch.setattr(decode, "decoded", decoded)
+    monkeypatch.setattr(decode, "decode", failing)
     desk = Desk()
     async with place.life(desk.admit, {}):
         for text in ("poison", "hello"):
             await place.write(text)
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
     assert texts(desk) == ["hello"]
     assert any("mail_not_read" in fact for fact in place.facts)
 
@@ -387,16 +387,16 @@ async def test_a_mail_that_the_server_does_not_give_holds_up_no_other(
         await place.write("one")
         await place.write("two")
         await desk.holds(1)
-        await place.mail.has_seen(place.bot, 1)
+        await place.mail.wait_seen(place.bot, 1)
     assert texts(desk) == ["two"]
     monkeypatch.setattr(imap, "Protocol", known)
-    await place.clock.advance(adapter.REFUSED_S)
+    await place.clock.advance(adapter.RETRY_S)
     async with place.life(desk.admit, desk.positions):
         await desk.holds(2)
-        await place.mail.has_seen(place.bot, 2)
+        await place.mail.wait_seen(place.bot, 2)
         await place.write("three")
         await desk.holds(3)
-        await place.mail.has_seen(place.bot, 3)
+        await place.mail.wait_seen(place.bot, 3)
     assert texts(desk) == ["two", "one", "three"]
 
 
@@ -405,7 +405,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
 ) -> None:
     """P10."""
     monkeypatch.setattr(imap, "Protocol", Unreadable)
-    monkeypatch.setattr(adapter, "REFUSED_S", 0.0)
+    monkeypatch.setattr(adapter, "RETRY_S", 0.0)
     desk, told, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
     reasons = set[object]()
 
@@ -415,7 +415,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
     def log(event: str, /, **fields: object) -> None:
         facts.append(event)
         reasons.add(fields.get("why"))
-        if facts.count("mail_not_given") == adapter.MOST_REFUSED:
+        if facts.count("mail_not_given") == adapter.MOST_TRIES:
             is_over.set()
 
     settings = email_settings(place.mail, place.bot)
@@ -430,7 +430,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
             await place.write(text)
             await desk.holds(number)
     assert texts(desk) == ["two", "three"]
-    assert facts.count("mail_not_given") == adapter.MOST_REFUSED
+    assert facts.count("mail_not_given") == adapter.MOST_TRIES
     assert reasons == {
         "`email`: the mailbox refused a command (fetch server error while fetching messages)"
     }
@@ -520,16 +520,16 @@ async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -
     """Below our own server's word, under another name, or with none: nobody vouches. P4."""
     forged = (
         "",
-        VOUCHED.replace("pass", "fail"),
+        VERDICT.replace("pass", "fail"),
         f"other.example; dmarc=pass header.from={DOMAIN}",
-        VOUCHED.replace(f"header.from={DOMAIN}", "header.from=evil.example"),
+        VERDICT.replace(f"header.from={DOMAIN}", "header.from=evil.example"),
     )
     desk = Desk()
     async with place.life(desk.admit, {}):
         for vouched in forged:
-            mail = mail_from(place.ann, place.bot, "forged", vouched=vouched)
+            mail = mail_from(place.ann, place.bot, "forged", verdict=vouched)
             if "fail" in vouched:
-                mail["Authentication-Results"] = VOUCHED  # what the writer put there, below
+                mail["Authentication-Results"] = VERDICT  # what the writer put there, below
             await write(place, mail)
         await desk.holds(len(forged))
     assert [one.sender.verified for one in desk.stored] == [False] * len(forged)
@@ -541,13 +541,13 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
     async with milter(place.mail.milter), place.life(desk.admit, {}):
         senders = {"honest": place.ann, "forged": "eve@evil.test"}
         for number, (text, sender) in enumerate(senders.items(), start=1):
-            mail = mail_from(place.ann, place.bot, text, vouched="")
+            mail = mail_from(place.ann, place.bot, text, verdict="")
             if text == "forged":
-                mail["Authentication-Results"] = VOUCHED
-                mail["authentication-results"] = VOUCHED.upper()
+                mail["Authentication-Results"] = VERDICT
+                mail["authentication-results"] = VERDICT.upper()
             await handed_over(place.mail, place.bot, mail.as_bytes(), sender=sender)
             await desk.holds(number)  # postfix delivers what it has at once in any order
-        await place.mail.all_delivered()
+        await place.mail.wait_delivered()
     assert [(one.sender.id, one.sender.verified) for one in desk.stored] == [
         (place.ann, True),
         (place.ann, False),
@@ -581,7 +581,7 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
         await failed.wait()
         await clock.advance(1)
         await desk.holds(3)
-        await place.mail.has_seen(place.bot, 3)
+        await place.mail.wait_seen(place.bot, 3)
     assert texts(desk) == ["robot 0", "robot 1", "bob"]
     assert len(told) == 2
     assert f"{place.ann} wrote 2 mails within an hour" in told[-1]
@@ -597,7 +597,7 @@ async def test_an_answer_to_a_card_is_never_one_too_many(place: EmailPlace) -> N
         [card] = await came(place, 1)
         codes = list(links(card))
         for code in (*codes, *codes[:1] * 3):
-            await write(place, mail_from(place.ann, place.bot, subject=code, answers=""))
+            await write(place, mail_from(place.ann, place.bot, subject=code, in_reply_to=""))
         bob = place.mail.new_address("bob")
         await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
         await desk.holds(6)
@@ -621,7 +621,7 @@ async def test_a_restart_gives_a_robot_no_new_hour(place: EmailPlace, tmp_path: 
         async with receiving(opened(), desk.admit):
             await place.write(f"robot {number}")
             await desk.holds(number)
-            await place.mail.has_seen(place.bot, number)
+            await place.mail.wait_seen(place.bot, number)
     await clock.advance(HOUR_S / 2)
     assert (tmp_path / "answered").stat().st_mode & 0o777 == 0o600
     async with receiving(opened(), desk.admit):
@@ -679,7 +679,9 @@ async def test_what_a_mail_repeats_of_the_bots_in_its_thread_is_not_its_senders_
     context = email_context(email_settings(place.mail, place.bot), clock, positions={})
     channel = EmailChannel(replace(context, transcript=transcript))
     words = "Please do what you did the last time, dear"
-    mail = mail_from(place.ann, place.bot, f"{words}\n\n{said.replace('*', '')}", answers="<a@b>")
+    mail = mail_from(
+        place.ann, place.bot, f"{words}\n\n{said.replace('*', '')}", in_reply_to="<a@b>"
+    )
     async with receiving(channel, desk.admit):
         await write(place, mail)
         await failed.wait()
@@ -711,8 +713,8 @@ async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> 
     async with receiving(channel, admit):
         await channel.ask(chat_of(place), CARD)
         [card] = await came(place, 1)
-        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], answers=""))
-        await place.mail.has_seen(place.bot, 1)
+        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
+        await place.mail.wait_seen(place.bot, 1)
         [_, told] = await came(place, 2)
     assert body(told) == "already approved by *olga*"
 
@@ -726,11 +728,11 @@ async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: Emai
     once, _, deny = links(card)
     assert (place.directory / "code-key").stat().st_mode & 0o777 == 0o600
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=once, answers=""))
+        await write(place, mail_from(place.ann, place.bot, subject=once, in_reply_to=""))
         await desk.holds(1)
     (place.directory / "code-key").unlink()
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=deny, answers=""))
+        await write(place, mail_from(place.ann, place.bot, subject=deny, in_reply_to=""))
         await desk.holds(2)
     first, second = (one.body for one in desk.stored)
     assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
@@ -749,7 +751,7 @@ async def test_a_key_that_cannot_be_read_now_is_not_replaced(place: EmailPlace) 
     ):
         await kept_channel(place).ask(chat_of(place), CARD)
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], answers=""))
+        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
         await desk.holds(1)
     assert desk.stored[0].body == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
 
@@ -783,7 +785,7 @@ async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
 async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> None:
     """The subject, and the ids of the thread; also by a bot that was started anew. S2-19."""
     desk = Desk()
-    first = mail_from(place.ann, place.bot, "2+2?", subject="the sums", answers="")
+    first = mail_from(place.ann, place.bot, "2+2?", subject="the sums", in_reply_to="")
     root = str(first["Message-ID"])
     async with place.life(desk.admit, {}) as channel:
         await write(place, first)
@@ -796,12 +798,12 @@ async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> Non
             place.bot,
             "and 3+3?",
             subject="Re: the sums",
-            answers=str(answer["Message-ID"]),
+            in_reply_to=str(answer["Message-ID"]),
         )
         await write(place, again)
         await desk.holds(2)
         assert desk.stored[1].address == to
-    forged = {"subject": "Re: pay Eve", "answers": str(answer["Message-ID"]), "vouched": ""}
+    forged = {"subject": "Re: pay Eve", "in_reply_to": str(answer["Message-ID"]), "verdict": ""}
     await write(place, mail_from(place.ann, place.bot, "for whom nobody vouches", **forged))
     async with place.life(desk.admit, desk.positions) as channel:
         await channel.send(to, outgoing(channel, "6", "k2"))
@@ -852,7 +854,7 @@ async def test_a_check_logs_in_at_both_servers(place: EmailPlace) -> None:
     said = await check(settings, {"password": PASSWORD})
     assert f"{place.bot} reads `INBOX`" in said
     bare = email_settings(place.mail, place.bot, authserv_id="")
-    with pytest.raises(ConfigError, match="answers nobody: everybody is a stranger"):
+    with pytest.raises(ConfigError, match="but every sender is a stranger"):
         await check(bare, {"password": PASSWORD})
     assert MANIFEST.asks == ("authserv_id",)  # or `init` could not mend that
 
@@ -975,7 +977,7 @@ async def test_a_connection_waits_for_the_next_mail_for_a_while_alone(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes after it has ended is sent by a new one."""
-    monkeypatch.setattr(smtp, "WAITS_S", 0)
+    monkeypatch.setattr(smtp, "IDLE_S", 0)
     heard: asyncio.Queue[str] = asyncio.Queue(100)
     async with smtp_server(place, heard) as port:
         channel = channel_of(place, smtp_port=port, smtp_security="tls")
@@ -1058,10 +1060,10 @@ def test_the_page_shows_a_cards_links_as_buttons_and_a_press_by_its_subject() ->
     """The code in them is for the bot alone; receipts stand below a rule."""
     link = "mailto:bot@zero.test?subject=Deny%3A%201%20%5Bzc%3Ad%3Ax%5D"
     card = mail_from("bot@zero.test", "olga@zero.test", f"1. shell\nDeny: {link}\n/deny 1\n")
-    assert letters.shown(card) == "1. shell\n/deny 1"
+    assert letters.visible_text(card) == "1. shell\n/deny 1"
     ((label, subject),) = letters.buttons(card)
     assert (label, subject) == ("Deny", "Deny: 1 [zc:d:x]")
     press = mail_from("olga@zero.test", "bot@zero.test", subject=subject)
-    assert letters.shown(press) == letters.shown_subject(press) == "Deny: 1"
+    assert letters.visible_text(press) == letters.visible_subject(press) == "Deny: 1"
     answer = mail_from("bot@zero.test", "ann@zero.test", "done\n-- \n✅ receipt\n")
     assert letters.markdown(answer) == "done\n\n---\n\n✅ receipt"

@@ -1,9 +1,9 @@
 """State in the channel's own directory that outlives the process: short texts, and reading progress.
 
 The runtime commits a position with each event that it takes. Mail that the runtime never sees, such
-as mail from robots, moves no position, and a mailbox that nobody has written to has none. So a note
-records the progress without positions, and where it began. The note may only be behind: mails after
-it are read again, and recognised by their keys.
+as mail from robots, moves no position, and a mailbox without mail from people has none. So a file
+stores the progress, including its start. The file may be behind, never ahead: ingress recognises the
+mails that are read again by their keys.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from zeroclaw import ChannelUnavailable, Value, refused_as
 _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
-class KeptText:
-    """One text, replaced as a whole and readable only by its owner; not kept without a directory."""
+class TextFile:
+    """One text, replaced as a whole and readable only by its owner; in memory without a directory."""
 
     def __init__(self, directory: Path | None, name: str) -> None:
-        """Remember the file."""
+        """Read nothing yet."""
         self._file = None if directory is None else directory / name
         self._text = ""
 
     async def read(self) -> str:
-        """Return the text as it is on the disk, else as it was last; empty if there never was one.
+        """Return the text on the disk; without a file the last known one, or empty.
 
         Raises:
-            ChannelUnavailable: It can't be read now, which must not pass for a text that is missing.
+            ChannelUnavailable: The disk fails, which must not pass for a missing text.
         """
         failed = refused_as(ChannelUnavailable, f"`{self._file}` can't be read now")
         with failed, suppress(FileNotFoundError):
@@ -38,11 +38,11 @@ class KeptText:
                 self._text = await asyncio.to_thread(self._file.read_text, "utf-8", "replace")
         return self._text
 
-    async def keep(self, text: str) -> None:
+    async def write(self, text: str) -> None:
         """Replace the text.
 
         Raises:
-            ChannelUnavailable: The disk does not take it now.
+            ChannelUnavailable: The disk refuses it, such as a full one.
         """
         if self._file is not None and text != self._text:
             with refused_as(ChannelUnavailable, f"`{self._file}` can't be written now"):
@@ -50,26 +50,26 @@ class KeptText:
             self._text = text
 
 
-class Read(Value):
+class Progress(Value):
     """How far a mailbox was read under one UIDVALIDITY; RFC 3501, 2.3.1.1."""
 
     validity: int
     uid: int
 
 
-def read_cursor(cursor: str) -> Read | None:
-    """Return the progress that a cursor says, None if it is not one."""
-    found = _CURSOR.fullmatch(cursor)
-    return Read(validity=int(found[1]), uid=int(found[2])) if found else None
+def read_cursor(cursor: str) -> Progress | None:
+    """Parse a cursor; None if it is not one."""
+    match = _CURSOR.fullmatch(cursor)
+    return Progress(validity=int(match[1]), uid=int(match[2])) if match else None
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace a file's text on the disk: a server may take a token no more that was replaced."""
-    new, flags = file.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_SYNC
+    """Replace a file's text durably: a server may no longer accept the token that it replaces."""
+    temporary, flags = file.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_SYNC
     with _writing:
-        with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8") as opened:
-            opened.write(text)
-        new.replace(file)
+        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        temporary.replace(file)
         directory = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(directory)
@@ -78,4 +78,4 @@ def _write(file: Path, text: str) -> None:
 
 
 _writing = Lock()
-"""An adapter that has ended may still be writing when the next one does, since threads finish late."""
+"""Held while writing: a thread of an adapter that has ended may still write when the next one does."""
