@@ -147,10 +147,8 @@ def _message(message: Json, bot: Bot) -> Decoded | Skipped:
     if address is None or message_id is None:
         return Skipped(reason="no chat to answer in")
     key = f"message/{address.chat}/{message_id}"
-    new_id, old_id = (
-        integer(message, "migrate_to_chat_id"),
-        integer(message, "migrate_from_chat_id"),
-    )
+    new_id = integer(message, "migrate_to_chat_id")
+    old_id = integer(message, "migrate_from_chat_id")
     if new_id is not None or old_id is not None:
         # Each of the two groups reports it, and updates of two chats come in any order.
         new = address if new_id is None else replace(address, chat=str(new_id))
@@ -267,14 +265,13 @@ def _is_reply(message: Json, bot: Bot) -> bool:
 
 def _is_mentioned(message: Json, bot: Bot) -> bool:
     name = f"@{bot.username}".lower()
-    return any(
-        (text(entity, "type") == "mention" and covered_text(message, entity).lower() == name)
-        or (
-            text(entity, "type") == "text_mention"
-            and integer(inner(entity, "user"), "id") == bot.id
-        )
-        for entity in entities(message)
-    )
+    for entity in entities(message):
+        kind = text(entity, "type")
+        if kind == "mention" and covered_text(message, entity).lower() == name:
+            return True
+        if kind == "text_mention" and integer(inner(entity, "user"), "id") == bot.id:
+            return True
+    return False
 
 
 def _denial(message: Json, bot: Bot, address: Address) -> Pressed | None:

@@ -101,7 +101,7 @@ class TelegramHarness:
 
     @property
     def address(self) -> Address:
-        account = str(self.telegram.account.me.id)
+        account = str(self.telegram.account.bot.id)
         return Address(channel="telegram", account=account, chat=self.person, direct=True)
 
     @property
@@ -109,7 +109,7 @@ class TelegramHarness:
         return str(self.ann.id)
 
     async def say(self, text: str) -> bool:
-        to = f"@{self.telegram.account.me.username} " if self.room else ""
+        to = f"@{self.telegram.account.bot.username} " if self.room else ""
         return await self._told(self.ann.says(f"{to}{text}", chat=self.room))
 
     async def redeliver(self) -> bool:
@@ -169,7 +169,7 @@ def standing(message: Message) -> Standing:
     entities = tuple(
         cast(
             "Entity",
-            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.more)},
+            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.extra)},
         )
         for one in formatted.entities
         if one.type in KINDS  # Telegram adds others of its own, such as addresses

@@ -139,7 +139,7 @@ class OnTelegram:
     ) -> Action:
         person = self._people[who]
         if where:
-            username = self.telegram.account.me.username
+            username = self.telegram.account.bot.username
             return _Done(person.says(f"@{username} {text}", chat=self._chats[where].chat))
         if not files:
             return _Done(person.says(text))

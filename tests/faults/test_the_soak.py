@@ -49,7 +49,7 @@ async def test_a_few_seconds_on_all_channels_find_nothing(tmp_path: Path) -> Non
 async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> None:
     """One that is marked as a possible repeat is counted apart."""
     async with Emulator(clock=SystemClock()) as telegram:
-        ann, zero = telegram.person("Ann"), telegram.account.me
+        ann, zero = telegram.person("Ann"), telegram.account.bot
         books = Books()
         for key in ("text p.1", "text p.2", "text p.3", "text p.4"):
             books.owed.append(Owed(key=key, chat=ann.chat, deed=ann.says(key)))
@@ -153,5 +153,5 @@ def _call(
 ) -> Call:
     parameters = Parameters(values={"text": text})
     return Call(
-        method="sendMessage", chat=chat, parameters=parameters, at=at, refusal=refusal, befell=fault
+        method="sendMessage", chat=chat, parameters=parameters, at=at, refusal=refusal, fault=fault
     )

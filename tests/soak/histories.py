@@ -38,4 +38,4 @@ def history(
 
 def _told(call: Call) -> str:
     """Return a call, and what it was let run into."""
-    return repr(call) if call.befell is None else f"{call!r}  ({call.befell!r})"
+    return repr(call) if call.fault is None else f"{call!r}  ({call.fault!r})"

@@ -217,7 +217,7 @@ def disobeyed(calls: list[Call], lives: Sequence[float]) -> list[str]:
 
 def is_exceeding(call: Call) -> bool:
     """Whether a call was refused because it was one too many, which nobody had planned."""
-    return call.befell is None and _NAMED in call.refusal
+    return call.fault is None and _NAMED in call.refusal
 
 
 def _name(fault: Fault) -> str:

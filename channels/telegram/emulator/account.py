@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from channels.telegram.emulator.buckets import Buckets
-from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Version
+from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Version
 from channels.telegram.emulator.files import Files
 from channels.telegram.emulator.refusals import bad_request, forbidden, too_many
 from channels.telegram.emulator.updates import Updates
@@ -52,7 +52,7 @@ class Account:
     """One bot account.
 
     Attributes:
-        me: The bot.
+        bot: The bot.
         privacy: In groups the bot gets only messages meant for it, unless it is an administrator.
         missing: Methods that this server does not have, in lower case.
         last_id: The newest message id of all private chats and basic groups, which share one
@@ -63,7 +63,7 @@ class Account:
         profile: The bot's name and descriptions, by parameter.
     """
 
-    me: Person
+    bot: Person
     token: str
     buckets: Buckets
     updates: Updates
@@ -119,8 +119,8 @@ class Account:
         """
         chat = self.find_chat(parameters, name)
         if chat.upgraded_to:
-            why = "group chat was upgraded to a supergroup chat"
-            raise bad_request(why, migrate_to_chat_id=chat.upgraded_to)
+            reason = "group chat was upgraded to a supergroup chat"
+            raise bad_request(reason, migrate_to_chat_id=chat.upgraded_to)
         if chat.person is not None:
             self._check_person(chat.person, chat)
         elif chat.bot == "kicked":
@@ -154,11 +154,11 @@ class Account:
         chat: Chat,
         sender: Person,
         version: Version,
-        moment: Moment,
+        now: Instant,
         *,
         thread: int = 0,
         media: Json | None = None,
-        more: Json | None = None,
+        extra: Json | None = None,
         reply_to: Message | None = None,
     ) -> Message:
         """Add a message to a chat; one from the bot replaces its native draft."""
@@ -166,34 +166,34 @@ class Account:
             id=self.next_id(chat),
             chat=chat,
             sender=sender,
-            date=moment.date,
+            date=now.date,
             thread=thread,
             versions=[version],
             media=media or {},
-            more=more or {},
+            extra=extra or {},
             reply_to=reply_to,
         )
         chat.messages.append(message)
         chat.by_id[message.id] = message
         if message.is_from_bot:
             chat.end_draft(thread)
-            chat.acting_until = moment.at
+            chat.acting_until = now.at
         return message
 
     # --- limits ----------------------------------------------------------------------------------
 
-    def spend(self, chat: Chat, kind: str, moment: Moment, count: int = 1) -> None:
+    def spend(self, chat: Chat, kind: str, now: Instant, count: int = 1) -> None:
         """Count a call against the limits.
 
         Args:
             chat: The chat.
             kind: `send`, `edit` or `draft`.
-            moment: The time of the call.
+            now: The time of the call.
             count: The number of messages that it counts as.
 
         Raises:
             Refused: It is one too many.
         """
-        wait_s = self.buckets.take(kind, chat.id, moment.at, is_group=chat.is_group, count=count)
+        wait_s = self.buckets.take(kind, chat.id, now.at, is_group=chat.is_group, count=count)
         if wait_s:
             raise too_many(wait_s)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 
 from channels.telegram.emulator import people, shapes
 from channels.telegram.emulator.account import Account, Toast
-from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Standing, buttons_of
+from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Status, buttons_of
 from channels.telegram.emulator.entities import Entity, Formatted
 from channels.telegram.emulator.files import media
-from channels.telegram.emulator.people import Deed, marked
+from channels.telegram.emulator.people import Deed, formatted
 from channels.telegram.emulator.wire import Json, Upload
 
 
@@ -24,13 +24,13 @@ class Actor:
         account: Account,
         person: Person,
         *,
-        now: Callable[[], Moment],
-        happened: Callable[[], None],
+        now: Callable[[], Instant],
+        on_update: Callable[[], None],
     ) -> None:
         """Do nothing yet; `happened` is called after every act."""
         self._account = account
         self._now = now
-        self._happened = happened
+        self._on_update = on_update
         self.person = person
         self.chat = account.chats[person.id]
 
@@ -50,7 +50,7 @@ class Actor:
         reply_to: Message | None = None,
         quote: str = "",
         entities: Iterable[Entity] = (),
-        more: Json | None = None,
+        extra: Json | None = None,
     ) -> Deed:
         """Send a message, by default in the private chat.
 
@@ -61,15 +61,15 @@ class Actor:
             reply_to: The message that it replies to.
             quote: The quoted part of that message.
             entities: More marks, with offsets in the text as given.
-            more: Other fields of the Bot API's Message, such as `via_bot`.
+            extra: Other fields of the Bot API's Message, such as `via_bot`.
         """
-        quoted: Json = {"quote": {"text": quote, "position": 0}} if quote else {}
+        quote_fields: Json = {"quote": {"text": quote, "position": 0}} if quote else {}
         return self._say(
-            marked(text, entities),
+            formatted(text, entities),
             chat=chat,
             thread=thread,
             reply_to=reply_to,
-            more={**quoted, **(more or {})},
+            extra={**quote_fields, **(extra or {})},
         )
 
     def starts(self, payload: str = "") -> Deed:
@@ -117,9 +117,9 @@ class Actor:
             reply_to: The message that it replies to.
         """
         upload = Upload(name=name, content=content, media_type=media_type)
-        file = self._account.files.keep(kind, upload, claimed_size=claimed_size)
+        file = self._account.files.store(kind, upload, claimed_size=claimed_size)
         return self._say(
-            marked(caption), chat=chat, thread=thread, reply_to=reply_to, held=media(file)
+            formatted(caption), chat=chat, thread=thread, reply_to=reply_to, media=media(file)
         )
 
     def sends_album(
@@ -133,31 +133,31 @@ class Actor:
         """Send several pictures, given with their names, as an album; `below` which the caption is."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
-        kept = [
-            media(self._account.files.keep("photo", Upload(name=name, content=content)))
+        files = [
+            media(self._account.files.store("photo", Upload(name=name, content=content)))
             for name, content in photos
         ]
-        captions = [caption if number == below else "" for number, _ in enumerate(kept)]
+        captions = [caption if number == below else "" for number, _ in enumerate(files)]
         return [
-            self._say(marked(said), chat=chat, held=held, more=album)
-            for said, held in zip(captions, kept, strict=True)
+            self._say(formatted(text), chat=chat, media=media, extra=album)
+            for text, media in zip(captions, files, strict=True)
         ]
 
     def forwards(self, message: Message, *, chat: Chat | None = None) -> Deed:
         """Forward a message to a chat with the bot."""
-        where = chat or self.chat
+        target = chat or self.chat
         return self._done(
-            people.forward(self._account, self.person, message, self._now(), chat=where)
+            people.forward(self._account, self.person, message, self._now(), chat=target)
         )
 
     def edits(self, message: Message, text: str) -> Deed:
         """Edit a message."""
-        return self._done(people.edit(self._account, message, marked(text), self._now()))
+        return self._done(people.edit(self._account, message, formatted(text), self._now()))
 
     def deletes(self, message: Message) -> None:
         """Delete a message; bots get no update about that."""
         message.deleted = True
-        self._happened()
+        self._on_update()
 
     # --- pressing --------------------------------------------------------------------------------
 
@@ -173,16 +173,16 @@ class Actor:
             LookupError: The message never had such a button.
         """
         if not data:
-            known = [
-                one
+            buttons = [
+                candidate
                 for version in reversed(message.versions)
-                for one in buttons_of(version.markup)
-                if one.text == button
+                for candidate in buttons_of(version.markup)
+                if candidate.text == button
             ]
-            if not known:
+            if not buttons:
                 reason = f"no button `{button}` under {message!r}"
                 raise LookupError(reason)
-            data = known[0].data
+            data = buttons[0].data
         return self._done(people.press(self._account, self.person, message, data, self._now()))
 
     def toast(self, pressed: Deed) -> Toast | None:
@@ -207,9 +207,9 @@ class Actor:
         """Remove the bot from a group."""
         return self.lets_bot("kicked", chat)
 
-    def lets_bot(self, standing: Standing, chat: Chat) -> Deed:
+    def lets_bot(self, status: Status, chat: Chat) -> Deed:
         """Change the bot's status in a chat."""
-        return self._done(people.stand(self._account, self.person, chat, standing, self._now()))
+        return self._done(people.set_status(self._account, self.person, chat, status, self._now()))
 
     def joins(self, chat: Chat) -> Deed:
         """Join a group."""
@@ -223,9 +223,9 @@ class Actor:
 
     def upgrades(self, chat: Chat) -> tuple[Deed, Deed]:
         """Upgrade a group to a supergroup; the second deed is in the new chat."""
-        left, came = people.migrate(self._account, self.person, chat, self._now())
-        self._happened()
-        return left, came
+        left, joined = people.migrate(self._account, self.person, chat, self._now())
+        self._on_update()
+        return left, joined
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -236,8 +236,8 @@ class Actor:
         chat: Chat | None,
         thread: int = 0,
         reply_to: Message | None = None,
-        held: Json | None = None,
-        more: Json | None = None,
+        media: Json | None = None,
+        extra: Json | None = None,
     ) -> Deed:
         return self._done(
             people.say(
@@ -248,18 +248,18 @@ class Actor:
                 chat=chat or self.chat,
                 thread=thread,
                 reply_to=reply_to,
-                held=held,
-                more=more,
+                media=media,
+                extra=extra,
             )
         )
 
     def _service(self, chat: Chat, field: str, *, many: bool) -> Deed:
-        who = shapes.user(self.person)
-        more: Json = {field: [who] if many else who}
-        return self._done(people.service(self._account, self.person, chat, more, self._now()))
+        user = shapes.user(self.person)
+        extra: Json = {field: [user] if many else user}
+        return self._done(people.service(self._account, self.person, chat, extra, self._now()))
 
     def _done(self, deed: Deed) -> Deed:
-        self._happened()
+        self._on_update()
         return deed
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from channels._remote.emulator.http import Answer, Cut, Request, Response
 from channels.telegram.emulator import webhooks
 from channels.telegram.emulator.account import Account
-from channels.telegram.emulator.chats import Moment
+from channels.telegram.emulator.chats import Instant
 from channels.telegram.emulator.faults import (
     BadGateway,
     BadMarkup,
@@ -44,20 +44,20 @@ class BotApi:
     """
 
     def __init__(
-        self, *, account: Account, polling: Polling, clock: Clock, note: Callable[[], None]
+        self, *, account: Account, polling: Polling, clock: Clock, on_change: Callable[[], None]
     ) -> None:
         """Answer nothing yet; `note` is called at every change."""
         self._account = account
         self._polling = polling
         self._clock = clock
-        self._note = note
+        self._on_change = on_change
         self.calls: list[Call] = []
         self.planned: list[Planned] = []
         self.latency_s = 0.0
 
-    def moment(self) -> Moment:
+    def now(self) -> Instant:
         """Return the current time."""
-        return Moment(wall=self._clock.now(), at=self._clock.monotonic())
+        return Instant(wall=self._clock.now(), at=self._clock.monotonic())
 
     async def answer(self, request: Request) -> Answer | None:
         """Answer a request; None if the path is not the Bot API's."""
@@ -69,8 +69,8 @@ class BotApi:
             if first.startswith("bot") and len(rest) == 1:
                 self._check_token(first)
                 return await self._call(rest[0], request)
-        except Refused as refused:
-            return _refusal(refused)
+        except Refused as error:
+            return _refusal(error)
         return None
 
     def _check_token(self, part: str) -> None:
@@ -81,10 +81,10 @@ class BotApi:
             raise unauthorized()
 
     def _file(self, path: str) -> Answer:
-        found = self._account.files.at(path)
-        if found is None:
+        file = self._account.files.at(path)
+        if file is None:
             raise not_found()
-        return Response(content_type="application/octet-stream", body=found.content)
+        return Response(content_type="application/octet-stream", body=file.content)
 
     # --- calls -----------------------------------------------------------------------------------
 
@@ -97,15 +97,15 @@ class BotApi:
             at=self._clock.monotonic(),
         )
         self.calls.append(call)
-        self._note()
-        call.befell = fault_of(call, self.planned)
+        self._on_change()
+        call.fault = fault_of(call, self.planned)
         try:
-            answer = await self._with(call.befell, call, request)
-        except Refused as refused:
-            call.refusal = refused.description
-            answer = _refusal(refused)
+            answer = await self._with(call.fault, call, request)
+        except Refused as error:
+            call.refusal = error.description
+            answer = _refusal(error)
         finally:
-            self._note()
+            self._on_change()
         await self._clock.sleep(self.latency_s)
         return answer
 
@@ -116,11 +116,11 @@ class BotApi:
                 return await self._carry_out(call, request)
             case Hang(carried_out=True):
                 answer = await self._carry_out(call, request)
-                self._note()
-                await fault.stand()
+                self._on_change()
+                await fault.wait()
                 return answer
             case Hang():
-                await fault.stand()
+                await fault.wait()
                 return await self._carry_out(call, request)
             case Lose() | BadGateway():
                 if fault.carried_out:
@@ -133,7 +133,7 @@ class BotApi:
         result = await self._result(call.method.lower(), call.parameters, request)
         call.is_done = True
         if is_object(result) and call.method.lower().startswith("send"):
-            call.made = number_of(result, "message_id")
+            call.posted = number_of(result, "message_id")
         return _ok(result)
 
     async def _result(self, method: str, parameters: Parameters, request: Request) -> object:
@@ -148,7 +148,7 @@ class BotApi:
             return result
         if method not in METHODS:
             raise not_found()
-        return METHODS[method](self._account, parameters, self.moment())
+        return METHODS[method](self._account, parameters, self.now())
 
     async def _get_updates(self, parameters: Parameters, request: Request) -> object:
         if self._account.webhook is not None:
@@ -157,23 +157,23 @@ class BotApi:
                 " the webhook first"
             )
 
-        def tell_gone(told: Callable[[], None]) -> Callable[[], bool]:
-            request.gone.told = told
+        def on_gone(callback: Callable[[], None]) -> Callable[[], bool]:
+            request.gone.told = callback
             return lambda: request.gone.is_set
 
-        return await self._polling.get_updates(parameters, tell_gone)
+        return await self._polling.get_updates(parameters, on_gone)
 
 
 def _ok(result: object) -> Response:
     return Response(body=json.dumps({"ok": True, "result": result}).encode())
 
 
-def _refusal(refused: Refused) -> Response:
+def _refusal(error: Refused) -> Response:
     body: dict[str, object] = {
         "ok": False,
-        "error_code": refused.code,
-        "description": refused.description,
+        "error_code": error.code,
+        "description": error.description,
     }
-    if refused.parameters:
-        body["parameters"] = dict(refused.parameters)
-    return Response(status=refused.code, body=json.dumps(body).encode())
+    if error.parameters:
+        body["parameters"] = dict(error.parameters)
+    return Response(status=error.code, body=json.dumps(body).encode())

@@ -9,13 +9,13 @@ from channels.telegram.emulator.wire import Json, is_array, is_object, text_of
 from zeroclaw import Value
 
 ChatKind = Literal["private", "group", "supergroup"]
-Standing = Literal["member", "administrator", "left", "kicked", "restricted"]
+Status = Literal["member", "administrator", "left", "kicked", "restricted"]
 """The status of the bot or a person in a group; in a private chat `kicked` means blocked."""
-DRAFT_KEPT_S = 30.0
+DRAFT_LIFETIME_S = 30.0
 """A native draft is "a temporary 30-second preview" (Bot API, sendRichMessageDraft, read 2026-11)."""
 
 
-class Moment(Value):
+class Instant(Value):
     """One instant, on both clocks.
 
     Attributes:
@@ -89,7 +89,7 @@ class Message:
         thread: The topic it is in, 0 for none.
         versions: All versions, the newest last; a service message has one, which is empty.
         media: `photo`, `document` and so on, in the Bot API's form.
-        more: Other fields of the Bot API that never change: `forward_origin`, `quote`, …
+        extra: Other fields of the Bot API that never change: `forward_origin`, `quote`, …
         reply_to: The message that it replies to.
         edited: Unix time of the last edit, None for never.
     """
@@ -101,7 +101,7 @@ class Message:
     thread: int = 0
     versions: list[Version] = field(default_factory=list[Version])
     media: Json = field(default_factory=dict[str, object])
-    more: Json = field(default_factory=dict[str, object])
+    extra: Json = field(default_factory=dict[str, object])
     reply_to: "Message | None" = None
     edited: int | None = None
     deleted: bool = False
@@ -138,10 +138,10 @@ class Message:
 
     def __repr__(self) -> str:
         signs = "†" if self.deleted else ""
-        buttons = f" {[one.text for one in self.buttons]}" if self.buttons else ""
+        buttons = f" {[button.text for button in self.buttons]}" if self.buttons else ""
         media = f" {[*self.media]}" if self.media else ""
-        said = f"{self.text[:300]!r} {len(self.versions)}v"
-        return f"{self.id}{signs} {self.sender!r}: {said}{media}{buttons}"
+        text = f"{self.text[:300]!r} {len(self.versions)}v"
+        return f"{self.id}{signs} {self.sender!r}: {text}{media}{buttons}"
 
 
 def buttons_of(markup: Json | None) -> list[Button]:
@@ -209,8 +209,8 @@ class Chat:
     title: str
     person: Person | None = None
     is_forum: bool = False
-    bot: Standing = "member"
-    members: dict[int, Standing] = field(default_factory=dict[int, Standing])
+    bot: Status = "member"
+    members: dict[int, Status] = field(default_factory=dict[int, Status])
     topics: dict[int, Topic] = field(default_factory=dict[int, Topic])
     upgraded_to: int = 0
     messages: list[Message] = field(default_factory=list[Message])
@@ -229,30 +229,30 @@ class Chat:
     @property
     def from_bot(self) -> list[Message]:
         """The bot's current messages."""
-        return [one for one in self.messages if one.is_from_bot and not one.deleted]
+        return [message for message in self.messages if message.is_from_bot and not message.deleted]
 
     @property
     def texts(self) -> list[str]:
         """The texts of the bot's current messages."""
-        return [one.text for one in self.from_bot]
+        return [message.text for message in self.from_bot]
 
     @property
     def ever(self) -> str:
         """Everything that the bot ever showed here, drafts included; to check what must not show."""
-        said = [text for one in self.messages if one.is_from_bot for text in one.texts]
+        texts = [text for message in self.messages if message.is_from_bot for text in message.texts]
         drafts = [*self.drafted, *self.drafts.values()]
-        return "\n".join([*said, *(text for one in drafts for text in one.texts)])
+        return "\n".join([*texts, *(text for draft in drafts for text in draft.texts)])
 
     def draft(self, at: float, thread: int = 0) -> str | None:
         """Return the native draft that is visible at a time, None for none."""
-        found = self.drafts.get(thread)
-        return found.texts[-1] if found is not None and at < found.until else None
+        draft = self.drafts.get(thread)
+        return draft.texts[-1] if draft is not None and at < draft.until else None
 
     def end_draft(self, thread: int) -> None:
         """End a draft, because a message has replaced it."""
-        ended = self.drafts.pop(thread, None)
-        if ended is not None:
-            self.drafted.append(ended)
+        draft = self.drafts.pop(thread, None)
+        if draft is not None:
+            self.drafted.append(draft)
 
     def __repr__(self) -> str:
         return f"{self.kind} {self.id} {self.title!r}"

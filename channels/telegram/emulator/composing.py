@@ -1,4 +1,4 @@
-"""Reads the parts of a message that a bot sends: text and marks, topic, and reply."""
+"""Reads the parts of a message that a bot sends: text, entities, topic, and reply."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,8 +22,8 @@ def text(
     parameters: Parameters,
     name: str = "text",
     *,
-    listed: str = "entities",
-    most: int = LONGEST_TEXT,
+    key: str = "entities",
+    max_units: int = LONGEST_TEXT,
     may_be_empty: bool = False,
 ) -> Formatted:
     """Read a text of a call.
@@ -31,8 +31,8 @@ def text(
     Args:
         parameters: The call's parameters.
         name: The parameter with the text.
-        listed: The parameter with the marks.
-        most: Limit in UTF-16 code units, after the markup is parsed.
+        key: The parameter with the entities.
+        max_units: Limit in UTF-16 code units, after the markup is parsed.
         may_be_empty: An empty text is allowed.
 
     Raises:
@@ -42,15 +42,15 @@ def text(
     if mode and mode not in _PARSERS:
         raise bad_request("unsupported parse_mode")
     try:
-        marks = parameters.json_array(listed)
+        entities = parameters.json_array(key)
     except ValueError as error:
-        raise bad_request(f"can't parse {listed} JSON object") from error
-    formatted = read_text(parameters.text(name), listed=marks, parse=_PARSERS.get(mode))
+        raise bad_request(f"can't parse {key} JSON object") from error
+    formatted = read_text(parameters.text(name), entities=entities, parse=_PARSERS.get(mode))
     if not formatted.text and not may_be_empty:
         raise bad_request("message text is empty" if name == "text" else f"{name} is empty")
-    if formatted.length > most:
-        what = "message caption is too long" if name == "caption" else "message is too long"
-        raise bad_request(what)
+    if formatted.length > max_units:
+        reason = "message caption is too long" if name == "caption" else "message is too long"
+        raise bad_request(reason)
     return formatted
 
 
@@ -61,7 +61,7 @@ def caption(parameters: Parameters) -> Formatted:
         Refused: It is too long, or its markup is invalid.
     """
     return text(
-        parameters, "caption", listed="caption_entities", most=LONGEST_CAPTION, may_be_empty=True
+        parameters, "caption", key="caption_entities", max_units=LONGEST_CAPTION, may_be_empty=True
     )
 
 
@@ -71,17 +71,17 @@ def thread(chat: Chat, parameters: Parameters) -> int:
     Raises:
         Refused: The topic does not exist or is closed.
     """
-    wanted = parameters.number("message_thread_id")
-    if not wanted:
+    topic_id = parameters.number("message_thread_id")
+    if not topic_id:
         return 0
-    topic = chat.topics.get(wanted)
+    topic = chat.topics.get(topic_id)
     if topic is None:
-        is_reply_thread = chat.kind == "supergroup" and not chat.is_forum and wanted in chat.by_id
+        is_reply_thread = chat.kind == "supergroup" and not chat.is_forum and topic_id in chat.by_id
         if not is_reply_thread:
             raise bad_request("message thread not found")
     elif topic.closed and chat.bot != "administrator":
         raise bad_request("TOPIC_CLOSED")
-    return wanted
+    return topic_id
 
 
 def answered(
@@ -93,20 +93,20 @@ def answered(
         Refused: That message does not exist, or the quote is not in it.
     """
     try:
-        asked: Json = parameters.json_object("reply_parameters") or {}
+        reply: Json = parameters.json_object("reply_parameters") or {}
     except ValueError as error:
         raise bad_request("can't parse reply parameters JSON object") from error
-    id_ = number_of(asked, "message_id") or parameters.number("reply_to_message_id")
+    id_ = number_of(reply, "message_id") or parameters.number("reply_to_message_id")
     if not id_:
         return None, {}
-    where = account.chats.get(number_of(asked, "chat_id"), chat)
-    message = where.by_id.get(id_)
+    source = account.chats.get(number_of(reply, "chat_id"), chat)
+    message = source.by_id.get(id_)
     if message is None or message.deleted:
-        lenient = asked.get("allow_sending_without_reply") is True
+        lenient = reply.get("allow_sending_without_reply") is True
         if lenient or parameters.flag("allow_sending_without_reply"):
             return None, {}
         raise bad_request("message to be replied not found")
-    quote = text_of(asked, "quote")
+    quote = text_of(reply, "quote")
     if not quote:
         return message, {}
     if quote not in message.text:
@@ -125,11 +125,11 @@ def options(parameters: Parameters) -> dict[str, object]:
         preview = parameters.json_object("link_preview_options")
     except ValueError as error:
         raise bad_request("can't parse link preview options JSON object") from error
-    kept: dict[str, object] = {}
+    fields: dict[str, object] = {}
     if preview is not None:
-        kept["link_preview_options"] = preview
+        fields["link_preview_options"] = preview
     elif parameters.flag("disable_web_page_preview"):
-        kept["link_preview_options"] = {"is_disabled": True}
+        fields["link_preview_options"] = {"is_disabled": True}
     if parameters.flag("protect_content"):
-        kept["has_protected_content"] = True
-    return kept
+        fields["has_protected_content"] = True
+    return fields

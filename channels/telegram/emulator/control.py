@@ -47,7 +47,7 @@ class Control:
         self._telegram = telegram
         self._actors = actors
         self._cast = cast
-        self._deeds: Mapping[str, Callable[[Json], object]] = {
+        self._handlers: Mapping[str, Callable[[Json], object]] = {
             "say": self._say,
             "file": self._file,
             "album": self._album,
@@ -55,8 +55,8 @@ class Control:
             "delete": self._delete,
             "forward": self._forward,
             "press": self._press,
-            "block": lambda asked: self._actor(asked).blocks(),
-            "unblock": lambda asked: self._actor(asked).unblocks(),
+            "block": lambda act: self._actor(act).blocks(),
+            "unblock": lambda act: self._actor(act).unblocks(),
             "fail": self._fail,
             "release": lambda _: self._release(),
         }
@@ -66,15 +66,15 @@ class Control:
         """Return everything that the page shows."""
         telegram = self._telegram
         has_bot = telegram.is_polled or telegram.account.webhook is not None
-        seen = snapshot(
+        view = snapshot(
             telegram.account, telegram.now(), is_polled=has_bot, calls=len(telegram.calls)
         )
-        return {"platform": "Telegram", **self._cast.shown(), **seen}
+        return {"platform": "Telegram", **self._cast.shown(), **view}
 
     def file(self, path: str) -> bytes | None:
         """Return a sent file by its path."""
-        found = self._telegram.account.files.at(path)
-        return None if found is None else found.content
+        file = self._telegram.account.files.at(path)
+        return None if file is None else file.content
 
     def next_change(self) -> asyncio.Event:
         """Return an event that is set at the next change."""
@@ -86,63 +86,63 @@ class Control:
         Raises:
             Unusable: It names something that does not exist.
         """
-        deed = self._deeds.get(text_of(asked, "do"))
-        if deed is None:
-            raise Unusable(f"`do` is one of {', '.join(self._deeds)}")
-        deed(asked)
+        handler = self._handlers.get(text_of(asked, "do"))
+        if handler is None:
+            raise Unusable(f"`do` is one of {', '.join(self._handlers)}")
+        handler(asked)
 
-    def _say(self, asked: Json) -> object:
-        actor, chat, thread = self._actor(asked), self._chat(asked), number_of(asked, "thread")
-        text = text_of(asked, "text")
+    def _say(self, act: Json) -> object:
+        actor, chat, thread = self._actor(act), self._chat(act), number_of(act, "thread")
+        text = text_of(act, "text")
         if not text.strip():
             raise Unusable("there is no text")
-        number = number_of(asked, "reply_to")
-        answered = self._message(chat, number) if number else None
-        return actor.pastes(text, chat=chat, thread=thread, reply_to=answered)
+        number = number_of(act, "reply_to")
+        reply_to = self._message(chat, number) if number else None
+        return actor.pastes(text, chat=chat, thread=thread, reply_to=reply_to)
 
-    def _file(self, asked: Json) -> object:
-        kind = text_of(asked, "kind") or "document"
+    def _file(self, act: Json) -> object:
+        kind = text_of(act, "kind") or "document"
         if kind not in FOLDERS:
             raise Unusable(f"`kind` is one of {', '.join(FOLDERS)}")
-        return self._actor(asked).sends(
+        return self._actor(act).sends(
             kind,
-            _content(asked),
-            name=text_of(asked, "name") or "file.bin",
-            media_type=text_of(asked, "media_type") or "application/octet-stream",
-            caption=text_of(asked, "caption"),
-            chat=self._chat(asked),
+            _content(act),
+            name=text_of(act, "name") or "file.bin",
+            media_type=text_of(act, "media_type") or "application/octet-stream",
+            caption=text_of(act, "caption"),
+            chat=self._chat(act),
         )
 
-    def _album(self, asked: Json) -> object:
-        given = asked.get("photos")
-        photos = [one for one in given if is_object(one)] if is_array(given) else []
+    def _album(self, act: Json) -> object:
+        items = act.get("photos")
+        photos = [item for item in items if is_object(item)] if is_array(items) else []
         if not _MIN_PHOTOS <= len(photos) <= _MAX_PHOTOS:
             raise Unusable(f"an album has {_MIN_PHOTOS} to {_MAX_PHOTOS} `photos`")
-        return self._actor(asked).sends_album(
-            [(text_of(one, "name") or "photo.jpg", _content(one)) for one in photos],
-            caption=text_of(asked, "caption"),
-            chat=self._chat(asked),
+        return self._actor(act).sends_album(
+            [(text_of(photo, "name") or "photo.jpg", _content(photo)) for photo in photos],
+            caption=text_of(act, "caption"),
+            chat=self._chat(act),
         )
 
-    def _edit(self, asked: Json) -> object:
-        message = self._message(self._chat(asked), number_of(asked, "message"))
-        return self._actor(asked).edits(message, text_of(asked, "text"))
+    def _edit(self, act: Json) -> object:
+        message = self._message(self._chat(act), number_of(act, "message"))
+        return self._actor(act).edits(message, text_of(act, "text"))
 
-    def _delete(self, asked: Json) -> object:
-        message = self._message(self._chat(asked), number_of(asked, "message"))
-        return self._actor(asked).deletes(message)
+    def _delete(self, act: Json) -> object:
+        message = self._message(self._chat(act), number_of(act, "message"))
+        return self._actor(act).deletes(message)
 
-    def _forward(self, asked: Json) -> object:
-        message = self._message(self._chat(asked), number_of(asked, "message"))
-        to = self._chat({**asked, "chat": asked["to"]}) if "to" in asked else None
-        return self._actor(asked).forwards(message, chat=to)
+    def _forward(self, act: Json) -> object:
+        message = self._message(self._chat(act), number_of(act, "message"))
+        to = self._chat({**act, "chat": act["to"]}) if "to" in act else None
+        return self._actor(act).forwards(message, chat=to)
 
-    def _press(self, asked: Json) -> object:
-        message = self._message(self._chat(asked), number_of(asked, "message"))
-        return self._actor(asked).presses(message, data=text_of(asked, "data"))
+    def _press(self, act: Json) -> object:
+        message = self._message(self._chat(act), number_of(act, "message"))
+        return self._actor(act).presses(message, data=text_of(act, "data"))
 
-    def _fail(self, asked: Json) -> object:
-        wait_s = number_of(asked, "retry_after_s") or _USUAL_WAIT_S
+    def _fail(self, act: Json) -> object:
+        wait_s = number_of(act, "retry_after_s") or _USUAL_WAIT_S
         faults: Mapping[str, Fault] = {
             "too_many": TooMany(retry_after_s=wait_s),
             "lose": Lose(carried_out=False),
@@ -151,19 +151,19 @@ class Control:
             "hang": Hang(),
             "hang_answer": Hang(carried_out=True),
             "refuse": Refuse(
-                code=number_of(asked, "code") or _USUAL_CODE,
-                description=text_of(asked, "description") or "Bad Request: refused by the page",
+                code=number_of(act, "code") or _USUAL_CODE,
+                description=text_of(act, "description") or "Bad Request: refused by the page",
             ),
         }
-        fault = faults.get(text_of(asked, "how"))
+        fault = faults.get(text_of(act, "how"))
         if fault is None:
             raise Unusable(f"`how` is one of {', '.join(faults)}")
         if isinstance(fault, Hang):
             self._hanging.append(fault)
-        chat = self._chat(asked) if "chat" in asked else None
-        times = number_of(asked, "times") or 1
+        chat = self._chat(act) if "chat" in act else None
+        times = number_of(act, "times") or 1
         return self._telegram.will(
-            text_of(asked, "method") or "sendMessage", fault, chat=chat, times=times
+            text_of(act, "method") or "sendMessage", fault, chat=chat, times=times
         )
 
     def _release(self) -> None:
@@ -173,17 +173,17 @@ class Control:
 
     # --- people and chats ------------------------------------------------------------------------
 
-    def _actor(self, asked: Json) -> Actor:
-        actor = self._actors.get(number_of(asked, "person"))
+    def _actor(self, act: Json) -> Actor:
+        actor = self._actors.get(number_of(act, "person"))
         if actor is None:
             raise Unusable(f"`person` is one of {', '.join(map(str, self._actors))}")
         return actor
 
-    def _chat(self, asked: Json) -> Chat:
+    def _chat(self, act: Json) -> Chat:
         """Return the chat of an act; by default the person's private chat."""
-        if "chat" not in asked:
-            return self._actor(asked).chat
-        chat = self._telegram.account.chats.get(number_of(asked, "chat"))
+        if "chat" not in act:
+            return self._actor(act).chat
+        chat = self._telegram.account.chats.get(number_of(act, "chat"))
         if chat is None:
             raise Unusable("`chat` is none")
         return chat
@@ -195,8 +195,8 @@ class Control:
         return message
 
 
-def _content(asked: Json) -> bytes:
+def _content(act: Json) -> bytes:
     try:
-        return base64.b64decode(text_of(asked, "base64"), validate=True)
+        return base64.b64decode(text_of(act, "base64"), validate=True)
     except binascii.Error as error:
         raise Unusable("`base64` can't be read") from error

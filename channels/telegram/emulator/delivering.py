@@ -24,7 +24,7 @@ _RETRY_AFTER = b"retry-after:"
 class _Failure(Value):
     """Why an update was not accepted, and the wait that the bot asked for, 0 for none."""
 
-    why: str
+    reason: str
     retry_after_s: int = 0
 
 
@@ -32,13 +32,13 @@ class Delivering:
     """Delivers updates while a webhook is set."""
 
     def __init__(
-        self, *, account: Account, polling: Polling, clock: Clock, note: Callable[[], None]
+        self, *, account: Account, polling: Polling, clock: Clock, on_change: Callable[[], None]
     ) -> None:
         """Deliver nothing yet; `note` is called at every change."""
         self._account = account
         self._polling = polling
         self._clock = clock
-        self._note = note
+        self._on_change = on_change
         self._woken = asyncio.Event()
         self._posting: set[str] = set()
         self._resting: dict[str, Webhook] = {}
@@ -59,7 +59,7 @@ class Delivering:
         async with asyncio.TaskGroup() as group:
             while True:
                 webhook = self._account.webhook
-                if webhook is not None and not self._polling.held:
+                if webhook is not None and not self._polling.on_hold:
                     for update in self._due(webhook):
                         self._posting.add(_queue(update))
                         group.create_task(self._deliver(webhook, update))
@@ -80,20 +80,20 @@ class Delivering:
     async def _deliver(self, webhook: Webhook, update: Update) -> None:
         queue = _queue(update)
         update.deliveries += 1
-        self._note()
+        self._on_change()
         failure = await _posted(webhook, update, self._posts)
         self._posting.discard(queue)
         if failure is None:
             self._account.updates.confirm_one(update)
             self._delays.pop(queue, None)
-            self._note()
+            self._on_change()
             return
-        self._account.webhook_error = (int(self._clock.now().timestamp()), failure.why)
+        self._account.webhook_error = (int(self._clock.now().timestamp()), failure.reason)
         if self._account.webhook is webhook:
             self._resting[queue] = webhook
         delay_s = self._delays.get(queue, 1.0)
         self._delays[queue] = min(delay_s * 2, LONGEST_RETRY_S)
-        self._note()
+        self._on_change()
         await self._clock.sleep(failure.retry_after_s or delay_s)
         if self._resting.get(queue) is webhook:
             del self._resting[queue]
@@ -122,13 +122,13 @@ async def _posted(
             body = json.dumps(update.to_json()).encode()
             status, retry_after_s = await _post(webhook, body, posts)
     except TimeoutError:
-        return _Failure(why="Read timeout expired")
+        return _Failure(reason="Read timeout expired")
     except (OSError, EOFError, ValueError) as error:
-        return _Failure(why=f"Connection failed: {error}")
+        return _Failure(reason=f"Connection failed: {error}")
     if status in _SUCCESS:
         return None
-    why = f"Wrong response from the webhook: {status}"
-    return _Failure(why=why, retry_after_s=retry_after_s)
+    reason = f"Wrong response from the webhook: {status}"
+    return _Failure(reason=reason, retry_after_s=retry_after_s)
 
 
 async def _post(webhook: Webhook, body: bytes, posts: set[asyncio.StreamWriter]) -> tuple[int, int]:
@@ -152,7 +152,7 @@ async def _post(webhook: Webhook, body: bytes, posts: set[asyncio.StreamWriter])
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-        wait = next((one for one in head if one.startswith(_RETRY_AFTER)), _RETRY_AFTER + b"0")
+        wait = next((line for line in head if line.startswith(_RETRY_AFTER)), _RETRY_AFTER + b"0")
         return int(head[0].split(b" ")[1]), int(wait.removeprefix(_RETRY_AFTER))
     except IndexError:
         return 0, 0

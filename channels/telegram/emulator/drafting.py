@@ -6,35 +6,35 @@ when the bot sends a message.
 
 from channels.telegram.emulator import composing, shapes
 from channels.telegram.emulator.account import Account
-from channels.telegram.emulator.chats import DRAFT_KEPT_S, Draft, Moment
+from channels.telegram.emulator.chats import DRAFT_LIFETIME_S, Draft, Instant
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich import read_rich
 from channels.telegram.emulator.sending import post
 from channels.telegram.emulator.wire import Json, Parameters
 
 
-def send_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_message_draft(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendMessageDraft`; an empty text shows that the bot is thinking."""
     formatted = composing.text(parameters, may_be_empty=True)
-    return _show(account, parameters, moment, formatted.text, None)
+    return _show(account, parameters, now, formatted.text, None)
 
 
-def send_rich_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_rich_message_draft(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendRichMessageDraft`."""
-    found = read_rich(parameters)
-    return _show(account, parameters, moment, found.formatted.text, found.shape)
+    rich = read_rich(parameters)
+    return _show(account, parameters, now, rich.formatted.text, rich.shape)
 
 
-def send_rich_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_rich_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendRichMessage`."""
     chat = account.open_chat(parameters)
-    found = read_rich(parameters)
-    sent = post(account, chat, parameters, moment, found.formatted, rich=found.shape)
+    rich = read_rich(parameters)
+    sent = post(account, chat, parameters, now, rich.formatted, rich=rich.shape)
     return shapes.message(sent)
 
 
 def _show(
-    account: Account, parameters: Parameters, moment: Moment, text: str, rich: Json | None
+    account: Account, parameters: Parameters, now: Instant, text: str, rich: Json | None
 ) -> object:
     chat = account.open_chat(parameters)
     id_ = parameters.number("draft_id")
@@ -43,12 +43,12 @@ def _show(
     if chat.is_group:
         raise bad_request("TEXTDRAFT_PEER_INVALID")
     thread = composing.thread(chat, parameters)
-    account.spend(chat, "draft", moment)
-    earlier = chat.drafts.get(thread)
-    if earlier is not None and (earlier.id != id_ or moment.at >= earlier.until):
+    account.spend(chat, "draft", now)
+    draft = chat.drafts.get(thread)
+    if draft is not None and (draft.id != id_ or now.at >= draft.until):
         chat.end_draft(thread)
-        earlier = None
-    texts = (*(earlier.texts if earlier else ()), text)
-    until = moment.at + DRAFT_KEPT_S
+        draft = None
+    texts = (*(draft.texts if draft else ()), text)
+    until = now.at + DRAFT_LIFETIME_S
     chat.drafts[thread] = Draft(id=id_, texts=texts, until=until, rich=rich)
     return True

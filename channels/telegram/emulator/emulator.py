@@ -22,7 +22,7 @@ from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.bot_api import BotApi
 from channels.telegram.emulator.buckets import Buckets, Limits
-from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Topic
+from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Topic
 from channels.telegram.emulator.delivering import Delivering
 from channels.telegram.emulator.faults import Call, Fault, Planned
 from channels.telegram.emulator.people import Deed
@@ -73,20 +73,20 @@ class Emulator:
             privacy: In groups the bot gets only messages meant for it.
             first_update: The id of the first update.
         """
-        me = Person(
+        bot = Person(
             id=int(token.partition(":")[0]), first_name=name, username=username, is_bot=True
         )
         updates = Updates(last_id=first_update - 1)
         self.token = token
         self.account = Account(
-            me=me, token=token, buckets=Buckets(limits=limits), updates=updates, privacy=privacy
+            bot=bot, token=token, buckets=Buckets(limits=limits), updates=updates, privacy=privacy
         )
         self._polling = Polling(updates, clock)
         self._api = BotApi(
-            account=self.account, polling=self._polling, clock=clock, note=self._note
+            account=self.account, polling=self._polling, clock=clock, on_change=self._signal
         )
         self._delivering = Delivering(
-            account=self.account, polling=self._polling, clock=clock, note=self._note
+            account=self.account, polling=self._polling, clock=clock, on_change=self._signal
         )
         self._server = Server(self._handle, port)
         self.site: Handle | None = None
@@ -163,7 +163,7 @@ class Emulator:
         """
         person = self.account.add_person(name, username=username, id_=id_)
         person.started = started
-        return Actor(self.account, person, now=self._then, happened=self._happened)
+        return Actor(self.account, person, now=self._backdated_now, on_update=self._signal_update)
 
     def group(self, title: str, *members: Actor) -> Chat:
         """Open a basic group with the bot in it."""
@@ -174,20 +174,20 @@ class Emulator:
         return self._with(self.account.add_group(title, is_super=True, is_forum=is_forum), members)
 
     def _with(self, chat: Chat, members: tuple[Actor, ...]) -> Chat:
-        chat.members |= dict.fromkeys((one.id for one in members), "member")
-        self._happened()
+        chat.members |= dict.fromkeys((member.id for member in members), "member")
+        self._signal_update()
         return chat
 
     def topic(self, chat: Chat, name: str) -> Topic:
         """Open a topic in a forum."""
-        topic = open_topic(self.account, chat, name, self._api.moment())
-        self._happened()
+        topic = open_topic(self.account, chat, name, self._api.now())
+        self._signal_update()
         return topic
 
     def happen(self, kind: str, body: Json) -> Deed:
         """Add any other update, such as `message_reaction`, in the Bot API's form."""
-        update = self.account.updates.add(kind, body, self._api.moment().at)
-        self._happened()
+        update = self.account.updates.add(kind, body, self._api.now().at)
+        self._signal_update()
         return Deed(update=update)
 
     def skip_ids(self, count: int, chat: Chat | None = None) -> None:
@@ -203,20 +203,20 @@ class Emulator:
         """Deliver an update again, with the same id or a new one."""
         update = deed.update
         if as_new:
-            update = self.account.updates.add(update.kind, update.body, self._api.moment().at)
+            update = self.account.updates.add(update.kind, update.body, self._api.now().at)
         else:
             self.account.updates.again(update)
-        self._happened()
+        self._signal_update()
         return update
 
     def hold(self) -> None:
         """Deliver nothing until `release`."""
-        self._polling.held = True
+        self._polling.on_hold = True
 
     def release(self) -> None:
         """Deliver the held updates, at once and in order."""
-        self._polling.held = False
-        self._happened()
+        self._polling.on_hold = False
+        self._signal_update()
 
     async def confirmed(self, *deeds: Deed) -> None:
         """Wait until the bot has confirmed the updates of these acts."""
@@ -241,18 +241,18 @@ class Emulator:
 
     def called(self, *methods: str, chat: Chat | None = None) -> list[Call]:
         """Return the calls of these methods, optionally only those of one chat."""
-        wanted = {method.lower() for method in methods}
+        names = {method.lower() for method in methods}
         return [
             call
             for call in self.calls
-            if call.method.lower() in wanted and (chat is None or call.chat == chat.id)
+            if call.method.lower() in names and (chat is None or call.chat == chat.id)
         ]
 
     def draft(self, chat: Chat, thread: int = 0) -> str | None:
         """Return the native draft that is visible in a chat now, None for none."""
-        return chat.draft(self._api.moment().at, thread)
+        return chat.draft(self._api.now().at, thread)
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until a condition is true, and return its result; checks it at each change.
 
         Raises:
@@ -260,23 +260,23 @@ class Emulator:
         """
         try:
             async with asyncio.timeout(self.patience_s):
-                while not (found := holds()):
+                while not (result := condition()):
                     await self._changed.wait()
         except TimeoutError:
             message = f"waited {self.patience_s:g} s in vain; Telegram shows\n{self.transcript()}"
             raise AssertionError(message) from None
-        return found
+        return result
 
     def next_change(self) -> asyncio.Event:
         """Return an event that is set at the next change."""
         return self._changed
 
-    def now(self) -> Moment:
+    def now(self) -> Instant:
         """Return the current time on both clocks."""
-        return self._api.moment()
+        return self._api.now()
 
-    def _then(self) -> Moment:
-        now = self._api.moment()
+    def _backdated_now(self) -> Instant:
+        now = self._api.now()
         return replace(now, wall=now.wall - self.ago)
 
     def transcript(self) -> str:
@@ -284,7 +284,7 @@ class Emulator:
         lines = [f"polled: {self.is_polled}"]
         for chat in self.account.chats.values():
             lines += [f"--- {chat!r}", *(repr(message) for message in chat.messages)]
-        waiting = [f"{one.id} {one.kind}" for one in self.account.updates.waiting]
+        waiting = [f"{update.id} {update.kind}" for update in self.account.updates.waiting]
         lines.append(f"unconfirmed updates: {waiting}")
         lines.append("last calls:")
         lines += [f"  {call!r}" for call in self.calls[-12:]]
@@ -328,7 +328,7 @@ class Emulator:
                 fault=fault,
                 chat=0 if chat is None else chat.id,
                 when=when,
-                left=times,
+                remaining=times,
             )
             for fault in faults
         ]
@@ -339,7 +339,7 @@ class Emulator:
 
     def revoke_token(self) -> None:
         """Make the token invalid: `401 Unauthorized`."""
-        self.account.token = f"{self.account.me.id}:revoked"
+        self.account.token = f"{self.account.bot.id}:revoked"
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -349,12 +349,12 @@ class Emulator:
             return answer
         return NOTHING_HERE if self.site is None else await self.site(request)
 
-    def _happened(self) -> None:
+    def _signal_update(self) -> None:
         """Signal a change about which the bot gets an update."""
         self._polling.wake()
-        self._note()
+        self._signal()
 
-    def _note(self) -> None:
+    def _signal(self) -> None:
         self._delivering.wake()
         self._changed.set()
         self._changed = asyncio.Event()

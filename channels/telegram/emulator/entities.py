@@ -14,8 +14,8 @@ from zeroclaw import Value, replace
 
 MAX_ENTITIES = 100
 """Further marks are dropped (Telegram's limit, not documented in the Bot API)."""
-FOUND = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number")
-WRITTEN = (
+DETECTED = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number")
+FORMATTING = (
     "bold",
     "italic",
     "underline",
@@ -48,13 +48,13 @@ class Entity(Value):
     Attributes:
         offset: Its start in UTF-16 code units.
         length: Its length in UTF-16 code units.
-        more: Other fields such as `url`, `language` or `user`, as sorted pairs.
+        extra: Other fields such as `url`, `language` or `user`, as sorted pairs.
     """
 
     type: str
     offset: int
     length: int
-    more: tuple[tuple[str, object], ...] = ()
+    extra: tuple[tuple[str, object], ...] = ()
 
     @property
     def end(self) -> int:
@@ -63,7 +63,7 @@ class Entity(Value):
 
     def to_json(self) -> Json:
         """Return it as a `MessageEntity`."""
-        return {"type": self.type, "offset": self.offset, "length": self.length, **dict(self.more)}
+        return {"type": self.type, "offset": self.offset, "length": self.length, **dict(self.extra)}
 
 
 class Formatted(Value):
@@ -78,13 +78,13 @@ class Formatted(Value):
         return utf16(self.text)
 
 
-def from_list(value: list[object]) -> tuple[Entity, ...]:
+def parse_entities(value: list[object]) -> tuple[Entity, ...]:
     """Parse a list of `MessageEntity`.
 
     Raises:
         Refused: One of them is invalid.
     """
-    return tuple(_from_json(one) for one in value)
+    return tuple(_from_json(item) for item in value)
 
 
 def _from_json(value: object) -> Entity:
@@ -93,14 +93,14 @@ def _from_json(value: object) -> Entity:
     offset, length, kind = value.get("offset"), value.get("length"), text_of(value, "type")
     if not is_number(offset) or not is_number(length):
         raise can_not_parse("offset and length of an entity must be whole numbers")
-    if kind not in WRITTEN and kind not in FOUND:
+    if kind not in FORMATTING and kind not in DETECTED:
         raise can_not_parse("unsupported type of an entity specified")
-    kept = ("url", "language", "user", "custom_emoji_id", "unix_time", "date_time_format")
-    more = tuple((name, value[name]) for name in sorted(kept) if name in value)
-    return Entity(type=kind, offset=offset, length=length, more=more)
+    names = ("url", "language", "user", "custom_emoji_id", "unix_time", "date_time_format")
+    extra = tuple((name, value[name]) for name in sorted(names) if name in value)
+    return Entity(type=kind, offset=offset, length=length, extra=extra)
 
 
-def settled(text: str, entities: Collection[Entity]) -> Formatted:
+def normalized(text: str, entities: Collection[Entity]) -> Formatted:
     """Trim a text and sort its marks.
 
     Raises:
@@ -111,13 +111,13 @@ def settled(text: str, entities: Collection[Entity]) -> Formatted:
     cut = utf16(text) - utf16(trimmed)
     trimmed = trimmed.rstrip()
     size = utf16(trimmed)
-    moved = [_clipped(one, cut, size) for one in entities]
-    kept = _allowed(sorted((one for one in moved if one.length > 0), key=_order))
-    return Formatted(text=trimmed, entities=tuple(kept)[:MAX_ENTITIES])
+    clipped = [_clipped(entity, cut, size) for entity in entities]
+    allowed = _allowed(sorted((entity for entity in clipped if entity.length > 0), key=_order))
+    return Formatted(text=trimmed, entities=tuple(allowed)[:MAX_ENTITIES])
 
 
 def _order(entity: Entity) -> tuple[int, int, int]:
-    rank = WRITTEN.index(entity.type) if entity.type in WRITTEN else -1
+    rank = FORMATTING.index(entity.type) if entity.type in FORMATTING else -1
     return (entity.offset, -entity.length, -rank)
 
 
@@ -134,35 +134,35 @@ def _check(text: str, entities: Collection[Entity]) -> None:
         return
     edges = {0, *accumulate(utf16(character) for character in text)}
     at = max(edges)
-    for one in entities:
-        if one.offset < 0 or one.length < 0:
+    for entity in entities:
+        if entity.offset < 0 or entity.length < 0:
             raise bad_request("receive an entity with incorrect offset or length")
-        if one.end > at:
+        if entity.end > at:
             raise bad_request(
-                f"entity beginning at UTF-16 offset {one.offset} ends after the end of the text"
+                f"entity beginning at UTF-16 offset {entity.offset} ends after the end of the text"
                 f" at UTF-16 offset {at}"
             )
-        if one.offset not in edges:
+        if entity.offset not in edges:
             raise bad_request("entity begins in a middle of a UTF-16 symbol")
-        if one.end not in edges:
+        if entity.end not in edges:
             raise bad_request("entity ends in a middle of a UTF-16 symbol")
 
 
 def _allowed(entities: Iterable[Entity]) -> Iterator[Entity]:
     """Drop marks that are not allowed inside another one, and clip overlapping ones to the outer."""
     around: list[Entity] = []
-    for one in entities:
-        while around and around[-1].end <= one.offset:
+    for entity in entities:
+        while around and around[-1].end <= entity.offset:
             around.pop()
         if any(outer.type in ALONE for outer in around):
             continue
-        if any(outer.type == one.type for outer in around):
+        if any(outer.type == entity.type for outer in around):
             continue
-        if one.type in BLOCKQUOTES and any(outer.type in BLOCKQUOTES for outer in around):
+        if entity.type in BLOCKQUOTES and any(outer.type in BLOCKQUOTES for outer in around):
             continue
-        inner = one
-        if around and around[-1].end < one.end:
-            inner = replace(one, length=around[-1].end - one.offset)
+        inner = entity
+        if around and around[-1].end < entity.end:
+            inner = replace(entity, length=around[-1].end - entity.offset)
         around.append(inner)
         yield inner
 
@@ -176,39 +176,40 @@ _FINDERS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("mention", re.compile(r"(?<![\w@])@[A-Za-z0-9_]{3,32}\b")),
     ("hashtag", re.compile(r"(?<![\w#])#\w*[^\W\d]\w*")),
 )
+_OPAQUE = (*ALONE, "text_link", "text_mention")
 
 
-def with_found(formatted: Formatted) -> Formatted:
+def with_detected(formatted: Formatted) -> Formatted:
     """Add the marks that Telegram detects by itself: URLs, mentions, commands and hashtags."""
-    taken = [one for one in formatted.entities if one.type in (*ALONE, "text_link", "text_mention")]
+    fixed = [entity for entity in formatted.entities if entity.type in _OPAQUE]
     found: list[Entity] = []
     for kind, pattern in _FINDERS:
         for match in pattern.finditer(formatted.text):
             start = utf16(formatted.text[: match.start()])
-            one = Entity(type=kind, offset=start, length=utf16(match.group()))
-            if not any(_overlap(one, other) for other in (*taken, *found)):
-                found.append(one)
+            entity = Entity(type=kind, offset=start, length=utf16(match.group()))
+            if not any(_overlap(entity, other) for other in (*fixed, *found)):
+                found.append(entity)
     if not found:
         return formatted
     entities = _allowed(sorted((*formatted.entities, *found), key=_order))
     return replace(formatted, entities=tuple(entities)[:MAX_ENTITIES])
 
 
-def _overlap(one: Entity, other: Entity) -> bool:
-    return one.offset < other.end and other.offset < one.end
+def _overlap(first: Entity, second: Entity) -> bool:
+    return first.offset < second.end and second.offset < first.end
 
 
 Parse = Callable[[str], tuple[str, tuple[Entity, ...]]]
 
 
 def read_text(
-    text: str, *, listed: list[object] | None, parse: Parse | None, detect: bool = True
+    text: str, *, entities: list[object] | None, parse: Parse | None, detect: bool = True
 ) -> Formatted:
     """Read a text with its marks, as a bot sends it.
 
     Args:
         text: The text as sent.
-        listed: `entities`, used only for a text without markup.
+        entities: `entities`, used only for a text without markup.
         parse: The parser of the markup, None for plain text.
         detect: Detect URLs, mentions and the like, as Telegram does.
 
@@ -216,8 +217,8 @@ def read_text(
         Refused: The markup or a mark is invalid.
     """
     if parse is not None:
-        plain, entities = parse(text)
+        plain, parsed = parse(text)
     else:
-        plain, entities = text, from_list(listed) if is_array(listed) else ()
-    formatted = settled(plain, entities)
-    return with_found(formatted) if detect else formatted
+        plain, parsed = text, parse_entities(entities) if is_array(entities) else ()
+    formatted = normalized(plain, parsed)
+    return with_detected(formatted) if detect else formatted

@@ -21,8 +21,8 @@ class Call:
         chat: The id of the chat that it names, 0 for none.
         at: The emulator's monotonic time in seconds.
         is_done: It was carried out.
-        made: The id of the message that it posted, 0 for none.
-        befell: Its planned fault, None for none.
+        posted: The id of the message that it posted, 0 for none.
+        fault: Its planned fault, None for none.
         refusal: Why it was refused; empty if it was not, or is not answered yet.
     """
 
@@ -31,8 +31,8 @@ class Call:
     parameters: Parameters
     at: float
     is_done: bool = False
-    made: int = 0
-    befell: "Fault | None" = None
+    posted: int = 0
+    fault: "Fault | None" = None
     refusal: str = ""
 
     @property
@@ -47,8 +47,8 @@ class Call:
 
     def __repr__(self) -> str:
         ending = "" if self.is_done else f" ✗ {self.refusal or 'not carried out'}"
-        which = f"+{self.made}" if self.made else f"{self.message}"
-        return f"{self.method} {self.chat} {which} {self.text[:60]!r}{ending}"
+        message = f"+{self.posted}" if self.posted else f"{self.message}"
+        return f"{self.method} {self.chat} {message} {self.text[:60]!r}{ending}"
 
 
 class Refuse(Value):
@@ -121,7 +121,7 @@ class Hang:
         """Wait until a call is held."""
         await self._at.wait()
 
-    async def stand(self) -> None:
+    async def wait(self) -> None:
         """Hold a call until `release`; for the server."""
         self._at.set()
         await self._open.wait()
@@ -139,26 +139,26 @@ class Planned:
         fault: The fault; None lets a call pass.
         chat: The chat that calls must name, 0 for any.
         when: A further condition on calls.
-        left: The number of calls left, None for no limit.
+        remaining: The number of calls left, None for no limit.
     """
 
     method: str
     fault: Fault | None
     chat: int
     when: Callable[[Call], bool]
-    left: int | None
+    remaining: int | None
 
 
 def fault_of(call: Call, planned: list[Planned]) -> Fault | None:
     """Take the first planned fault that applies to a call, None for none."""
-    for one in planned:
-        if one.method not in ("", call.method.lower()) or one.chat not in (0, call.chat):
+    for plan in planned:
+        if plan.method not in ("", call.method.lower()) or plan.chat not in (0, call.chat):
             continue
-        if not one.when(call):
+        if not plan.when(call):
             continue
-        if one.left is not None:
-            one.left -= 1
-            if one.left < 1:
-                planned.remove(one)
-        return one.fault
+        if plan.remaining is not None:
+            plan.remaining -= 1
+            if plan.remaining < 1:
+                planned.remove(plan)
+        return plan.fault
     return None

@@ -72,13 +72,13 @@ class Files:
 
     by_id: dict[str, File] = field(default_factory=dict[str, File])
 
-    def keep(self, kind: str, upload: Upload, *, claimed_size: int | None = None) -> File:
+    def store(self, kind: str, upload: Upload, *, claimed_size: int | None = None) -> File:
         """Store a file; each call gives it a new id, as Telegram may do."""
         number = len(self.by_id)
         ending = _ENDINGS.get(kind) or (
             f".{upload.name.rpartition('.')[2]}" if "." in upload.name else ""
         )
-        one = File(
+        file = File(
             id=f"{kind}-{number}-file",
             kind=kind,
             name=upload.name,
@@ -87,18 +87,18 @@ class Files:
             size=len(upload.content) if claimed_size is None else claimed_size,
             path=f"{FOLDERS[kind]}/file_{number}{ending}",
         )
-        self.by_id[one.id] = one
-        return one
+        self.by_id[file.id] = file
+        return file
 
     @property
     def paths(self) -> dict[str, str]:
         """The path of each file, by its id."""
-        return {id_: one.path for id_, one in self.by_id.items()}
+        return {id_: file.path for id_, file in self.by_id.items()}
 
     def at(self, path: str) -> File | None:
         """Return a file by the path that `getFile` returned, None for none."""
-        found = [one for one in self.by_id.values() if one.path == path]
-        return found[0] if found and found[0].size <= LARGEST_DOWN else None
+        files = [file for file in self.by_id.values() if file.path == path]
+        return files[0] if files and files[0].size <= LARGEST_DOWN else None
 
     def get(self, parameters: Parameters) -> Json:
         """Do `getFile`.
@@ -106,14 +106,14 @@ class Files:
         Raises:
             Refused: There is no such file, or it is too large for bots.
         """
-        one = self.by_id.get(parameters.text("file_id"))
-        if one is None:
+        file = self.by_id.get(parameters.text("file_id"))
+        if file is None:
             raise bad_request("invalid file_id")
-        if one.size > LARGEST_DOWN:
+        if file.size > LARGEST_DOWN:
             raise bad_request("file is too big")
-        return {**_file(one), "file_path": one.path}
+        return {**_file(file), "file_path": file.path}
 
-    def taken(self, parameters: Parameters, name: str, kind: str) -> File:
+    def resolve(self, parameters: Parameters, name: str, kind: str) -> File:
         """Return the file that a parameter uploads, or names by its id.
 
         Raises:
@@ -123,15 +123,15 @@ class Files:
         part = value.removeprefix("attach://") if value.startswith("attach://") else name
         upload = parameters.files.get(part)
         if upload is not None:
-            return self._kept(kind, upload)
-        known = self.by_id.get(value)
-        if known is not None:
-            return known
+            return self._accept(kind, upload)
+        stored = self.by_id.get(value)
+        if stored is not None:
+            return stored
         if value.startswith(("http://", "https://")):
             raise bad_request("failed to get HTTP URL content")  # the emulator fetches nothing
         raise bad_request(f"there is no {kind} in the request")
 
-    def _kept(self, kind: str, upload: Upload) -> File:
+    def _accept(self, kind: str, upload: Upload) -> File:
         size = len(upload.content)
         if not size:
             raise bad_request("file must be non-empty")
@@ -139,22 +139,22 @@ class Files:
             raise Refused(413, "Request Entity Too Large")
         if kind == "photo" and size > LARGEST_PHOTO:
             raise bad_request("file is too big")
-        return self.keep(kind, upload)
+        return self.store(kind, upload)
 
 
-def _file(one: File) -> Json:
-    return {"file_id": one.id, "file_unique_id": one.unique_id, "file_size": one.size}
+def _file(file: File) -> Json:
+    return {"file_id": file.id, "file_unique_id": file.unique_id, "file_size": file.size}
 
 
-def media(one: File) -> Json:
+def media(file: File) -> Json:
     """Return the field of a message with this file."""
-    if one.kind == "photo":
+    if file.kind == "photo":
         sizes = ((90, 60), (800, 533))
-        shape = [{**_file(one), "width": width, "height": height} for width, height in sizes]
+        shape = [{**_file(file), "width": width, "height": height} for width, height in sizes]
         return {"photo": shape}
-    named = {"file_name": one.name} if one.kind in ("document", "audio", "video") else {}
-    mime = {} if one.kind in ("sticker", "video_note") else {"mime_type": one.media_type}
-    inner = {**_file(one), **named, **mime, **_FACTS.get(one.kind, {})}
-    if one.kind == "animation":  # also sent as a document, for older apps
-        return {"animation": inner, "document": {**_file(one), **mime}}
-    return {one.kind: inner}
+    name_field = {"file_name": file.name} if file.kind in ("document", "audio", "video") else {}
+    mime = {} if file.kind in ("sticker", "video_note") else {"mime_type": file.media_type}
+    inner = {**_file(file), **name_field, **mime, **_FACTS.get(file.kind, {})}
+    if file.kind == "animation":  # also sent as a document, for older apps
+        return {"animation": inner, "document": {**_file(file), **mime}}
+    return {file.kind: inner}

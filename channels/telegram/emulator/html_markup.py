@@ -68,16 +68,16 @@ class _Reader:
         """Return a position as a byte offset, as in Telegram's error messages."""
         return len(self.source[:at].encode())
 
-    def here(self) -> str:
+    def character(self) -> str:
         """Return the current character, empty at the end."""
         return self.source[self.at : self.at + 1]
 
     def take(self, pattern: re.Pattern[str]) -> str:
         """Take the text that a pattern matches here, which may be empty."""
         match = pattern.match(self.source, self.at)
-        found = match.group() if match is not None else ""
-        self.at += len(found)
-        return found
+        text = match.group() if match is not None else ""
+        self.at += len(text)
+        return text
 
 
 def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
@@ -88,7 +88,7 @@ def parse(source: str) -> tuple[str, tuple[Entity, ...]]:
     """
     reader = _Reader(source=source)
     while reader.at < len(source):
-        character = reader.here()
+        character = reader.character()
         if character == "&":
             reader.put(_reference(reader))
         elif character != "<":
@@ -128,14 +128,14 @@ def _start_tag(reader: _Reader) -> None:
     at = reader.bytes_before(begin)
     reader.at += 1
     name = reader.take(_TAG_NAME).lower()
-    if not reader.here():
+    if not reader.character():
         raise can_not_parse(f"Unclosed start tag at byte offset {at}")
     if name not in _KINDS:
         raise can_not_parse(f'Unsupported start tag "{name}" at byte offset {at}')
     attributes: dict[str, str] = {}
     while True:
         reader.take(_SPACE)
-        if reader.here() == ">":
+        if reader.character() == ">":
             break
         _attribute(reader, name, at, attributes)
     if name == "span" and attributes.get("class") != "tg-spoiler":
@@ -146,13 +146,13 @@ def _start_tag(reader: _Reader) -> None:
 
 def _attribute(reader: _Reader, tag: str, at: int, attributes: dict[str, str]) -> None:
     name = reader.take(_ATTRIBUTE_NAME).lower()
-    if not reader.here():
+    if not reader.character():
         raise can_not_parse(f'Unclosed start tag "{tag}" at byte offset {at}')
     if not name:
         raise can_not_parse(f'Empty attribute name in the tag "{tag}" at byte offset {at}')
     reader.take(_SPACE)
     value = ""
-    if reader.here() == "=":
+    if reader.character() == "=":
         reader.at += 1
         reader.take(_SPACE)
         value = _value(reader, tag, at)
@@ -160,24 +160,24 @@ def _attribute(reader: _Reader, tag: str, at: int, attributes: dict[str, str]) -
 
 
 def _value(reader: _Reader, tag: str, at: int) -> str:
-    quote = reader.here()
+    quote = reader.character()
     if not quote:
         raise can_not_parse(f'Unclosed start tag "{tag}" at byte offset {at}')
     if quote not in "\"'":
         begin = reader.bytes_before(reader.at)
         token = reader.take(_TOKEN)
-        if reader.here() != ">" and not reader.here().isspace():
+        if reader.character() != ">" and not reader.character().isspace():
             raise can_not_parse(f"Unexpected end of name token at byte offset {begin}")
         return token.lower()
     reader.at += 1
     value: list[str] = []
-    while reader.here() and reader.here() != quote:
-        if reader.here() == "&":
+    while reader.character() and reader.character() != quote:
+        if reader.character() == "&":
             value.append(_reference(reader))
         else:
-            value.append(reader.here())
+            value.append(reader.character())
             reader.at += 1
-    if not reader.here():
+    if not reader.character():
         raise can_not_parse(f'Unclosed start tag "{tag}" at byte offset {at}')
     reader.at += 1
     return "".join(value)
@@ -190,7 +190,7 @@ def _end_tag(reader: _Reader) -> None:
     reader.at += 2
     name = reader.take(_TAG_NAME).lower()
     reader.take(_SPACE)
-    if reader.here() != ">":
+    if reader.character() != ">":
         raise can_not_parse(f"Unclosed end tag at byte offset {at}")
     reader.at += 1
     opened = reader.stack.pop()
@@ -230,11 +230,11 @@ def _code(reader: _Reader, opened: _Open, size: int) -> Entity:
     kind = _KINDS[opened.name]
     language = opened.attributes.get("class", "")
     if opened.name == "code" and language.startswith("language-"):
-        more = (("language", language.removeprefix("language-")),)
-        return Entity(type=kind, offset=opened.offset, length=size, more=more)
+        extra = (("language", language.removeprefix("language-")),)
+        return Entity(type=kind, offset=opened.offset, length=size, extra=extra)
     inner = reader.entities[-1] if reader.entities else None
-    is_whole = inner is not None and (inner.offset, inner.length) == (opened.offset, size)
-    if opened.name == "pre" and inner is not None and is_whole and inner.type == "code":
+    same_span = inner is not None and (inner.offset, inner.length) == (opened.offset, size)
+    if opened.name == "pre" and inner is not None and same_span and inner.type == "code":
         reader.entities.pop()
-        return Entity(type=kind, offset=opened.offset, length=size, more=inner.more)
+        return Entity(type=kind, offset=opened.offset, length=size, extra=inner.extra)
     return Entity(type=kind, offset=opened.offset, length=size)

@@ -69,5 +69,5 @@ def _button(cell: object) -> Json:
     return cell
 
 
-def _unreadable(why: str) -> Refused:
-    return bad_request(f"can't parse inline keyboard button: {why}")
+def _unreadable(reason: str) -> Refused:
+    return bad_request(f"can't parse inline keyboard button: {reason}")

@@ -18,11 +18,11 @@ def link(url: str, offset: int, length: int) -> Entity | None:
     if parts.scheme == "tg" and parts.netloc == "user":
         person = whole(parse_qs(parts.query).get("id", ["0"])[0])
         user = (("user", {"id": person, "is_bot": False, "first_name": str(person)}),)
-        return Entity(type="text_mention", offset=offset, length=length, more=user)
-    clean = _clean(url.strip())
-    if not clean:
+        return Entity(type="text_mention", offset=offset, length=length, extra=user)
+    normalized = _normalized(url.strip())
+    if not normalized:
         return None
-    return Entity(type="text_link", offset=offset, length=length, more=(("url", clean),))
+    return Entity(type="text_link", offset=offset, length=length, extra=(("url", normalized),))
 
 
 def special(url: str, offset: int, length: int) -> Entity | None:
@@ -33,13 +33,13 @@ def special(url: str, offset: int, length: int) -> Entity | None:
     query = parse_qs(parts.query)
     if parts.netloc == "emoji":
         emoji = (("custom_emoji_id", query.get("id", [""])[0]),)
-        return Entity(type="custom_emoji", offset=offset, length=length, more=emoji)
+        return Entity(type="custom_emoji", offset=offset, length=length, extra=emoji)
     if parts.netloc == "time":
-        when: tuple[tuple[str, object], ...] = (
+        fields: tuple[tuple[str, object], ...] = (
             ("date_time_format", query.get("format", [""])[0]),
             ("unix_time", whole(query.get("unix", ["0"])[0])),
         )
-        return Entity(type="date_time", offset=offset, length=length, more=when)
+        return Entity(type="date_time", offset=offset, length=length, extra=fields)
     return None
 
 
@@ -51,7 +51,7 @@ def _can_be_split(url: str) -> bool:
     return True
 
 
-def _clean(url: str) -> str:
+def _normalized(url: str) -> str:
     """Return a URL in Telegram's form, with scheme and path; empty if it is invalid."""
     scheme, found, rest = url.partition("://")
     if not found:

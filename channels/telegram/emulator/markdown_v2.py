@@ -54,7 +54,7 @@ class _Reader:
     stack: list[_Open] = field(default_factory=list[_Open])
     entities: list[Entity] = field(default_factory=list[Entity])
 
-    def rest(self, sign: str) -> bool:
+    def is_next(self, sign: str) -> bool:
         """Whether a delimiter is next."""
         return self.source.startswith(sign, self.at)
 
@@ -68,7 +68,7 @@ class _Reader:
         return len(self.source[:at].encode())
 
     @property
-    def inside(self) -> str:
+    def innermost(self) -> str:
         """The innermost open mark, empty for none."""
         return self.stack[-1].kind if self.stack else ""
 
@@ -89,10 +89,10 @@ class _Reader:
     def end(self, length: int, kind: str = "") -> None:
         """Close the innermost mark, optionally as another kind, and skip its delimiter."""
         opened = self.stack.pop()
-        more = (("language", opened.language),) if opened.language else ()
+        extra = (("language", opened.language),) if opened.language else ()
         size = self.offset - opened.offset
         kind = kind or opened.kind
-        self.entities.append(Entity(type=kind, offset=opened.offset, length=size, more=more))
+        self.entities.append(Entity(type=kind, offset=opened.offset, length=size, extra=extra))
         self.at += length
 
 
@@ -129,7 +129,7 @@ def _step(reader: _Reader) -> None:
     if character == "\\" and _can_be_escaped(following):
         reader.put(following)
         reader.at += 2
-    elif reader.inside in ("code", "pre"):
+    elif reader.innermost in ("code", "pre"):
         _inside_code(reader, character)
     elif character == "\n":
         _line_end(reader)
@@ -143,9 +143,9 @@ def _step(reader: _Reader) -> None:
 
 
 def _inside_code(reader: _Reader, character: str) -> None:
-    if reader.inside == "pre" and reader.rest("```"):
+    if reader.innermost == "pre" and reader.is_next("```"):
         reader.end(3)
-    elif reader.inside == "code" and character == "`":
+    elif reader.innermost == "code" and character == "`":
         reader.end(1)
     else:
         reader.put(character)
@@ -154,7 +154,7 @@ def _inside_code(reader: _Reader, character: str) -> None:
 
 def _line_end(reader: _Reader) -> None:
     """Output a line end; a block quote ends with its last line."""
-    quoted = any(one.kind == "blockquote" for one in reader.stack)
+    quoted = any(opened.kind == "blockquote" for opened in reader.stack)
     if quoted and not reader.source.startswith(">", reader.at + 1):
         _end_of_quote(reader)
         quoted = False
@@ -163,24 +163,24 @@ def _line_end(reader: _Reader) -> None:
 
 
 def _end_of_quote(reader: _Reader) -> None:
-    if not any(one.kind == "blockquote" for one in reader.stack):
+    if not any(opened.kind == "blockquote" for opened in reader.stack):
         return
-    if reader.inside != "blockquote":
+    if reader.innermost != "blockquote":
         raise _unended(reader)
     reader.end(0)
 
 
 def _mark(reader: _Reader) -> bool:
     """Open or close the mark that is next; return False if there is none."""
-    if reader.rest("`"):
+    if reader.is_next("`"):
         _begin_code(reader)
-    elif reader.rest("]") and reader.inside in ("text_link", "custom_emoji"):
+    elif reader.is_next("]") and reader.innermost in ("text_link", "custom_emoji"):
         _end_link(reader)
-    elif reader.rest("!["):
+    elif reader.is_next("!["):
         reader.begin("custom_emoji", 2)
-    elif reader.rest("["):
+    elif reader.is_next("["):
         reader.begin("text_link", 1)
-    elif reader.rest(">") and reader.at_line_start:
+    elif reader.is_next(">") and reader.at_line_start:
         reader.begin("blockquote", 1)
     else:
         return _mark_by_sign(reader)
@@ -189,11 +189,11 @@ def _mark(reader: _Reader) -> bool:
 
 def _mark_by_sign(reader: _Reader) -> bool:
     for sign, kind in _SIGNS:
-        if not reader.rest(sign):
+        if not reader.is_next(sign):
             continue
-        if kind == "spoiler" and reader.inside == "blockquote" and reader.at_line_end(sign):
+        if kind == "spoiler" and reader.innermost == "blockquote" and reader.at_line_end(sign):
             reader.end(len(sign), "expandable_blockquote")
-        elif reader.inside == kind:
+        elif reader.innermost == kind:
             reader.end(len(sign))
         else:
             reader.begin(kind, len(sign))
@@ -202,7 +202,7 @@ def _mark_by_sign(reader: _Reader) -> bool:
 
 
 def _begin_code(reader: _Reader) -> None:
-    if not reader.rest("```"):
+    if not reader.is_next("```"):
         reader.begin("code", 1)
         return
     start = end = reader.at + 3
@@ -225,7 +225,7 @@ def _end_link(reader: _Reader) -> None:
     size = reader.offset - opened.offset
     url = "".join(reader.out)[-size:] if size else ""
     reader.at += 1
-    if reader.rest("("):
+    if reader.is_next("("):
         url = _url(reader)
     elif opened.kind == "custom_emoji":
         raise can_not_parse("Custom emoji entity must contain a tg://emoji URL")
@@ -242,13 +242,13 @@ def _end_link(reader: _Reader) -> None:
 def _url(reader: _Reader) -> str:
     start = reader.at = reader.at + 1
     url: list[str] = []
-    while reader.at < len(reader.source) and not reader.rest(")"):
+    while reader.at < len(reader.source) and not reader.is_next(")"):
         following = reader.source[reader.at + 1 : reader.at + 2]
-        if reader.rest("\\") and _can_be_escaped(following):
+        if reader.is_next("\\") and _can_be_escaped(following):
             reader.at += 1
         url.append(reader.source[reader.at])
         reader.at += 1
-    if not reader.rest(")"):
+    if not reader.is_next(")"):
         at = reader.bytes_before(start)
         raise can_not_parse(f"Can't find end of a URL at byte offset {at}")
     reader.at += 1

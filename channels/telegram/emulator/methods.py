@@ -8,11 +8,11 @@ from functools import partial
 
 from channels.telegram.emulator import about_bot, about_chats, drafting, editing, sending
 from channels.telegram.emulator.account import Account
-from channels.telegram.emulator.chats import Moment
+from channels.telegram.emulator.chats import Instant
 from channels.telegram.emulator.files import FOLDERS
 from channels.telegram.emulator.wire import Parameters
 
-Method = Callable[[Account, Parameters, Moment], object]
+Method = Callable[[Account, Parameters, Instant], object]
 METHODS: Mapping[str, Method] = {
     "getme": about_bot.get_me,
     "getfile": about_bot.get_file,

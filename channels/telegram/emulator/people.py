@@ -5,15 +5,15 @@ from itertools import accumulate
 
 from channels.telegram.emulator import shapes
 from channels.telegram.emulator.account import Account, Press
-from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Standing, Version
-from channels.telegram.emulator.entities import Entity, Formatted, settled, utf16, with_found
+from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Status, Version
+from channels.telegram.emulator.entities import Entity, Formatted, normalized, utf16, with_detected
 from channels.telegram.emulator.sending import origin
 from channels.telegram.emulator.updates import Update
 from channels.telegram.emulator.wire import Json
 from zeroclaw import Value
 
 LONGEST_TEXT = 4096
-LOOKED_BACK = 300
+LOOK_BACK_CHARS = 300
 """Characters before the end of a full message in which the Android app looks for a place to split."""
 _ENDS = ("\n\n", "\n", ". ", " ")
 
@@ -38,9 +38,9 @@ class Deed(Value):
         return self.message
 
 
-def marked(text: str, entities: Iterable[Entity] = ()) -> Formatted:
+def formatted(text: str, entities: Iterable[Entity] = ()) -> Formatted:
     """Return a text as an app sends it, with mentions, commands and URLs detected."""
-    return with_found(settled(text, tuple(entities)))
+    return with_detected(normalized(text, tuple(entities)))
 
 
 def pieces(text: str) -> list[str]:
@@ -49,20 +49,20 @@ def pieces(text: str) -> list[str]:
     It splits where a message is full, or shortly before: at the end of a paragraph, else of a line, a
     sentence or a word. Blanks at the ends of the pieces are dropped.
     """
-    cut: list[str] = []
+    pieces: list[str] = []
     while utf16(text) > LONGEST_TEXT:
         end = _end_of_piece(text)
-        cut.append(text[:end].strip())
+        pieces.append(text[:end].strip())
         text = text[end:].strip()
-    return [*cut, text]
+    return [*pieces, text]
 
 
 def _end_of_piece(text: str) -> int:
     full = _fitting(text)
-    for mark in _ENDS:
-        place = text.rfind(mark, full - LOOKED_BACK, full)
-        if place > 0:
-            return place + len(mark.rstrip())  # keep a full stop
+    for ending in _ENDS:
+        end = text.rfind(ending, full - LOOK_BACK_CHARS, full)
+        if end > 0:
+            return end + len(ending.rstrip())  # keep a full stop
     return full
 
 
@@ -76,13 +76,13 @@ def say(
     account: Account,
     person: Person,
     formatted: Formatted,
-    moment: Moment,
+    now: Instant,
     *,
     chat: Chat,
     thread: int = 0,
     reply_to: Message | None = None,
-    held: Json | None = None,
-    more: Json | None = None,
+    media: Json | None = None,
+    extra: Json | None = None,
 ) -> Deed:
     """Send a message to a chat; the first one in a private chat opens it.
 
@@ -90,12 +90,12 @@ def say(
         account: The bot's account, which gets the update.
         person: The sender.
         formatted: The text, or the caption.
-        moment: The time.
+        now: The time.
         chat: The chat.
         thread: The topic.
         reply_to: The message that it replies to.
-        held: A file, in the Bot API's form.
-        more: Other fields of the message.
+        media: A file, in the Bot API's form.
+        extra: Other fields of the message.
     """
     if chat.person is person:
         person.started = True
@@ -106,88 +106,86 @@ def say(
     message = account.add(
         chat,
         person,
-        Version(formatted=formatted, at=moment.at),
-        moment,
+        Version(formatted=formatted, at=now.at),
+        now,
         thread=thread,
-        media=held,
-        more=more,
+        media=media,
+        extra=extra,
         reply_to=reply_to,
     )
-    return _told(account, "message", message, moment)
+    return _act(account, "message", message, now)
 
 
-def edit(account: Account, message: Message, formatted: Formatted, moment: Moment) -> Deed:
+def edit(account: Account, message: Message, formatted: Formatted, now: Instant) -> Deed:
     """Edit a message."""
-    message.versions.append(Version(formatted=formatted, at=moment.at))
-    message.edited = moment.date
-    return _told(account, "edited_message", message, moment)
+    message.versions.append(Version(formatted=formatted, at=now.at))
+    message.edited = now.date
+    return _act(account, "edited_message", message, now)
 
 
-def press(account: Account, person: Person, message: Message, data: str, moment: Moment) -> Deed:
+def press(account: Account, person: Person, message: Message, data: str, now: Instant) -> Deed:
     """Press a button, even one that is no longer there, since apps may lag behind."""
     number = len(account.presses) + 1
-    one = Press(id=f"press-{number}", person=person, message=message, data=data, at=moment.at)
-    account.presses[one.id] = one
-    shown = shapes.inaccessible(message) if message.deleted else shapes.message(message)
+    press = Press(id=f"press-{number}", person=person, message=message, data=data, at=now.at)
+    account.presses[press.id] = press
+    shape = shapes.inaccessible(message) if message.deleted else shapes.message(message)
     body = {
-        "id": one.id,
+        "id": press.id,
         "from": shapes.user(person),
-        "message": shown,
+        "message": shape,
         "chat_instance": str(message.chat.id),
         "data": data,
     }
-    return Deed(update=account.updates.add("callback_query", body, moment.at), message=message)
+    return Deed(update=account.updates.add("callback_query", body, now.at), message=message)
 
 
-def forward(
-    account: Account, person: Person, source: Message, moment: Moment, *, chat: Chat
-) -> Deed:
+def forward(account: Account, person: Person, source: Message, now: Instant, *, chat: Chat) -> Deed:
     """Forward a message to a chat with the bot."""
     formatted = source.versions[-1].formatted
-    more = {"forward_origin": origin(source)}
-    return say(account, person, formatted, moment, chat=chat, held=source.media, more=more)
+    extra = {"forward_origin": origin(source)}
+    return say(account, person, formatted, now, chat=chat, media=source.media, extra=extra)
 
 
-def stand(account: Account, person: Person, chat: Chat, standing: Standing, moment: Moment) -> Deed:
+def set_status(account: Account, person: Person, chat: Chat, status: Status, now: Instant) -> Deed:
     """Change the bot's status in a chat: block or unblock it, add or remove it, promote it."""
-    earlier = chat.bot
-    chat.bot = standing
+    previous = chat.bot
+    chat.bot = status
     body = {
         "chat": shapes.chat(chat),
         "from": shapes.user(person),
-        "date": moment.date,
-        "old_chat_member": shapes.member(account.me, earlier),
-        "new_chat_member": shapes.member(account.me, standing),
+        "date": now.date,
+        "old_chat_member": shapes.member(account.bot, previous),
+        "new_chat_member": shapes.member(account.bot, status),
     }
-    return Deed(update=account.updates.add("my_chat_member", body, moment.at))
+    return Deed(update=account.updates.add("my_chat_member", body, now.at))
 
 
-def service(account: Account, person: Person, chat: Chat, more: Json, moment: Moment) -> Deed:
+def service(account: Account, person: Person, chat: Chat, extra: Json, now: Instant) -> Deed:
     """Add a service message, such as one about a new member."""
-    empty = Version(formatted=Formatted(), at=moment.at)
-    message = account.add(chat, person, empty, moment, more=more)
-    return _told(account, "message", message, moment)
+    empty = Version(formatted=Formatted(), at=now.at)
+    message = account.add(chat, person, empty, now, extra=extra)
+    return _act(account, "message", message, now)
 
 
-def migrate(account: Account, person: Person, chat: Chat, moment: Moment) -> tuple[Deed, Deed]:
+def migrate(account: Account, person: Person, chat: Chat, now: Instant) -> tuple[Deed, Deed]:
     """Upgrade a group to a supergroup: new id, new message ids, and a service message in both."""
     new = account.add_group(chat.title, is_super=True)
     new.members, new.bot = chat.members, chat.bot
-    left = service(account, person, chat, {"migrate_to_chat_id": new.id}, moment)
-    came = service(account, person, new, {"migrate_from_chat_id": chat.id}, moment)
+    left = service(account, person, chat, {"migrate_to_chat_id": new.id}, now)
+    joined = service(account, person, new, {"migrate_from_chat_id": chat.id}, now)
     chat.upgraded_to = new.id
-    return left, came
+    return left, joined
 
 
-def _told(account: Account, kind: str, message: Message, moment: Moment) -> Deed:
-    if not _is_heard(account, message):
-        unheard = Update(id=0, kind=kind, body={}, at=moment.at)
-        return Deed(update=unheard, message=message)
-    update = account.updates.add(kind, shapes.message(message), moment.at)
+def _act(account: Account, kind: str, message: Message, now: Instant) -> Deed:
+    if not _is_visible(account, message):
+        dropped = Update(id=0, kind=kind, body={}, at=now.at)
+        return Deed(update=dropped, message=message)
+    update = account.updates.add(kind, shapes.message(message), now.at)
     return Deed(update=update, message=message)
 
 
-def _is_heard(account: Account, message: Message) -> bool:
+def _is_visible(account: Account, message: Message) -> bool:
     """Whether the bot gets a message in privacy mode (Bots FAQ, "What messages will my bot get?").
 
     It gets commands, replies to it, messages that mention it, and service messages. It gets nothing
@@ -202,5 +200,5 @@ def _is_heard(account: Account, message: Message) -> bool:
         return True
     if message.reply_to is not None and message.reply_to.is_from_bot:
         return True
-    name = f"@{account.me.username}".lower()
+    name = f"@{account.bot.username}".lower()
     return message.text.startswith("/") or name in message.text.lower()

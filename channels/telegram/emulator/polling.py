@@ -22,12 +22,12 @@ class _Poll:
 
     Attributes:
         ended_by: The call that ended it, empty for none.
-        rung: Its time is over.
+        timed_out: Its time is over.
     """
 
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     ended_by: str = ""
-    rung: bool = False
+    timed_out: bool = False
 
 
 class Polling:
@@ -42,7 +42,7 @@ class Polling:
         self._updates = updates
         self._clock = clock
         self._poll: _Poll | None = None
-        self.held = False
+        self.on_hold = False
 
     @property
     def is_waited(self) -> bool:
@@ -61,13 +61,13 @@ class Polling:
             self._poll.woken.set()
 
     async def get_updates(
-        self, parameters: Parameters, tell_gone: Callable[[Callable[[], None]], Callable[[], bool]]
+        self, parameters: Parameters, on_gone: Callable[[Callable[[], None]], Callable[[], bool]]
     ) -> list[Json]:
         """Wait for updates.
 
         Args:
             parameters: The call's parameters.
-            tell_gone: Takes a function to call when the bot disconnects; returns a function that tells
+            on_gone: Takes a function to call when the bot disconnects; returns a function that tells
                 whether it has.
 
         Raises:
@@ -79,33 +79,33 @@ class Polling:
         limit = parameters.number("limit") if parameters.has("limit") else MAX_AT_ONCE
         wait_s = min(parameters.number("timeout"), LONGEST_WAIT_S)
         self.end("other getUpdates request; make sure that only one bot instance is running")
-        here = self._poll = _Poll()
+        poll = self._poll = _Poll()
         try:
-            taken = await self._wait(here, limit, wait_s, tell_gone(here.woken.set))
+            updates = await self._wait(poll, limit, wait_s, on_gone(poll.woken.set))
         finally:
-            if self._poll is here:
+            if self._poll is poll:
                 self._poll = None
-        return [one.to_json() for one in taken]
+        return [update.to_json() for update in updates]
 
     async def _wait(
-        self, here: _Poll, limit: int, wait_s: int, is_gone: Callable[[], bool]
+        self, poll: _Poll, limit: int, wait_s: int, is_gone: Callable[[], bool]
     ) -> list[Update]:
         async with asyncio.TaskGroup() as group:
-            ringing = group.create_task(self._ring(here, wait_s))
-            while not self._has_news() and not here.rung and not here.ended_by:
-                await here.woken.wait()
-                here.woken.clear()
+            timer = group.create_task(self._time_out(poll, wait_s))
+            while not self._has_updates() and not poll.timed_out and not poll.ended_by:
+                await poll.woken.wait()
+                poll.woken.clear()
                 if is_gone():
                     break
-            ringing.cancel()
-        if here.ended_by:
-            raise conflict(f"terminated by {here.ended_by}")
-        return self._updates.take(limit) if self._has_news() and not is_gone() else []
+            timer.cancel()
+        if poll.ended_by:
+            raise conflict(f"terminated by {poll.ended_by}")
+        return self._updates.take(limit) if self._has_updates() and not is_gone() else []
 
-    def _has_news(self) -> bool:
-        return bool(self._updates.waiting) and not self.held
+    def _has_updates(self) -> bool:
+        return bool(self._updates.waiting) and not self.on_hold
 
-    async def _ring(self, here: _Poll, wait_s: int) -> None:
+    async def _time_out(self, poll: _Poll, wait_s: int) -> None:
         await self._clock.sleep(wait_s)
-        here.rung = True
-        here.woken.set()
+        poll.timed_out = True
+        poll.woken.set()

@@ -26,9 +26,9 @@ class Refused(Exception):
         self.parameters: Mapping[str, int] = parameters or {}
 
 
-def bad_request(why: str, **parameters: int) -> Refused:
+def bad_request(reason: str, **parameters: int) -> Refused:
     """Return the refusal of a call that can't be carried out."""
-    return Refused(400, f"Bad Request: {why}", parameters)
+    return Refused(400, f"Bad Request: {reason}", parameters)
 
 
 def unauthorized() -> Refused:
@@ -36,9 +36,9 @@ def unauthorized() -> Refused:
     return Refused(401, "Unauthorized")
 
 
-def forbidden(why: str) -> Refused:
+def forbidden(reason: str) -> Refused:
     """Return the refusal of a call that the bot is not allowed to make."""
-    return Refused(403, f"Forbidden: {why}")
+    return Refused(403, f"Forbidden: {reason}")
 
 
 def not_found() -> Refused:
@@ -46,9 +46,9 @@ def not_found() -> Refused:
     return Refused(404, "Not Found")
 
 
-def conflict(why: str) -> Refused:
+def conflict(reason: str) -> Refused:
     """Return the refusal of a poll because updates are delivered elsewhere."""
-    return Refused(409, f"Conflict: {why}")
+    return Refused(409, f"Conflict: {reason}")
 
 
 def too_many(retry_after_s: int) -> Refused:
@@ -57,6 +57,6 @@ def too_many(retry_after_s: int) -> Refused:
     return Refused(429, description, {"retry_after": retry_after_s})
 
 
-def can_not_parse(why: str) -> Refused:
+def can_not_parse(reason: str) -> Refused:
     """Return the refusal of a text with invalid markup."""
-    return bad_request(f"can't parse entities: {why}")
+    return bad_request(f"can't parse entities: {reason}")

@@ -4,7 +4,7 @@ Sources: the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-
 (2026-07-14) accepts as well, are not supported.
 """
 
-from channels.telegram.emulator.entities import Formatted, settled
+from channels.telegram.emulator.entities import Formatted, normalized
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich_blocks import blocks, plain
 from channels.telegram.emulator.rich_html import MAX_CHARACTERS, parse
@@ -40,7 +40,7 @@ def read_rich(parameters: Parameters) -> Rich:
     source = text_of(rich, sources[0])
     # Only Telegram knows how it parses Markdown, so here it becomes one paragraph.
     found = [{"type": "paragraph", "text": source}] if sources == ["markdown"] else _blocks(source)
-    formatted = settled(plain(found), ())
+    formatted = normalized(plain(found), ())
     if not formatted.text:
         raise bad_request("rich message must be non-empty")
     if len(formatted.text) > MAX_CHARACTERS:
@@ -49,4 +49,4 @@ def read_rich(parameters: Parameters) -> Rich:
 
 
 def _blocks(source: str) -> list[Json]:
-    return blocks(parse(source).inside)
+    return blocks(parse(source).children)

@@ -34,47 +34,47 @@ _INLINE = INLINE | {"br"}
 # --- in the Bot API's form -------------------------------------------------------------------------
 
 
-def blocks(inside: Iterable[Tag | str]) -> list[Json]:
+def blocks(children: Iterable[Tag | str]) -> list[Json]:
     """Return the content of a tag as blocks; loose text becomes a paragraph."""
-    found: list[Json] = []
-    loose: list[Tag | str] = []
+    result: list[Json] = []
+    inline: list[Tag | str] = []
 
     def flush() -> None:
-        if "".join(one if isinstance(one, str) else one.words for one in loose).strip():
-            found.append({"type": "paragraph", "text": _rich(loose)})
-        loose.clear()
+        if "".join(node if isinstance(node, str) else node.text for node in inline).strip():
+            result.append({"type": "paragraph", "text": _rich(inline)})
+        inline.clear()
 
-    for one in inside:
-        if isinstance(one, str) or one.name in _INLINE:
-            loose.append(one)
-        elif one.name not in ("input", "summary", "cite"):
+    for node in children:
+        if isinstance(node, str) or node.name in _INLINE:
+            inline.append(node)
+        elif node.name not in ("input", "summary", "cite"):
             flush()
-            found.append(_block(one))
+            result.append(_block(node))
     flush()
-    return found
+    return result
 
 
 def _block(tag: Tag) -> Json:
     if tag.name in HEADINGS:
-        return {"type": "heading", "text": _rich(tag.inside), "size": int(tag.name[1])}
+        return {"type": "heading", "text": _rich(tag.children), "size": int(tag.name[1])}
     if tag.name in ("blockquote", "details", "aside"):
         return _around(tag)
     match tag.name:
         case "pre":
             return _pre(tag)
         case "tg-math-block":
-            return {"type": "mathematical_expression", "expression": tag.words}
+            return {"type": "mathematical_expression", "expression": tag.text}
         case "hr":
             return {"type": "divider"}
         case "ul" | "ol":
-            items = [_item(tag, at, one) for at, one in enumerate(tag.tags)]
+            items = [_item(tag, at, item) for at, item in enumerate(tag.tags)]
             return {"type": "list", "items": items}
         case "table":
             return _table(tag)
         case name:
             return {
                 "type": "footer" if name == "footer" else "paragraph",
-                "text": _rich(tag.inside),
+                "text": _rich(tag.children),
             }
 
 
@@ -83,35 +83,35 @@ def _around(tag: Tag) -> Json:
     credit = _part(tag, "cite", "credit")
     match tag.name:
         case "blockquote":
-            return {"type": "blockquote", "blocks": blocks(tag.inside), **credit}
+            return {"type": "blockquote", "blocks": blocks(tag.children), **credit}
         case "details":
             opened = {"is_open": True} if "open" in tag.attributes else {}
             summary = {"summary": "", **_part(tag, "summary", "summary")}
-            return {"type": "details", **summary, "blocks": blocks(tag.inside), **opened}
+            return {"type": "details", **summary, "blocks": blocks(tag.children), **opened}
         case _:
-            said = [one for one in tag.inside if isinstance(one, str) or one.name != "cite"]
-            return {"type": "pullquote", "text": _rich(said), **credit}
+            text = [node for node in tag.children if isinstance(node, str) or node.name != "cite"]
+            return {"type": "pullquote", "text": _rich(text), **credit}
 
 
 def _part(tag: Tag, name: str, key: str) -> Json:
-    found = next((one for one in tag.tags if one.name == name), None)
-    return {} if found is None else {key: _rich(found.inside)}
+    part = next((node for node in tag.tags if node.name == name), None)
+    return {} if part is None else {key: _rich(part.children)}
 
 
 def _pre(tag: Tag) -> Json:
     inner = next(tag.tags, None)
     language = inner.attributes.get("class", "") if inner is not None else ""
-    shape: Json = {"type": "pre", "text": tag.words}
+    shape: Json = {"type": "pre", "text": tag.text}
     if language.startswith("language-"):
         return {**shape, "language": language.removeprefix("language-")}
     return shape
 
 
-def _item(around: Tag, at: int, tag: Tag) -> Json:
-    shape: dict[str, object] = {"label": "•", "blocks": blocks(tag.inside)}
-    box = next((one for one in tag.tags if one.name == "input"), None)
-    if around.name == "ol":
-        shape["value"] = (whole(around.attributes.get("start", "")) or 1) + at
+def _item(list_tag: Tag, at: int, tag: Tag) -> Json:
+    shape: dict[str, object] = {"label": "•", "blocks": blocks(tag.children)}
+    box = next((node for node in tag.tags if node.name == "input"), None)
+    if list_tag.name == "ol":
+        shape["value"] = (whole(list_tag.attributes.get("start", "")) or 1) + at
         shape["label"] = f"{shape['value']}."
     if box is not None:
         shape["has_checkbox"] = True
@@ -123,7 +123,7 @@ def _table(tag: Tag) -> Json:
     rows = [row for row in tag.tags if row.name == "tr"]
     shape: dict[str, object] = {
         "type": "table",
-        "cells": [[_cell(one) for one in row.tags] for row in rows],
+        "cells": [[_cell(cell) for cell in row.tags] for row in rows],
         **_part(tag, "caption", "caption"),
     }
     shape |= {f"is_{name}": True for name in ("bordered", "striped") if name in tag.attributes}
@@ -131,35 +131,35 @@ def _table(tag: Tag) -> Json:
 
 
 def _cell(tag: Tag) -> Json:
-    given = tag.attributes
+    values = tag.attributes
     shape: dict[str, object] = {
-        "text": _rich(tag.inside),
-        "align": given.get("align") or ("center" if tag.name == "th" else "left"),
-        "valign": given.get("valign") or "middle",
+        "text": _rich(tag.children),
+        "align": values.get("align") or ("center" if tag.name == "th" else "left"),
+        "valign": values.get("valign") or "middle",
     }
     if tag.name == "th":
         shape["is_header"] = True
-    return shape | {name: whole(given[name]) for name in ("colspan", "rowspan") if name in given}
+    return shape | {name: whole(values[name]) for name in ("colspan", "rowspan") if name in values}
 
 
-def _rich(inside: Iterable[Tag | str]) -> object:
+def _rich(children: Iterable[Tag | str]) -> object:
     """Return a RichText: a string, an object with a text, or a list of these."""
-    pieces = [one if isinstance(one, str) else _styled(one) for one in inside]
+    pieces = [node if isinstance(node, str) else _styled(node) for node in children]
     if not pieces:
         return ""
     return pieces[0] if len(pieces) == 1 else pieces
 
 
 def _styled(tag: Tag) -> object:
-    text = _rich(tag.inside)
+    text = _rich(tag.children)
     match tag.name:
         case "br":
             return "\n"
         case "tg-math":
-            return {"type": "mathematical_expression", "expression": tag.words}
+            return {"type": "mathematical_expression", "expression": tag.text}
         case "tg-emoji":
             id_ = tag.attributes.get("emoji-id", "")
-            return {"type": "custom_emoji", "custom_emoji_id": id_, "alternative_text": tag.words}
+            return {"type": "custom_emoji", "custom_emoji_id": id_, "alternative_text": tag.text}
         case "tg-reference":
             return {"type": "reference", "text": text, "name": tag.attributes.get("name", "")}
         case "a" if "name" in tag.attributes:
@@ -185,17 +185,17 @@ def _link(url: str, text: object) -> Json:
 
 def plain(found: Iterable[object]) -> str:
     """Return the text of blocks, separated by empty lines; a row or an item is one line."""
-    shown = ("\n".join(_lines(one)).strip() for one in found if is_object(one))
-    return "\n\n".join(one for one in shown if one)
+    texts = ("\n".join(_lines(block)).strip() for block in found if is_object(block))
+    return "\n\n".join(text for text in texts if text)
 
 
 def _lines(block: Json) -> Iterator[str]:
     for key in ("summary", "text", "expression", "caption", "credit"):
         if key in block:
-            yield words(block[key])
+            yield text_of_rich(block[key])
     for row in _array(block, "cells"):
-        cells = [one for one in row if is_object(one)] if is_array(row) else []
-        yield " | ".join(words(one.get("text")) for one in cells)
+        cells = [cell for cell in row if is_object(cell)] if is_array(row) else []
+        yield " | ".join(text_of_rich(cell.get("text")) for cell in cells)
     for item in _array(block, "items"):
         if is_object(item):
             yield f"{_sign(item)} {_close(_array(item, 'blocks'))}"
@@ -214,18 +214,18 @@ def _sign(item: Json) -> str:
     return text_of(item, "label")
 
 
-def words(text: object) -> str:
+def text_of_rich(text: object) -> str:
     """Return the text of a RichText."""
     if isinstance(text, str):
         return text
     if is_array(text):
-        return "".join(map(words, text))
+        return "".join(map(text_of_rich, text))
     if is_object(text):
-        shown = ("text", "expression", "alternative_text")
-        return words(next((text[key] for key in shown if key in text), ""))
+        keys = ("text", "expression", "alternative_text")
+        return text_of_rich(next((text[key] for key in keys if key in text), ""))
     return ""
 
 
 def _array(body: Json, key: str) -> list[object]:
-    found = body.get(key)
-    return found if is_array(found) else []
+    value = body.get(key)
+    return value if is_array(value) else []

@@ -61,17 +61,17 @@ class Tag:
 
     name: str
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
-    inside: list["Tag | str"] = field(default_factory=list["Tag | str"])
+    children: list["Tag | str"] = field(default_factory=list["Tag | str"])
 
     @property
     def tags(self) -> "Iterator[Tag]":
         """The tags directly inside, without the text."""
-        return (one for one in self.inside if isinstance(one, Tag))
+        return (node for node in self.children if isinstance(node, Tag))
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """All text inside."""
-        return "".join(one if isinstance(one, str) else one.words for one in self.inside)
+        return "".join(node if isinstance(node, str) else node.text for node in self.children)
 
 
 def parse(source: str) -> Tag:
@@ -96,7 +96,7 @@ class _Reader(HTMLParser):
         if len(self._open) > 1:
             name = self._open[-1].name
             raise can_not_parse(f'Can\'t find end tag corresponding to start tag "{name}"')
-        if len(self._open[0].words) > MAX_CHARACTERS:
+        if len(self._open[0].text) > MAX_CHARACTERS:
             raise bad_request("rich message is too long")
         return self._open[0]
 
@@ -106,14 +106,14 @@ class _Reader(HTMLParser):
         if tag not in _KNOWN:
             raise can_not_parse(f'Unsupported start tag "{tag}"')
         self._check_place(tag)
-        made = Tag(name=tag, attributes={name: value or "" for name, value in attrs})
-        self._open[-1].inside.append(made)
+        opened = Tag(name=tag, attributes={name: value or "" for name, value in attrs})
+        self._open[-1].children.append(opened)
         self._blocks += tag in _COUNTED
         if self._blocks > MAX_BLOCKS:
             raise bad_request("rich message has too many blocks")
         if tag in _VOID:
             return
-        self._open.append(made)
+        self._open.append(opened)
         if len(self._open) - 1 > MAX_LEVELS:
             raise bad_request("rich message is nested too deeply")
 
@@ -131,18 +131,18 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "<" in data:
             raise can_not_parse("Unclosed start tag")
-        self._say(data)
+        self._add_text(data)
 
     def handle_entityref(self, name: str) -> None:
         if name not in _NAMED:
             raise can_not_parse(f'Unsupported entity "&{name};"')
-        self._say(unescape(f"&{name};"))
+        self._add_text(unescape(f"&{name};"))
 
     def handle_charref(self, name: str) -> None:
         code = int(name[1:], 16) if name[:1] in "xX" else whole(name)
         if not is_character(code):
             raise can_not_parse(f'Unsupported entity "&#{name[:8]};"')
-        self._say(chr(code))
+        self._add_text(chr(code))
 
     def handle_comment(self, data: str) -> None:
         raise can_not_parse(f'Unsupported start tag "!--{data[:8]}"')
@@ -156,26 +156,26 @@ class _Reader(HTMLParser):
     def handle_pi(self, data: str) -> None:
         raise can_not_parse(f'Unsupported start tag "?{data[:8]}"')
 
-    def _say(self, words: str) -> None:
-        inside = self._open[-1]
-        is_kept = any(one.name in _HOLD_TEXT for one in self._open)
-        shown = words if is_kept else _SPACE.sub(" ", words)
-        if inside.name in ("ul", "ol", "table", "tr") and shown.strip():
-            raise can_not_parse(f'Unexpected text in the tag "{inside.name}"')
-        inside.inside.append(shown)
+    def _add_text(self, text: str) -> None:
+        parent = self._open[-1]
+        is_verbatim = any(tag.name in _HOLD_TEXT for tag in self._open)
+        text = text if is_verbatim else _SPACE.sub(" ", text)
+        if parent.name in ("ul", "ol", "table", "tr") and text.strip():
+            raise can_not_parse(f'Unexpected text in the tag "{parent.name}"')
+        parent.children.append(text)
 
     def _check_place(self, tag: str) -> None:
         """Refuse a tag in a place where it is not allowed."""
-        around = self._open[-1].name
+        parent = self._open[-1].name
         if tag in _PARENTS:
-            may = around in _PARENTS[tag]
+            is_allowed = parent in _PARENTS[tag]
         elif tag in _BLOCKS:
-            may = around in _HOLD_BLOCKS or not around
+            is_allowed = parent in _HOLD_BLOCKS or not parent
         else:
-            holds = _HOLD_INLINE | _HOLD_BLOCKS | INLINE | {""}
-            may = around in holds or (around == "pre" and tag == "code")
-        if not may:
-            raise can_not_parse(f'Tag "{tag}" can\'t stand in the tag "{around}"')
+            holders = _HOLD_INLINE | _HOLD_BLOCKS | INLINE | {""}
+            is_allowed = parent in holders or (parent == "pre" and tag == "code")
+        if not is_allowed:
+            raise can_not_parse(f'Tag "{tag}" can\'t stand in the tag "{parent}"')
 
 
 def _columns(cell: Tag) -> int:

@@ -2,7 +2,7 @@
 
 from channels.telegram.emulator import composing, shapes
 from channels.telegram.emulator.account import Account
-from channels.telegram.emulator.chats import Chat, Message, Moment, Version
+from channels.telegram.emulator.chats import Chat, Instant, Message, Version
 from channels.telegram.emulator.entities import Formatted
 from channels.telegram.emulator.files import FOLDERS, media
 from channels.telegram.emulator.keyboards import read_markup
@@ -27,30 +27,30 @@ ACTIONS = (
 )
 
 
-def send_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendMessage`."""
     chat = account.open_chat(parameters)
     formatted = composing.text(parameters)
-    return shapes.message(post(account, chat, parameters, moment, formatted))
+    return shapes.message(post(account, chat, parameters, now, formatted))
 
 
-def send_file(kind: str, account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_file(kind: str, account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendDocument`, `sendPhoto` and the like; the file's parameter is named like its kind."""
     chat = account.open_chat(parameters)
     formatted = composing.caption(parameters)
-    file = account.files.taken(parameters, kind, kind)
-    return shapes.message(post(account, chat, parameters, moment, formatted, held=media(file)))
+    file = account.files.resolve(parameters, kind, kind)
+    return shapes.message(post(account, chat, parameters, now, formatted, media_fields=media(file)))
 
 
 def post(
     account: Account,
     chat: Chat,
     parameters: Parameters,
-    moment: Moment,
+    now: Instant,
     formatted: Formatted,
     *,
-    held: Json | None = None,
-    more: Json | None = None,
+    media_fields: Json | None = None,
+    extra: Json | None = None,
     rich: Json | None = None,
 ) -> Message:
     """Add a message of the bot's to a chat.
@@ -60,87 +60,87 @@ def post(
     """
     thread = composing.thread(chat, parameters)
     markup = read_markup(parameters)
-    reply_to, quoted = composing.answered(account, chat, parameters)
+    reply_to, quote = composing.answered(account, chat, parameters)
     if not thread and reply_to is not None and reply_to.chat is chat:
         # A reply needs no topic to go where its message is (tdlib/telegram-bot-api#447, read 2026-11).
         thread = reply_to.thread
-    kept = composing.options(parameters)
-    account.spend(chat, "send", moment)
+    options = composing.options(parameters)
+    account.spend(chat, "send", now)
     return account.add(
         chat,
-        account.me,
-        Version(formatted=formatted, markup=markup, rich=rich, at=moment.at),
-        moment,
+        account.bot,
+        Version(formatted=formatted, markup=markup, rich=rich, at=now.at),
+        now,
         thread=thread,
-        media=held,
-        more={**kept, **quoted, **(more or {})},
+        media=media_fields,
+        extra={**options, **quote, **(extra or {})},
         reply_to=reply_to,
     )
 
 
-def send_media_group(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_media_group(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendMediaGroup`: an album, which counts as one message per file."""
     chat = account.open_chat(parameters)
     try:
-        listed = parameters.json_array("media") or []
+        items = parameters.json_array("media") or []
     except ValueError as error:
         raise bad_request("can't parse media JSON object") from error
-    if not 1 <= len(listed) <= MAX_IN_ALBUM:
+    if not 1 <= len(items) <= MAX_IN_ALBUM:
         raise bad_request("wrong number of media in the album specified")
-    pieces = [_piece(account, parameters, one) for one in listed]
+    pieces = [_piece(account, parameters, item) for item in items]
     thread = composing.thread(chat, parameters)
-    reply_to, quoted = composing.answered(account, chat, parameters)
-    account.spend(chat, "send", moment, len(pieces))
+    reply_to, quote = composing.answered(account, chat, parameters)
+    account.spend(chat, "send", now, len(pieces))
     account.albums += 1
-    more = {"media_group_id": f"album-{account.albums}", **quoted}
+    extra = {"media_group_id": f"album-{account.albums}", **quote}
     return [
         shapes.message(
             account.add(
                 chat,
-                account.me,
-                Version(formatted=formatted, at=moment.at),
-                moment,
+                account.bot,
+                Version(formatted=formatted, at=now.at),
+                now,
                 thread=thread,
-                media=held,
-                more=more,
+                media=media_fields,
+                extra=extra,
                 reply_to=reply_to,
             )
         )
-        for formatted, held in pieces
+        for formatted, media_fields in pieces
     ]
 
 
-def _piece(account: Account, parameters: Parameters, one: object) -> tuple[Formatted, Json]:
-    if not is_object(one) or text_of(one, "type") not in FOLDERS:
+def _piece(account: Account, parameters: Parameters, item: object) -> tuple[Formatted, Json]:
+    if not is_object(item) or text_of(item, "type") not in FOLDERS:
         raise bad_request("can't parse InputMedia: type must be one of the media types")
-    kind = text_of(one, "type")
-    inner = Parameters(values=one, files=parameters.files)
-    return composing.caption(inner), media(account.files.taken(inner, "media", kind))
+    kind = text_of(item, "type")
+    inner = Parameters(values=item, files=parameters.files)
+    return composing.caption(inner), media(account.files.resolve(inner, "media", kind))
 
 
-def forward_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+def forward_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `forwardMessage`."""
     chat = account.open_chat(parameters)
     source = _source(account, parameters, "forward")
     thread = composing.thread(chat, parameters)
-    account.spend(chat, "send", moment)
-    more = {**source.more, "forward_origin": origin(source)}
+    account.spend(chat, "send", now)
+    extra = {**source.extra, "forward_origin": origin(source)}
     last = source.versions[-1]
-    version = Version(formatted=last.formatted, rich=last.rich, at=moment.at)
+    version = Version(formatted=last.formatted, rich=last.rich, at=now.at)
     message = account.add(
-        chat, account.me, version, moment, thread=thread, media=source.media, more=more
+        chat, account.bot, version, now, thread=thread, media=source.media, extra=extra
     )
     return shapes.message(message)
 
 
-def copy_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+def copy_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `copyMessage`: like a forward, but without the origin."""
     chat = account.open_chat(parameters)
     source = _source(account, parameters, "copy")
     formatted = source.versions[-1].formatted
     if source.media and parameters.has("caption"):
         formatted = composing.caption(parameters)
-    message = post(account, chat, parameters, moment, formatted, held=source.media)
+    message = post(account, chat, parameters, now, formatted, media_fields=source.media)
     return {"message_id": message.id}
 
 
@@ -149,15 +149,15 @@ def origin(source: Message) -> Json:
     return {"type": "user", "date": source.date, "sender_user": shapes.user(source.sender)}
 
 
-def _source(account: Account, parameters: Parameters, what: str) -> Message:
+def _source(account: Account, parameters: Parameters, purpose: str) -> Message:
     chat = account.find_chat(parameters, "from_chat_id")
     source = chat.by_id.get(parameters.number("message_id"))
     if source is None or source.deleted:
-        raise bad_request(f"message to {what} not found")
+        raise bad_request(f"message to {purpose} not found")
     return source
 
 
-def send_chat_action(account: Account, parameters: Parameters, moment: Moment) -> object:
+def send_chat_action(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendChatAction`; people see it for 5 seconds, or until the bot sends a message."""
     chat = account.open_chat(parameters)
     action = parameters.text("action")
@@ -165,5 +165,5 @@ def send_chat_action(account: Account, parameters: Parameters, moment: Moment) -
         raise bad_request("wrong parameter action in request")
     composing.thread(chat, parameters)
     chat.actions.append(action)
-    chat.acting_until = moment.at + ACTING_S
+    chat.acting_until = now.at + ACTING_S
     return True

@@ -18,42 +18,40 @@ def user(person: Person) -> Json:
     return shape
 
 
-def chat(one: Chat) -> Json:
+def chat(chat: Chat) -> Json:
     """Return a `Chat`."""
-    shape: dict[str, object] = {"id": one.id, "type": one.kind}
-    if one.person is not None:
-        shape["first_name"] = one.person.first_name
-        if one.person.username:
-            shape["username"] = one.person.username
+    shape: dict[str, object] = {"id": chat.id, "type": chat.kind}
+    if chat.person is not None:
+        shape["first_name"] = chat.person.first_name
+        if chat.person.username:
+            shape["username"] = chat.person.username
     else:
-        shape["title"] = one.title
-    if one.is_forum:
+        shape["title"] = chat.title
+    if chat.is_forum:
         shape["is_forum"] = True
     return shape
 
 
-def message(one: Message, *, with_reply: bool = True) -> Json:
+def message(source: Message, *, with_reply: bool = True) -> Json:
     """Return a `Message`; the message that it replies to has no reply of its own, as in Telegram."""
     shape: dict[str, object] = {
-        "message_id": one.id,
-        "from": user(one.sender),
-        "chat": chat(one.chat),
-        "date": one.date,
+        "message_id": source.id,
+        "from": user(source.sender),
+        "chat": chat(source.chat),
+        "date": source.date,
     }
-    if one.edited is not None:
-        shape["edit_date"] = one.edited
-    if one.thread:
-        shape["message_thread_id"] = one.thread
+    if source.edited is not None:
+        shape["edit_date"] = source.edited
+    if source.thread:
+        shape["message_thread_id"] = source.thread
         shape["is_topic_message"] = True
-    if one.reply_to is not None and with_reply:
-        shape["reply_to_message"] = message(one.reply_to, with_reply=False)
-    shape |= (
-        dict(one.media) | dict(one.more) | dict(_said(one.versions[-1], is_caption=bool(one.media)))
-    )
-    return shape
+    if source.reply_to is not None and with_reply:
+        shape["reply_to_message"] = message(source.reply_to, with_reply=False)
+    content = _content(source.versions[-1], is_caption=bool(source.media))
+    return {**shape, **source.media, **source.extra, **content}
 
 
-def _said(version: Version, *, is_caption: bool) -> Json:
+def _content(version: Version, *, is_caption: bool) -> Json:
     """Return the fields for text and markup; Telegram only includes inline keyboards."""
     shape: dict[str, object] = {}
     formatted = version.formatted
@@ -69,9 +67,9 @@ def _said(version: Version, *, is_caption: bool) -> Json:
     return shape
 
 
-def inaccessible(one: Message) -> Json:
+def inaccessible(message: Message) -> Json:
     """Return an `InaccessibleMessage`, which is all that a bot gets of a deleted message."""
-    return {"chat": chat(one.chat), "message_id": one.id, "date": 0}
+    return {"chat": chat(message.chat), "message_id": message.id, "date": 0}
 
 
 def member(person: Person, status: str) -> Json:

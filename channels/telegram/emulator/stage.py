@@ -31,13 +31,13 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         room = telegram.supergroup("Room", ann, olga)
         # A private chat has the person's id.
         cast = Cast(ann=ann.id, olga=olga.id, chats=(ann.id, olga.id), room=room.id)
-        control = Control(telegram, {one.id: one for one in (ann, olga)}, cast)
+        control = Control(telegram, {actor.id: actor for actor in (ann, olga)}, cast)
         key = context.ids.token()
         telegram.site = Site(control, key=key, page=page).answer
         keys = {"token": {"env": TOKEN_VARIABLE}, "api_base_url": telegram.url}
-        kept = {} if context.has_limits else {"limits": "off"}
+        limits_key = {} if context.has_limits else {"limits": "off"}
         yield Emulated(
             page=f"{telegram.url}/{key}/",
-            tables=cast.tables("telegram", {**keys, **kept}),
+            tables=cast.tables("telegram", {**keys, **limits_key}),
             environment={TOKEN_VARIABLE: token},
         )

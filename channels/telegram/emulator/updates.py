@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.wire import Json, Parameters
 
-KEPT_S = 24 * 3600.0
+LIFETIME_S = 24 * 3600.0
 MAX_AT_ONCE = 100
 LONGEST_WAIT_S = 50
 """Longest wait of the server, whatever `timeout` says; not documented in the Bot API."""
 # Kinds that come only if requested (Bot API, getUpdates, allowed_updates, read 2026-11).
-ONLY_WHEN_ASKED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+ONLY_ON_REQUEST = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 
 
 def allowed_updates(parameters: Parameters) -> list[str] | None:
@@ -78,8 +78,8 @@ class Updates:
 
     def add(self, kind: str, body: Json, at: float) -> Update:
         """Add an update; one of a kind that was not requested is dropped for good."""
-        wanted = kind not in ONLY_WHEN_ASKED if self.allowed is None else kind in self.allowed
-        if not wanted:
+        is_requested = kind not in ONLY_ON_REQUEST if self.allowed is None else kind in self.allowed
+        if not is_requested:
             self.dropped += 1
             return Update(id=0, kind=kind, body=body, at=at)
         self.last_id += 1
@@ -92,11 +92,11 @@ class Updates:
         update.confirmed = False
         if update not in self.waiting:
             self.waiting.append(update)
-            self.waiting.sort(key=lambda one: one.id)
+            self.waiting.sort(key=lambda queued: queued.id)
 
     def forget_old(self, at: float) -> None:
         """Drop updates that were not fetched for a day."""
-        self.waiting = [one for one in self.waiting if at - one.at < KEPT_S]
+        self.waiting = [update for update in self.waiting if at - update.at < LIFETIME_S]
 
     def confirm(self, offset: int) -> None:
         """Confirm all updates before an offset.
@@ -106,24 +106,24 @@ class Updates:
                 before them; 0 confirms nothing.
         """
         if offset < 0:
-            keep_from = max(len(self.waiting) + offset, 0)
-            done, self.waiting = self.waiting[:keep_from], self.waiting[keep_from:]
+            first = max(len(self.waiting) + offset, 0)
+            confirmed, self.waiting = self.waiting[:first], self.waiting[first:]
         elif offset:
-            done = [one for one in self.waiting if one.id < offset]
-            self.waiting = [one for one in self.waiting if one.id >= offset]
+            confirmed = [update for update in self.waiting if update.id < offset]
+            self.waiting = [update for update in self.waiting if update.id >= offset]
         else:
-            done = []
-        for one in done:
-            one.confirmed = True
+            confirmed = []
+        for update in confirmed:
+            update.confirmed = True
 
     def confirm_one(self, update: Update) -> None:
         """Confirm one update, as a webhook's answer does."""
         update.confirmed = True
-        self.waiting = [one for one in self.waiting if one is not update]
+        self.waiting = [other for other in self.waiting if other is not update]
 
     def take(self, limit: int) -> list[Update]:
         """Return the oldest updates and count them as delivered."""
-        taken = self.waiting[: min(max(limit, 1), MAX_AT_ONCE)]
-        for one in taken:
-            one.deliveries += 1
-        return taken
+        updates = self.waiting[: min(max(limit, 1), MAX_AT_ONCE)]
+        for update in updates:
+            update.deliveries += 1
+        return updates

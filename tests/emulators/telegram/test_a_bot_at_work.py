@@ -22,7 +22,7 @@ from tests.emulators.telegram.bots import telegram_and_bot
 async def test_a_bot_says_who_it_is() -> None:
     async with telegram_and_bot() as (telegram, bot):
         assert (bot.id, bot.username, bot.first_name) == (
-            telegram.account.me.id,
+            telegram.account.bot.id,
             "zero_bot",
             "Zero",
         )

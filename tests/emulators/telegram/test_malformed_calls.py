@@ -140,7 +140,7 @@ async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> Non
         *plain, answered, unanswered = ann.chat.from_bot
         assert [one.markup for one in plain] == [None, None, None]
         assert (answered.text, answered.reply_to, unanswered.reply_to) == ("5", said, None)
-        assert answered.more["link_preview_options"] == {"is_disabled": True}
+        assert answered.extra["link_preview_options"] == {"is_disabled": True}
 
 
 async def test_a_copied_file_may_have_another_caption_and_another_file_in_its_place() -> None:

@@ -28,7 +28,7 @@ class Stage:
     def place(self, chat: int, thread: str | None = None) -> Address:
         return Address(
             channel="telegram",
-            account=str(self.telegram.account.me.id),
+            account=str(self.telegram.account.bot.id),
             chat=str(chat),
             thread=thread,
             direct=chat > 0,

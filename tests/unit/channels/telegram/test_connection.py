@@ -233,7 +233,8 @@ async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPa
 
 
 def contexts() -> int:
-    return sum(isinstance(one, ssl.SSLContext) for one in gc.get_objects())
+    gc.collect()  # else a context of an earlier test may count first, and then not
+    return sum(isinstance(found, ssl.SSLContext) for found in gc.get_objects())
 
 
 SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"))
@@ -258,13 +259,13 @@ async def tried(url: str) -> Account:
 async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
     """An outage starts a channel again and again; each reading took two thirds of a MiB."""
     async with saying(b"", after=b"\r\n\r\n") as url:
-        nobody = url.replace("http:", "https:")
-    all_ = [await tried(nobody)]
+        closed = url.replace("http:", "https:")
+    accounts = [await tried(closed)]
     before = contexts()
-    all_ += [await tried(nobody) for _ in range(3)]
+    accounts += [await tried(closed) for _ in range(3)]
     assert contexts() == before
-    for one in all_:
-        await one.http.aclose()
+    for account in accounts:
+        await account.http.aclose()
 
 
 async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from channels.telegram.emulator.entities import (
     MAX_ENTITIES,
     Entity,
     Formatted,
-    from_list,
+    normalized,
+    parse_entities,
     read_text,
-    settled,
     utf16,
-    with_found,
+    with_detected,
 )
 from channels.telegram.emulator.refusals import Refused
 
@@ -25,7 +25,7 @@ def entity(kind: str, offset: int, length: int) -> Entity:
 
 
 def settle(text: str, *marks: Mark) -> tuple[str, list[Mark]]:
-    formatted = settled(text, [entity(*mark) for mark in marks])
+    formatted = normalized(text, [entity(*mark) for mark in marks])
     return formatted.text, [(one.type, one.offset, one.length) for one in formatted.entities]
 
 
@@ -73,12 +73,12 @@ def test_marks_are_put_in_order(
 )
 def test_a_mark_outside_of_the_text_is_refused(text: str, mark: tuple[int, int], why: str) -> None:
     with pytest.raises(Refused, match=why):
-        settled(text, [entity("bold", *mark)])
+        normalized(text, [entity("bold", *mark)])
 
 
 def test_a_hundred_marks_are_kept() -> None:
     marks = [entity("bold", at, 1) for at in range(0, 240, 2)]
-    assert len(settled("a " * 120, marks).entities) == MAX_ENTITIES
+    assert len(normalized("a " * 120, marks).entities) == MAX_ENTITIES
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_hundred_marks_are_kept() -> None:
 )
 def test_a_list_of_marks_is_checked(value: object, why: str) -> None:
     with pytest.raises(Refused, match=why):
-        from_list([value])
+        parse_entities([value])
 
 
 def test_a_mark_keeps_what_belongs_to_it() -> None:
     value = {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/", "else": 1}
-    (one,) = from_list([value])
+    (one,) = parse_entities([value])
     assert one.to_json() == {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/"}
 
 
@@ -113,20 +113,20 @@ def test_a_mark_keeps_what_belongs_to_it() -> None:
     ],
 )
 def test_what_telegram_finds_by_itself_is_marked(text: str, kind: str, found: str) -> None:
-    (one,) = with_found(Formatted(text=text)).entities
+    (one,) = with_detected(Formatted(text=text)).entities
     assert one == entity(kind, utf16(text[: text.index(found)]), utf16(found))
 
 
 def test_nothing_is_found_in_code_and_links() -> None:
     marks = (entity("code", 0, 6),)
-    assert with_found(Formatted(text="/start", entities=marks)).entities == marks
-    assert with_found(Formatted(text="a/b 1@2 #1")).entities == ()
+    assert with_detected(Formatted(text="/start", entities=marks)).entities == marks
+    assert with_detected(Formatted(text="a/b 1@2 #1")).entities == ()
 
 
 def test_markup_beats_a_list_and_finding_can_be_left_out() -> None:
     listed: list[object] = [{"type": "bold", "offset": 0, "length": 1}]
-    plain = read_text("/a", listed=listed, parse=None, detect=False)
+    plain = read_text("/a", entities=listed, parse=None, detect=False)
     assert plain.entities == (entity("bold", 0, 1),)
-    parsed = read_text("/a", listed=listed, parse=lambda text: (text, ()), detect=False)
+    parsed = read_text("/a", entities=listed, parse=lambda text: (text, ()), detect=False)
     assert parsed.entities == ()
-    assert read_text("/a", listed=None, parse=None).entities == (entity("bot_command", 0, 2),)
+    assert read_text("/a", entities=None, parse=None).entities == (entity("bot_command", 0, 2),)

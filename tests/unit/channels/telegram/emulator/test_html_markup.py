@@ -63,7 +63,7 @@ def test_references_become_characters(source: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "more"),
+    ("source", "extra"),
     [
         ("<a href='https://x.org/?a=1&amp;b=2'>a</a>", (("url", "https://x.org/?a=1&b=2"),)),
         ('<a href = "x.org" title="t">a</a>', (("url", "http://x.org/"),)),
@@ -72,9 +72,9 @@ def test_references_become_characters(source: str, text: str) -> None:
         ("<code class=else>a</code>", ()),
     ],
 )
-def test_attributes_are_read(source: str, more: object) -> None:
+def test_attributes_are_read(source: str, extra: object) -> None:
     _, (entity,) = parse(source)
-    assert entity.more == more
+    assert entity.extra == extra
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,11 @@ def test_marks_are_read(source: str, text: str, expected: Marks) -> None:
 
 def test_the_language_of_code_is_kept() -> None:
     _, entities = parse("```py\na```")
-    assert entities[0].more == (("language", "py"),)
+    assert entities[0].extra == (("language", "py"),)
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "kind", "more"),
+    ("source", "text", "kind", "extra"),
     [
         ("[a](https://x.org)", "a", "text_link", (("url", "https://x.org/"),)),
         ("[a](x.org/b\\)c)", "a", "text_link", (("url", "http://x.org/b)c"),)),
@@ -72,9 +72,9 @@ def test_the_language_of_code_is_kept() -> None:
         ),
     ],
 )
-def test_links_are_read(source: str, text: str, kind: str, more: object) -> None:
+def test_links_are_read(source: str, text: str, kind: str, extra: object) -> None:
     shown, (entity,) = parse(source)
-    assert (shown, entity.type, entity.more) == (text, kind, more)
+    assert (shown, entity.type, entity.extra) == (text, kind, extra)
 
 
 @pytest.mark.parametrize(

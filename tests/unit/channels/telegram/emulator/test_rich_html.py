@@ -127,7 +127,7 @@ def cell(text: object, align: str = "left", **more: object) -> Shape:
     ],
 )  # fmt: skip
 def test_each_tag_is_a_block_or_a_style(html: str, expected: list[Shape], shown: str) -> None:
-    found = blocks(parse(html).inside)
+    found = blocks(parse(html).children)
     assert found == expected
     if shown:
         assert plain(found) == shown
@@ -185,7 +185,7 @@ def test_what_telegram_does_not_take_is_refused(html: str, why: str) -> None:
     ids=["levels", "blocks", "columns", "characters", "no span", "no number", "nothing"],
 )
 def test_as_much_as_telegram_takes_is_read(html: str) -> None:
-    blocks(parse(html).inside)
+    blocks(parse(html).children)
 
 
 def test_words_that_are_no_rich_text_are_none() -> None:
