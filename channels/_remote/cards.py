@@ -18,27 +18,27 @@ from zeroclaw import (
 
 FILE_NAME = "calls.txt"
 """The file that lists the calls of a card that is too long for a message."""
-MOST_BY, MOST_REASON = 160, 200
-"""Longest name and reason shown, in UTF-16 units."""
+MAX_BY, MAX_REASON = 160, 200
+"""Longest name and reason on a card, in UTF-16 units."""
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "r"}
 _CHOICES: Mapping[str, Choice] = {code: choice for choice, code in CODES.items()}
 CODE = re.compile("`([^`\n]+)`")
-"""How the runtime marks names and commands in a line of its own."""
+"""The backticks with which the runtime marks names and commands in its own lines."""
 
 
-def head(card: Card, most_by: int = MOST_BY) -> str:
-    """Return the line that names the asker and the deadline."""
-    asked_by = cut(escape_invisible(card.asked_by), most_by)
-    return CardWords(card.language).head(asked_by, moment(card.deadline_at))
+def head(card: Card, max_by: int = MAX_BY) -> str:
+    """Return the line that names the requester and the deadline."""
+    asked_by = cut(escape_invisible(card.asked_by), max_by)
+    return CardWords(card.language).head(asked_by, _utc_text(card.deadline_at))
 
 
-def ended(words: CardWords, ending: Ending, most_reason: int = MOST_REASON) -> str:
-    """Return how the approval request of a call ended, by whom, and why."""
-    by = cut(escape_invisible(ending.by), MOST_BY)
-    said = f"{_SIGNS[ending.how]} {words.ended(ending, by)}, {moment(ending.at)}"
-    reason = cut(escape_invisible(ending.reason), most_reason)
-    return f"{said}: {reason}" if reason else said
+def ending_text(words: CardWords, ending: Ending, max_reason: int = MAX_REASON) -> str:
+    """Return how a call's approval request ended, who ended it, and for what reason."""
+    by = cut(escape_invisible(ending.by), MAX_BY)
+    text = f"{_SIGNS[ending.how]} {words.ended(ending, by)}, {_utc_text(ending.at)}"
+    reason = cut(escape_invisible(ending.reason), max_reason)
+    return f"{text}: {reason}" if reason else text
 
 
 def label(card: Card, call: CardCall, choice: Choice) -> str:
@@ -52,38 +52,38 @@ def title(call: CardCall) -> str:
     return f"{call.number}. {unmarked(call.tool)}: {unmarked(call.summary)}"
 
 
-def parts(call: CardCall) -> list[str]:
-    """Return all that is shown of a call: its title, its arguments, why it asks, and its scope."""
-    why = f"{unmarked(call.why)} · {call.hash8}"
-    found = (title(call), escape_invisible(call.arguments), why, unmarked(call.scope))
-    return list(filter(None, found))
+def call_lines(call: CardCall) -> list[str]:
+    """Return what a card shows of a call: title, arguments, reason for the approval, and scope."""
+    reason = f"{unmarked(call.why)} · {call.hash8}"
+    lines = (title(call), escape_invisible(call.arguments), reason, unmarked(call.scope))
+    return list(filter(None, lines))
 
 
-def listed(card: Card) -> str:
+def calls_text(card: Card) -> str:
     """Return all calls of a card as one text."""
-    return "\n".join(line for call in card.calls for line in parts(call))
+    return "\n".join(line for call in card.calls for line in call_lines(call))
 
 
-def carried(approval: ApprovalId, choice: Choice) -> str:
-    """Return the data that a button sends when it is pressed."""
+def button_data(approval: ApprovalId, choice: Choice) -> str:
+    """Return the data that a button sends when a person presses it."""
     return f"{CODES[choice]}:{approval}"
 
 
-def parse_button_data(found: str) -> tuple[ApprovalId, Choice] | None:
-    """Parse the data of a pressed button; None if the button is not ours."""
-    code, colon, approval = found.partition(":")
+def parse_button_data(data: str) -> tuple[ApprovalId, Choice] | None:
+    """Parse the data of a pressed button; None if it is not an approval button."""
+    code, colon, approval = data.partition(":")
     choice = _CHOICES.get(code)
     return (ApprovalId(approval), choice) if choice and colon and approval else None
 
 
-def pieces(text: str) -> list[str]:
-    """Split a line of the runtime's; every second piece is marked as code."""
+def split_code(text: str) -> list[str]:
+    """Split one of the runtime's lines at its code marks; every second piece is code."""
     return CODE.split(escape_invisible(text))
 
 
 def unmarked(text: str) -> str:
-    """Return a line of the runtime's without its code marks, for places without styles."""
-    return "".join(pieces(text))
+    """Return one of the runtime's lines without its code marks, for places without styles."""
+    return "".join(split_code(text))
 
 
 def receipt_line(receipt: CheckedReceipt) -> str:
@@ -91,6 +91,5 @@ def receipt_line(receipt: CheckedReceipt) -> str:
     return f"{'🕓' if receipt.earlier else '✅'} {receipt.line()}"
 
 
-def moment(at: datetime) -> str:
-    """Return a time as cards show it."""
+def _utc_text(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -7,8 +7,8 @@ from typing import cast
 
 Json = Mapping[str, object]
 
-_NOTHING: Json = {}
-_MOST = 2**63  # platforms' ids fit 64 bits
+_EMPTY: Json = {}
+_MAX = 2**63  # platforms' ids fit 64 bits
 _LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that `datetime` supports
 
 
@@ -36,7 +36,7 @@ def as_object(value: object) -> Json:
         # No `cast`: it is a function call, and this runs some fifty times per update. JSON keys are
         # always strings.
         return value  # pyright: ignore[reportUnknownVariableType]
-    return _NOTHING
+    return _EMPTY
 
 
 def array(value: Json, key: str) -> Sequence[object]:
@@ -46,8 +46,8 @@ def array(value: Json, key: str) -> Sequence[object]:
 
 
 def objects(value: Json, key: str) -> Sequence[Json]:
-    """Return an array's items as objects, nothing for anything else."""
-    return [as_object(one) for one in array(value, key)]
+    """Return an array's items as objects, none for anything else."""
+    return [as_object(item) for item in array(value, key)]
 
 
 def text(value: Json, key: str) -> str:
@@ -59,7 +59,7 @@ def text(value: Json, key: str) -> str:
 def integer(value: Json, key: str) -> int | None:
     """Return an integer of at most 64 bits, None for anything else."""
     found = value.get(key)
-    return found if type(found) is int and -_MOST <= found < _MOST else None
+    return found if type(found) is int and -_MAX <= found < _MAX else None
 
 
 def number(value: Json, key: str) -> float | None:
@@ -73,32 +73,32 @@ def flag(value: Json, key: str) -> bool:
     return value.get(key) is True
 
 
-def storable(found: str) -> str:
-    """Replace lone surrogates, which JSON can contain and UTF-8 can't."""
-    if found.isascii():
-        return found
-    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def storable(value: str) -> str:
+    """Replace lone surrogates, which JSON can contain but UTF-8 can't."""
+    if value.isascii():
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def from_unix(seconds: int | None) -> datetime | None:
-    """Convert Unix time, None for none or one that `datetime` does not support."""
+    """Convert Unix time; None if it is missing or `datetime` does not support it."""
     if seconds is None or not 0 < seconds <= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, tz=UTC)
 
 
-def utc_time(written: str, read: Callable[[str], datetime]) -> datetime | None:
-    """Return a written time in UTC, which is assumed without a zone.
+def utc_time(value: str, parse: Callable[[str], datetime]) -> datetime | None:
+    """Parse a time and convert it to UTC; a time without a zone counts as UTC.
 
     Args:
-        written: The time; untrusted.
-        read: Parses it; raises `ValueError` if it is none.
+        value: The text; untrusted.
+        parse: Parses it; raises `ValueError` if it is not a time.
 
     Returns:
-        None if it is no time, or if its year is not supported in UTC.
+        None if it is not a time, or if `datetime` does not support its year in UTC.
     """
     try:
-        at = read(written)
+        at = parse(value)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""HTTP with a platform: one connection pool, bounded answers, and errors by what may have arrived."""
+"""HTTP with a platform: one connection pool, bounded answers, and errors by whether a call may have arrived."""
 
 import asyncio
 import json
@@ -17,10 +17,10 @@ from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Netwo
 CONNECT_S, READ_S = 10.0, 20.0
 SLOWEST_BYTES_PER_S = 100_000
 """An upload that is slower than this counts as stuck."""
-MOST_ANSWER_BYTES = 16 * 1024 * 1024
-MOST_CONNECTIONS = 64
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+MAX_CONNECTIONS = 64
 BROKEN: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, TimeoutError)
-"""What a broken connection raises."""
+"""Errors that a broken connection raises."""
 Websocket = aiohttp.ClientWebSocketResponse
 Form = aiohttp.FormData
 NOTHING: Mapping[str, str] = {}
@@ -82,19 +82,19 @@ class Http:
         if session is not None:
             await session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self.closed.is_set():
             message = f"`{self.name}` is closed"
             raise ChannelUnavailable(message)
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS),
+                connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._agent},
             )
         return self._session
 
-    async def _way(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
+    async def _route(self, url: str) -> tuple[str | None, ssl.SSLContext | bool]:
         """Return the proxy for a server, if any, and the TLS context to verify the server with.
 
         Raises:
@@ -114,50 +114,50 @@ class Http:
         *,
         headers: Mapping[str, str] = NOTHING,
         data: Form | bytes | None = None,
-        more_s: float = 0.0,
-        most: int = MOST_ANSWER_BYTES,
+        extra_s: float = 0.0,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Response:
-        """Make one request and read the answer, up to about `most` bytes.
+        """Make one request and read the answer, up to about `max_bytes` bytes.
 
         Args:
             method: The HTTP method.
-            url: The whole URL; never logged or put into errors, since it may contain a secret.
+            url: The full URL; never logged or put into errors, since it may contain a secret.
             headers: Kept out of logs and errors too.
             data: The body.
-            more_s: Seconds to wait for the answer in addition to `READ_S`.
-            most: Stop reading the body at this size, in bytes.
+            extra_s: Seconds to wait for the answer in addition to `READ_S`.
+            max_bytes: Stop reading the body at this size.
 
         Raises:
             ChannelUnavailable: The request did not arrive.
             DeliveryUnknown: It may have arrived.
         """
-        times = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + more_s)
-        read = bytearray()
-        proxy, trusted = await self._way(url)
+        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=READ_S + extra_s)
+        body = bytearray()
+        proxy, trusted = await self._route(url)
         try:
-            async with self._opened().request(
+            async with self._open_session().request(
                 method,
                 url,
                 headers=headers,
                 data=data,
-                timeout=times,
+                timeout=timeout,
                 proxy=proxy,
                 ssl=trusted,
                 allow_redirects=False,
             ) as answer:
                 async for piece in answer.content.iter_any():
-                    read += piece
-                    if len(read) >= most:
+                    body += piece
+                    if len(body) >= max_bytes:
                         break
         except _BEFORE_SENDING as error:
-            message = f"`{self.name}`: {self._platform} can't be reached: {_why(error)}"
+            message = f"`{self.name}`: {self._platform} can't be reached: {_reason(error)}"
             raise ChannelUnavailable(message) from None
         except BROKEN as error:
             late = isinstance(error, TimeoutError)
-            why = " in time" if late else f": {_why(error)}"
-            message = f"`{self.name}`: {self._platform} gave no answer{why}"
+            detail = " in time" if late else f": {_reason(error)}"
+            message = f"`{self.name}`: {self._platform} gave no answer{detail}"
             raise DeliveryUnknown(message, late=late) from None
-        return Response(status=answer.status, content=bytes(read), headers=answer.headers)
+        return Response(status=answer.status, content=bytes(body), headers=answer.headers)
 
     async def download(
         self, url: str, *, max_bytes: int, headers: Mapping[str, str] = NOTHING
@@ -172,7 +172,7 @@ class Http:
             message = f"`{self.name}`: the file has no address"
             raise ChannelRejected(message)
         with repeatable():
-            answer = await self.call("GET", url, headers=headers, most=max_bytes + 1)
+            answer = await self.call("GET", url, headers=headers, max_bytes=max_bytes + 1)
         if answer.status >= FAILED or answer.status in {TOO_MANY, NO_TIME}:
             message = f"`{self.name}`: the file can't be read now ({answer.status})"
             raise ChannelUnavailable(message)
@@ -185,18 +185,18 @@ class Http:
         return answer.content
 
     async def websocket(
-        self, url: str, *, most: int, heartbeat_s: float | None = None, autoclose: bool = True
+        self, url: str, *, max_bytes: int, heartbeat_s: float | None = None, autoclose: bool = True
     ) -> Websocket:
         """Open a websocket.
 
         Args:
             url: The server's URL.
-            most: Largest message accepted, in bytes.
+            max_bytes: Largest message accepted.
             heartbeat_s: Seconds between our pings, None to send none.
             autoclose: Answer the server's close frame automatically.
 
         Raises:
-            ChannelUnavailable: It is no websocket's URL, or would send a secret in clear to the
+            ChannelUnavailable: The URL is not a websocket's, or would send a secret unencrypted to the
                 internet, or the connection could not be established.
         """
         # `wss` relates to `ws` as `https` to `http`.
@@ -204,12 +204,12 @@ class Http:
             message = f"`{self.name}`: the server names no gateway"
             raise ChannelUnavailable(message)
         ends = aiohttp.ClientWSTimeout(ws_close=CONNECT_S)  # pyright: ignore[reportCallIssue]  of attrs
-        proxy, trusted = await self._way(url)
+        proxy, trusted = await self._route(url)
         try:
             async with asyncio.timeout(2 * CONNECT_S):
-                return await self._opened().ws_connect(
+                return await self._open_session().ws_connect(
                     url,
-                    max_msg_size=most,
+                    max_msg_size=max_bytes,
                     autoclose=autoclose,
                     heartbeat=heartbeat_s,
                     timeout=ends,
@@ -217,7 +217,7 @@ class Http:
                     ssl=trusted,
                 )
         except BROKEN as error:
-            message = f"`{self.name}`: the gateway can't be reached: {_why(error)}"
+            message = f"`{self.name}`: the gateway can't be reached: {_reason(error)}"
             raise ChannelUnavailable(message) from None
 
 
@@ -237,10 +237,10 @@ class Socket:
             if frame.type in _ENDS:
                 return None
 
-    async def say(self, said: Mapping[str, object]) -> bool:
+    async def send(self, message: Mapping[str, object]) -> bool:
         """Send a message; return False if the connection has ended."""
         try:
-            await self._socket.send_str(json.dumps(said))
+            await self._socket.send_str(json.dumps(message))
         except (aiohttp.ClientError, ConnectionError):
             return False
         return True
@@ -264,7 +264,7 @@ def repeatable() -> Generator[None]:
 
 
 def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes) -> Form:
-    """Return a form with the fields (strings as they are, all else as JSON) and one file part.
+    """Return a form with the fields (strings unchanged, other values as JSON) and one file part.
 
     The file name is escaped as browsers do it: WHATWG HTML, "multipart form data", read 2026-11.
     The part has no specific type; Telegram goes by the name (tdlib, MessageContent.cpp, 2026-11).
@@ -272,38 +272,38 @@ def with_file(fields: Mapping[str, object], part: str, name: str, content: bytes
     form = Form(quote_fields=False)
     for key, value in fields.items():
         form.add_field(key, value if isinstance(value, str) else json.dumps(value))
-    shown = name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
-    form.add_field(part, content, filename=shown, content_type="application/octet-stream")
+    escaped = name.translate({ord("\r"): "%0D", ord("\n"): "%0A", ord('"'): "%22"})
+    form.add_field(part, content, filename=escaped, content_type="application/octet-stream")
     return form
 
 
-def _why(error: Exception) -> str:
-    """Say why a connection failed, in the system's words if it has any, else by the error's type."""
+def _reason(error: Exception) -> str:
+    """Return why a connection failed: the system's message if there is one, else the error's type."""
     match error:
         case TimeoutError():
             return "no answer in time"
         # TLS errors have numbers of their own, so they must come before `OSError`.
         case aiohttp.ClientConnectorCertificateError(
-            certificate_error=ssl.SSLCertVerificationError(verify_message=said)
+            certificate_error=ssl.SSLCertVerificationError(verify_message=text)
         ):
-            return f"its certificate is not trusted: {said}"
+            return f"its certificate is not trusted: {text}"
         case aiohttp.ClientSSLError():
             return "it does not speak TLS"
         case aiohttp.ClientProxyConnectionError():
-            return f"the proxy: {_why(error.os_error)}"
+            return f"the proxy: {_reason(error.os_error)}"
         case aiohttp.ClientHttpProxyError():
             return f"the proxy answered {error.status}"
         case aiohttp.WSServerHandshakeError():
             return f"it answered {error.status}"
         case aiohttp.ClientResponseError():
             return "it does not speak HTTP"
-        case OSError(errno=int(number), strerror=str(said)):
+        case OSError(errno=int(number), strerror=str(text)):
             # asyncio's text describes its own call; an unknown host name has an errno below 0
-            return (os.strerror(number) if number > 0 else said).lower()
+            return (os.strerror(number) if number > 0 else text).lower()
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError():
             # a connector's error without a number: each address failed in its own way
-            never = isinstance(error, aiohttp.ClientConnectorError)
+            is_unconnected = isinstance(error, aiohttp.ClientConnectorError)
             closed = "the connection was closed too early"
-            return "none of its addresses can be reached" if never else closed
+            return "none of its addresses can be reached" if is_unconnected else closed
         case _:
             return type(error).__name__

@@ -1,4 +1,4 @@
-"""Hands a platform's events to ingress and sends the short answers to them."""
+"""Passes a platform's events to ingress and sends the short answers to them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
@@ -6,26 +6,26 @@ from contextlib import contextmanager
 
 from zeroclaw import Admission, Admit, ChannelUnavailable, Envelope, Ignored, Log, ZeroclawError
 
-MOST_ANSWERS = 64
+MAX_ANSWERS = 64
 """Short answers sent concurrently; further ones are dropped, but never the effects they report."""
 
 
-async def admitted(
-    admit: Admit, envelope: Envelope, log: Log, anew: Envelope | None = None
+async def try_admit(
+    admit: Admit, envelope: Envelope, log: Log, as_new: Envelope | None = None
 ) -> Admission | None:
-    """Return the admission of an event; None if it was not stored and must be delivered again.
+    """Admit an event; return None if it was not stored and must be delivered again.
 
     Args:
-        admit: Admits an event.
+        admit: Ingress.
         envelope: The event.
         log: The channel's log.
-        anew: For an edit that mentions the bot, the message as a new one. Many people add a mention
-            that they forgot, and ingress ignores the edit of a message that was none for the bot.
+        as_new: For an edit that mentions the bot, the message as a new one. Many people add a mention
+            that they forgot, and ingress ignores an edit if the original was not for the bot.
     """
     try:
         admission = await admit(envelope)
-        if anew is not None and isinstance(admission, Ignored):
-            admission = await admit(anew)
+        if as_new is not None and isinstance(admission, Ignored):
+            admission = await admit(as_new)
     except ZeroclawError as error:
         log("event_not_admitted", why=str(error), level="warning")
         return None
@@ -34,7 +34,7 @@ async def admitted(
 
 @contextmanager
 def until(closed: asyncio.Event) -> Generator[None]:
-    """End a block without an error if the connection that it receives by was cut to close the channel."""
+    """Suppress the errors of a cut connection in the block if `closed` is set: the channel was closed."""
     try:
         yield
     except* ChannelUnavailable:
@@ -48,15 +48,15 @@ class ShortAnswers:
     def __init__(self, log: Log, event: str) -> None:
         """Log failures as `event`."""
         self._log, self._event = log, event
-        self._under_way = asyncio.Semaphore(MOST_ANSWERS)
+        self._slots = asyncio.Semaphore(MAX_ANSWERS)
 
     def begin(self, group: asyncio.TaskGroup, send: Callable[[], Awaitable[object]]) -> None:
         """Start to send an answer, or drop it if too many are being sent; never waits."""
-        if not self._under_way.locked():
-            group.create_task(self._sent(send))
+        if not self._slots.locked():
+            group.create_task(self._run(send))
 
-    async def _sent(self, send: Callable[[], Awaitable[object]]) -> None:
-        async with self._under_way:
+    async def _run(self, send: Callable[[], Awaitable[object]]) -> None:
+        async with self._slots:
             try:
                 await send()
             except ZeroclawError as error:

@@ -1,7 +1,7 @@
 """Delivers the events of each chat in order, after the messages missed while the daemon was away.
 
-Some platforms push live events and keep none for a client that is offline. After a gap, the chat's
-history since the last taken event has to be read first, while live events wait. This module does
+Some platforms push live events and keep none for a client that is offline. After a gap, the channel
+first reads the chat's history since the last stored event, while live events wait. This module does
 both for any platform whose history can be read from a position.
 
 Each chat has a lane, which exists while it has work. A lane's queue is bounded: events that arrive
@@ -21,32 +21,32 @@ from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Clock, Log, RateLi
 E = TypeVar("E")
 T = TypeVar("T")
 
-MOST_WAITING, MOST_IN_ALL = 256, 10_000
+MAX_WAITING, MAX_IN_ALL = 256, 10_000
 """Queued events of one lane, and of all lanes, including those in progress."""
 SHARES = 8
-"""One lane takes up at most one of so many parts of what is queued in all."""
-MOST_READING = 2
-"""Histories read concurrently; sending shares the platform's rate limits with it. A reading that has to
-wait keeps its place: on Slack all chats share the limit that it met, so others would meet it as well; on
-Discord each channel has its own, which lasts for seconds."""
+"""One lane may hold at most this fraction (1/8) of the limit on all lanes."""
+MAX_READING = 2
+"""Histories read concurrently; sends share the platform's rate limits with them. A read that has to wait
+keeps its slot: on Slack all chats share one limit, so other reads would hit it as well; on Discord each
+channel has its own, which lasts for seconds."""
 AGAIN_S = 1.0
 """Seconds before retrying an event that could not be stored; first wait for a failed history."""
 LONGEST_AGAIN_S = 60.0
 
 Take = Callable[[E], Awaitable[bool]]
-"""Takes an event; returns False if it could not be stored and must be offered again."""
+"""Takes an event; returns False if it could not be stored and must be delivered again."""
 Read = Callable[[str], Awaitable[Sequence[E]]]
-"""Reads a chat's events after the last one taken, oldest first.
+"""Reads a chat's events after the last stored one, oldest first.
 
-Raises `ChannelUnavailable` or `ChannelUnauthorized` to be retried; returns nothing for a history
-that can't be read at all.
+Raises `ChannelUnavailable` or `ChannelUnauthorized` if a retry may help; returns no events if the
+platform refuses to show the history.
 """
 
 
-async def patiently(call: Callable[[], Awaitable[T]], clock: Clock, log: Log) -> T:
-    """Make one call of a reading that takes several, waiting as long as the platform asks for.
+async def call_when_allowed(call: Callable[[], Awaitable[T]], clock: Clock, log: Log) -> T:
+    """Make one of the calls that read a history, waiting as long as the platform's rate limit demands.
 
-    A reading that began again after each refusal would use up the same limit each time, and a long
+    If each refusal restarted the whole read, it would use up the same limit each time, and a long
     history would never be read.
 
     Raises:
@@ -71,7 +71,7 @@ class Lanes(Generic[E]):
     """All lanes of one account."""
 
     def __init__(
-        self, *, take: Take[E], read: Read[E], clock: Clock, log: Log, most: int = MOST_IN_ALL
+        self, *, take: Take[E], read: Read[E], clock: Clock, log: Log, limit: int = MAX_IN_ALL
     ) -> None:
         """Start nothing before `put` or `catch_up`.
 
@@ -80,24 +80,24 @@ class Lanes(Generic[E]):
             read: See `Read`.
             clock: For waits.
             log: The channel's log.
-            most: Limit on the queued events of all lanes.
+            limit: Limit on the queued events of all lanes.
         """
         self._take = take
         self._read = read
         self._clock = clock
         self._log = log
-        self._free_places = MOST_READING
-        self._unread: dict[str, asyncio.Event] = {}
+        self._free_slots = MAX_READING
+        self._waiting_reads: dict[str, asyncio.Event] = {}
         self._lanes: dict[str, _Lane[E]] = {}
-        self._most, self._each = most, min(MOST_WAITING, most // SHARES or 1)
-        self._held = 0
+        self._limit, self._lane_limit = limit, min(MAX_WAITING, limit // SHARES or 1)
+        self._queued = 0
 
     def put(self, group: asyncio.TaskGroup, chat: str, event: E) -> None:
         """Queue an event behind those of its chat; never waits."""
         lane = self._lane(group, chat)
-        if len(lane.waiting) < self._each and self._held < self._most:
+        if len(lane.waiting) < self._lane_limit and self._queued < self._limit:
             lane.waiting.append(event)
-            self._held += 1
+            self._queued += 1
             return
         if not lane.is_behind:
             self._log("lane_overflowed", waiting=len(lane.waiting), level="warning")
@@ -120,8 +120,8 @@ class Lanes(Generic[E]):
                 if lane.is_behind:
                     await self._catch_up(chat, lane)
                 else:
-                    await self._show(lane.waiting.popleft())
-                    self._held -= 1
+                    await self._deliver(lane.waiting.popleft())
+                    self._queued -= 1
         finally:
             del self._lanes[chat]
 
@@ -130,39 +130,39 @@ class Lanes(Generic[E]):
         while lane.is_behind:
             lane.is_behind = False
             try:
-                async with self._place(chat):
+                async with self._read_slot(chat):
                     missed = await self._read(chat)
             except (ChannelUnavailable, ChannelUnauthorized) as error:
                 lane.is_behind = True
                 self._log("history_not_read", why=str(error), level="warning")
-                asked = error.retry_after_s if isinstance(error, RateLimited) else 0.0
-                await self._clock.sleep(max(wait_s, asked))
+                demanded_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+                await self._clock.sleep(max(wait_s, demanded_s))
                 wait_s = min(2 * wait_s, LONGEST_AGAIN_S)
                 continue
             for event in missed:
-                await self._show(event)
+                await self._deliver(event)
 
     @asynccontextmanager
-    async def _place(self, chat: str) -> AsyncGenerator[None]:
-        """Take one of the few places for readings; a chat in which an event waits gets it first."""
-        if self._free_places:
-            self._free_places -= 1
+    async def _read_slot(self, chat: str) -> AsyncGenerator[None]:
+        """Hold one of the few slots for reads; chats with queued events get a free slot first."""
+        if self._free_slots:
+            self._free_slots -= 1
         else:
-            granted = self._unread[chat] = asyncio.Event()
+            granted = self._waiting_reads[chat] = asyncio.Event()
             try:
                 await granted.wait()
             finally:
-                self._unread.pop(chat, None)
+                self._waiting_reads.pop(chat, None)
         try:
             yield
         finally:
-            awaited = (one for one in self._unread if self._lanes[one].waiting)
-            following = next(awaited, next(iter(self._unread), None))
+            urgent = (waiter for waiter in self._waiting_reads if self._lanes[waiter].waiting)
+            following = next(urgent, next(iter(self._waiting_reads), None))
             if following is None:
-                self._free_places += 1
+                self._free_slots += 1
             else:
-                self._unread.pop(following).set()
+                self._waiting_reads.pop(following).set()
 
-    async def _show(self, event: E) -> None:
+    async def _deliver(self, event: E) -> None:
         while not await self._take(event):
             await self._clock.sleep(AGAIN_S)

@@ -8,7 +8,7 @@ from typing import Literal
 from zeroclaw import ChannelRejected, ChannelUnavailable, ZeroclawError
 
 LONGEST_WAIT_S = 24 * 3600.0
-"""Longest wait accepted from a server; anything beyond a day is a fault of the server."""
+"""Longest wait accepted from a server; a longer one is a fault of the server."""
 LONGEST_QUIET_S = 30.0
 """Longest wait that a platform may ask for before it sends events, without the channel counting as down."""
 UNSTATED_WAIT_S = 1.0
@@ -24,47 +24,49 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def cut(text: str, most: int) -> str:
-    """Shorten a text to at most `most` units; a shortened one ends with an ellipsis."""
-    if units(text) <= most:
+def cut(text: str, max_units: int) -> str:
+    """Shorten a text to at most `max_units` units; a shortened one ends with an ellipsis."""
+    if units(text) <= max_units:
         return text
-    short = text[: max(most - 1, 0)]
-    while short and units(short) > most - 1:
+    short = text[: max(max_units - 1, 0)]
+    while short and units(short) > max_units - 1:
         short = short[:-1]
     return f"{short}…"
 
 
 def wait_s(stated: object) -> float:
-    """Return a wait in seconds from a number or the text of a header."""
+    """Parse a wait in seconds, given as a number or as the text of a header."""
     try:
-        found = float(stated) if isinstance(stated, str | int | float) else 0.0
+        seconds = float(stated) if isinstance(stated, str | int | float) else 0.0
     except (ValueError, OverflowError):
-        found = 0.0
-    return min(found, LONGEST_WAIT_S) if found > 0 else UNSTATED_WAIT_S
+        seconds = 0.0
+    return min(seconds, LONGEST_WAIT_S) if seconds > 0 else UNSTATED_WAIT_S
 
 
-def check_size(channel: str, size: int, most: int, unit: str = "bytes") -> None:
+def check_size(channel: str, size: int, limit: int, unit: str = "bytes") -> None:
     """Check the size of a file or a text against the channel's limit.
 
     Raises:
         ChannelRejected: It is larger.
     """
-    if size > most:
-        message = f"`{channel}`: {size:,} {unit} are more than {most:,}"
+    if size > limit:
+        message = f"`{channel}`: {size:,} {unit} are more than {limit:,}"
         raise ChannelRejected(message)
 
 
-def unknown(channel: str, what: Literal["chat", "message", "file"], id_: str) -> ChannelRejected:
-    """Return the error to raise for an id that the platform does not have; a message with it is gone."""
-    return ChannelRejected(f"`{channel}` has no {what} `{id_[:50]}`", gone=what == "message")
+def unknown(channel: str, kind: Literal["chat", "message", "file"], id_: str) -> ChannelRejected:
+    """Return the error for an id that the platform does not have; a missing message counts as gone."""
+    return ChannelRejected(f"`{channel}` has no {kind} `{id_[:50]}`", gone=kind == "message")
 
 
-def in_its_place(name: str, platform: str, status: int) -> ZeroclawError:
+def proxy_refused(name: str, platform: str, status: int) -> ZeroclawError:
     """Return the error to raise if a proxy in front of a platform refused a call.
 
-    It may let the call pass later, unless the call is too large for it.
+    The proxy may let the call pass later, unless the call is too large for it.
     """
     if status == TOO_LARGE:
-        return ChannelRejected(f"`{name}`: something before {platform} takes nothing of that size")
-    message = f"`{name}`: something before {platform} answers in its place"
+        return ChannelRejected(
+            f"`{name}`: a proxy in front of {platform} accepts nothing of that size"
+        )
+    message = f"`{name}`: a proxy in front of {platform} answers in its place"
     return ChannelUnavailable(message, barred=True)

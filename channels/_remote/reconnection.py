@@ -9,28 +9,28 @@ from zeroclaw import ChannelUnavailable, Clock, Log, RateLimited, Value
 WAITS_S: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Wait after each failed connection in a row; after the last the channel is reported as down."""
 STEADY_S = 5.0
-"""Seconds that a connection has to last, or it counts as failed: what ends each one at once, such as a
-frame that is replayed and can't be read, would be met again without end."""
+"""Seconds that a connection has to last, or it counts as failed: a fault that ends each one at once, such
+as an unreadable frame that the platform replays, would otherwise recur without end."""
 
 
 class ConnectionEnd(Value):
     """How one connection ended.
 
     Attributes:
-        why: For the log.
+        reason: The reason, for the log.
         was_up: It got far enough to receive events.
         is_planned: The platform had announced the end.
         wait_s: Shortest wait that the platform asks for before the next connection.
     """
 
-    why: str
+    reason: str
     was_up: bool = False
     is_planned: bool = False
     wait_s: float = 0.0
 
 
 Hear = Callable[[], Awaitable[ConnectionEnd]]
-"""Opens one connection and receives events until it ends."""
+"""Opens one connection and receives its events until it ends."""
 
 
 async def keep_connected(hear: Hear, http: Http, clock: Clock, log: Log) -> None:
@@ -47,17 +47,17 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: Log) -> None
         try:
             end = await hear()
         except ChannelUnavailable as error:
-            asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
-            if http.closed.is_set() or asked_s > LONGEST_QUIET_S:
+            demanded_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+            if http.closed.is_set() or demanded_s > LONGEST_QUIET_S:
                 raise  # a long wait must be visible: the channel is not up meanwhile
-            end = ConnectionEnd(why=str(error), wait_s=asked_s)
+            end = ConnectionEnd(reason=str(error), wait_s=demanded_s)
         is_steady = clock.monotonic() - began >= STEADY_S
         tries = 0 if end.was_up and is_steady else tries + 1
         if http.closed.is_set() or tries >= len(WAITS_S):
-            why = end.why.removeprefix(f"`{http.name}`: ")
-            message = f"`{http.name}`: the gateway can't be heard: {why}"
+            reason = end.reason.removeprefix(f"`{http.name}`: ")
+            message = f"`{http.name}`: the gateway can't be heard: {reason}"
             raise ChannelUnavailable(message)
         if not end.is_planned:
-            log("gateway_lost", why=end.why)
+            log("gateway_lost", why=end.reason)
         # Reconnect at once after a connection that worked.
         await clock.sleep(max(end.wait_s, WAITS_S[max(tries - 1, 0)]))

@@ -13,11 +13,11 @@ FASTEST_EDIT_S = 0.05
 
 
 def is_safe(url: str) -> bool:
-    """Whether a secret may be sent to an address: by https, or by http to a near host."""
+    """Whether a secret may be sent to a URL: by https, or by http to a near host."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-    except ValueError:  # such as a bracket that nothing closes
+    except ValueError:  # such as an unclosed bracket
         return False
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_near(host)))
 
@@ -31,13 +31,13 @@ def is_near(host: str) -> bool:
 
 
 def check_lookup(channel: str, can: Capabilities) -> None:
-    """Check that the settings allow to look for messages.
+    """Check that the settings allow looking messages up.
 
     Raises:
         NotSupported: They do not.
     """
     if not can.can_lookup:
-        message = f"`{channel}` is told not to look for messages"
+        message = f"`{channel}` is configured not to look messages up"
         raise NotSupported(message)
 
 
@@ -49,8 +49,8 @@ class RemoteSettings(BaseModel):
     link_previews: bool = False
     """Whether the platform shows previews of links in answers; it fetches each link for that."""
     uncertain: Literal["lookup", "resend", "hold"] = "lookup"
-    """What to do about a send with unknown outcome: look the message up in the chat; or send it
-    again, marked as a possible repeat; or neither, and tell the operator."""
+    """How to handle a send with unknown outcome: look the message up in the chat; send it again, marked
+    as a possible repeat; or do neither, and tell the operator."""
     api_base_url: str = Field(default="", max_length=200)
     """Base URL of the API; change it for a server of your own."""
     limits: Literal["published", "off"] = "published"
@@ -67,8 +67,8 @@ class RemoteSettings(BaseModel):
         edits: Budget = Budget(),  # noqa: B008  a frozen value
     ) -> Capabilities:
         """Return the account's capabilities under these settings."""
-        looks = self.uncertain not in {"resend", "hold"}
-        can = replace(can, can_lookup=looks, may_repeat=self.uncertain != "hold")
+        is_lookup = self.uncertain not in {"resend", "hold"}
+        can = replace(can, can_lookup=is_lookup, may_repeat=self.uncertain != "hold")
         if self.limits == "off":
             return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
         return replace(

@@ -1,4 +1,4 @@
-"""Draws Markdown tables as plain text, and keeps libraries from leaving out a part of one; pure.
+"""Draws Markdown tables as plain text, and keeps libraries from dropping a part of one; pure.
 
 Each line is scanned once, by patterns without nested repetition, so the time is linear.
 """
@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
-MOST_ROWS, MOST_CELLS, MOST_CELL_CHARS = 200, 20, 60
+MAX_ROWS, MAX_CELLS, MAX_CELL_CHARS = 200, 20, 60
 """A larger table is left as it is."""
 _ROW = re.compile(r"[ \t]{0,3}\|.*")
 _BORDER = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^\n]+?(?<!`)\1(?!`)")
 AROUND = " \t>"
-"""What may stand around a line of a table."""
+"""Characters that may surround a line of a table."""
 _ENDS = ("```", "~~~")
 
 
@@ -34,17 +34,17 @@ def is_rule(line: str) -> bool:
 
 
 def without_lost_cells(source: str, stand_in: str) -> str:
-    """Return Markdown in which no row is longer than its table's head, where libraries drop its end.
+    """Return Markdown in which no row is longer than its table's head, since libraries drop the excess.
 
-    A stand-in replaces each pipe in code, which they take for a border, and those in the rule of a
-    table whose rows are still too long: it is no table then, and is shown as it is written.
+    `stand_in` replaces the pipes in code, which libraries take for borders, and those in the rule of a
+    table whose rows are still too long: libraries then show it as plain text.
     """
     lines, rule = _without_pipes(source, stand_in).split("\n"), -1
     for at, line in enumerate(lines):
         bare = line.strip(AROUND)
         if rule < 0 or not bare or bare.startswith(_ENDS):
             rule = at if is_rule(line) else -1
-        elif _count(line) > _count(lines[rule]):
+        elif _count_borders(line) > _count_borders(lines[rule]):
             lines[rule], rule = lines[rule].replace("|", stand_in), -1
     return "\n".join(lines)
 
@@ -53,28 +53,28 @@ def _without_pipes(source: str, stand_in: str) -> str:
     return _CODE.sub(lambda code: _BORDER.sub(stand_in, code[0]), source)
 
 
-def _count(line: str) -> int:
+def _count_borders(line: str) -> int:
     return len(_BORDER.findall(line.strip(AROUND).strip("|")))
 
 
-def drawn(lines: Sequence[str]) -> list[str]:
+def draw_table(lines: Sequence[str]) -> list[str]:
     """Return a table's lines with aligned columns; empty if the table is too large."""
-    if len(lines) > MOST_ROWS:
+    if len(lines) > MAX_ROWS:
         return []
     head, _, *rows = (_cells(line) for line in lines)
-    if any(len(row) > MOST_CELLS or max(map(len, row)) > MOST_CELL_CHARS for row in (head, *rows)):
+    if any(len(row) > MAX_CELLS or max(map(len, row)) > MAX_CELL_CHARS for row in (head, *rows)):
         return []
-    count = max(len(row) for row in (head, *rows))
-    filled = [[*row, *[""] * (count - len(row))] for row in (head, *rows)]
-    widths = [max(_width(row[column]) for row in filled) for column in range(count)]
-    shown = ["  ".join(_padded(*one) for one in zip(row, widths, strict=True)) for row in filled]
+    columns = max(len(row) for row in (head, *rows))
+    filled = [[*row, *[""] * (columns - len(row))] for row in (head, *rows)]
+    widths = [max(_width(row[column]) for row in filled) for column in range(columns)]
+    drawn = ["  ".join(map(_padded, row, widths)) for row in filled]
     rule = "  ".join("-" * max(width, 1) for width in widths)
-    return [line.rstrip() for line in (shown[0], rule, *shown[1:])]
+    return [line.rstrip() for line in (drawn[0], rule, *drawn[1:])]
 
 
 def _cells(line: str) -> list[str]:
-    parted = _BORDER.split(_without_pipes(line.strip().strip("|"), "\x00"))
-    return [cell.strip().replace("\\|", "|").replace("\x00", "|") for cell in parted]
+    cells = _BORDER.split(_without_pipes(line.strip().strip("|"), "\x00"))
+    return [cell.strip().replace("\\|", "|").replace("\x00", "|") for cell in cells]
 
 
 def _padded(cell: str, width: int) -> str:
@@ -83,4 +83,6 @@ def _padded(cell: str, width: int) -> str:
 
 def _width(cell: str) -> int:
     """Return a cell's width in columns; ideographs and most emoji take two."""
-    return len(cell) if cell.isascii() else sum(1 + (east_asian_width(one) in "WF") for one in cell)
+    return (
+        len(cell) if cell.isascii() else sum(1 + (east_asian_width(char) in "WF") for char in cell)
+    )

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
-from channels._remote.intake import admitted, until
-from channels._remote.lanes import Lanes, patiently
+from channels._remote.intake import try_admit, until
+from channels._remote.lanes import Lanes, call_when_allowed
 from channels._remote.limits import MARK_SLACK_S, check_size, unknown
 from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
@@ -50,15 +50,15 @@ from zeroclaw import (
     replace,
 )
 
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 """Entries of each cache of chats, threads or messages; the oldest are dropped."""
-MOST_MISSED = 1_000
+MAX_MISSED = 1_000
 """Limit on messages read back from a chat after an absence, the newest; up to one page more."""
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
 SERVERS_S = 10.0
 """Seconds to wait for the servers at the beginning of a session; one in an outage may not be told."""
-MOST_NAME, DAY_MIN = 100, 1440
+MAX_NAME, DAY_MIN = 100, 1440
 """Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
 _NO_EMBEDS = 1 << 2
 """Message Flags, SUPPRESS_EMBEDS, read 2026-11."""
@@ -95,13 +95,13 @@ class DiscordChannel:
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
         # Caches only: everything in them can be learned again.
-        self._read: Recent[str, int] = Recent(MOST_KNOWN)
-        self._newest: Recent[str, int] = Recent(MOST_KNOWN)
-        self._latest: Recent[str, int] = Recent(MOST_KNOWN)
-        self._direct: Recent[str, str] = Recent(MOST_KNOWN)
-        self._people: Recent[str, str] = Recent(MOST_KNOWN)
-        self._parents: Recent[str, str] = Recent(MOST_KNOWN)
-        self._writers: Recent[str, str] = Recent(MOST_KNOWN)
+        self._read: Recent[str, int] = Recent(MAX_KNOWN)
+        self._newest: Recent[str, int] = Recent(MAX_KNOWN)
+        self._latest: Recent[str, int] = Recent(MAX_KNOWN)
+        self._direct: Recent[str, str] = Recent(MAX_KNOWN)
+        self._people: Recent[str, str] = Recent(MAX_KNOWN)
+        self._parents: Recent[str, str] = Recent(MAX_KNOWN)
+        self._writers: Recent[str, str] = Recent(MAX_KNOWN)
         self._untold: set[str] = set()
         self._are_servers_told = asyncio.Event()
         for scope, written in context.positions.items():
@@ -238,7 +238,7 @@ class DiscordChannel:
                 writer = self._writers.get(snowflake(data, "id"), "")
                 taken = decode.deleted(data, me, writer, self._parents)
         if isinstance(taken, Envelope):
-            admission = await admitted(admit, taken, self._context.log, anew)
+            admission = await try_admit(admit, taken, self._context.log, anew)
             if admission is None:
                 return False
             said = taken if event.name == "MESSAGE_CREATE" else anew
@@ -273,10 +273,10 @@ class DiscordChannel:
                 await self._know_of(channel)
             if self._latest.get(channel, last + 1) <= last:
                 return ()
-            while len(missed) < MOST_MISSED:
+            while len(missed) < MAX_MISSED:
                 more = f"&before={before}" if before else ""
                 read = partial(self._rest.messages, channel, f"limit={PAGE}{more}")
-                page = await patiently(read, self._context.clock, self._context.log)
+                page = await call_when_allowed(read, self._context.clock, self._context.log)
                 newer = [one for one in page if number_of(one) > last]
                 # Messages of a history lack the server's id. Decoding only checks that there is one.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
@@ -523,7 +523,7 @@ class DiscordChannel:
         """Return a thread's channel id, which is its first message's id; the parent if it can't open."""
         chat, thread = place.chat, place.thread or ""
         if thread not in self._parents:
-            body = {"name": named[:MOST_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
+            body = {"name": named[:MAX_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
             path = f"/channels/{chat}/messages/{thread}/threads"
             try:
                 with suppress(ThreadExists):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from channels._remote import cards as shared
 from channels._remote.limits import cut, units
-from channels.discord.render import MOST_UNITS, escaped
+from channels.discord.render import MAX_UNITS, escaped
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -28,14 +28,14 @@ from zeroclaw import (
     escape_invisible,
 )
 
-MOST_ROWS = 5
+MAX_ROWS = 5
 """Action rows of a message, read 2026-11. Each call has one; further calls are answered by number."""
-MOST_CUSTOM_ID = 100
+MAX_CUSTOM_ID = 100
 """Longest `custom_id` of a component, in characters, read 2026-11."""
-MOST_LABEL, MOST_TITLE = 80, 45
+MAX_LABEL, MAX_TITLE = 80, 45
 """Longest label of a button and title of a form, in characters, read 2026-11."""
-MOST_REASON = 500
-MOST_RECEIPTS = 25
+MAX_REASON = 500
+MAX_RECEIPTS = 25
 """Buttons of one message: five rows of five (Component Reference, read 2026-11)."""
 
 _HEAD_UNITS = 300
@@ -65,12 +65,12 @@ def view(outcome: Outcome) -> Shown:
     """Return a card as a message, with the endings so far."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     whole = _whole(card, {})
-    is_long = units(whole) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
+    is_long = units(whole) + _ENDING_UNITS * len(card.calls) > MAX_UNITS
     is_file = is_long or any("```" in call.arguments for call in card.calls)
     return Shown(
         content=_caption(card, endings) if is_file else _whole(card, endings),
         components=_rows(card, endings),
-        file=shared.listed(card) if is_file else "",
+        file=shared.calls_text(card) if is_file else "",
     )
 
 
@@ -79,7 +79,7 @@ def view(outcome: Outcome) -> Shown:
 
 def line(text: str) -> str:
     """Return a line of the runtime's as Markdown: its code marks as code, all else escaped."""
-    found = enumerate(shared.pieces(text))
+    found = enumerate(shared.split_code(text))
     return "".join(f"`{one}`" if at % 2 else escaped(one) for at, one in found)
 
 
@@ -92,7 +92,7 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
         if call.scope:
             parts.append(line(call.scope))
         if call.approval in endings:
-            parts.append(escaped(shared.ended(words, endings[call.approval])))
+            parts.append(escaped(shared.ending_text(words, endings[call.approval])))
         elif not _has_buttons(card, call):
             parts.append(line(words.by_number(call.number)))
     return "\n".join(parts)
@@ -100,21 +100,21 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     """Return one line per call, each cut to an equal share of the message's limit."""
-    room = (MOST_UNITS - _HEAD_UNITS) // len(card.calls) - 1
+    room = (MAX_UNITS - _HEAD_UNITS) // len(card.calls) - 1
     words = CardWords(card.language)
     lines = [_head(card), escaped(words.in_file())]
     for call in card.calls:
         ending = endings.get(call.approval)
-        ended = cut(f" {escaped(shared.ended(words, ending))}" if ending else "", room // 2)
+        ended = cut(f" {escaped(shared.ending_text(words, ending))}" if ending else "", room // 2)
         said = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         # Escaping at most doubles the length, so half of the room is always enough.
         shown = escaped(said) if units(escaped(said)) <= room - units(ended) else ""
         lines.append(f"{shown or escaped(cut(said, (room - units(ended)) // 2))}{ended}")
-    return cut("\n".join(lines), MOST_UNITS)
+    return cut("\n".join(lines), MAX_UNITS)
 
 
 def _head(card: Card) -> str:
-    return f"**{escaped(shared.head(card, shared.MOST_BY // 2))}**"
+    return f"**{escaped(shared.head(card, shared.MAX_BY // 2))}**"
 
 
 # --- buttons and the form ------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def receipts(shown: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
     """
     buttons = [
         _button(shared.receipt_line(one), f"{_RECEIPT}{one.token}", 2)
-        for one in shown[:MOST_RECEIPTS]
+        for one in shown[:MAX_RECEIPTS]
     ]
-    a_row = 1 if len(buttons) <= MOST_ROWS else 5
+    a_row = 1 if len(buttons) <= MAX_ROWS else 5
     return [_row(buttons[at : at + a_row]) for at in range(0, len(buttons), a_row)]
 
 
@@ -155,14 +155,14 @@ def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
     field = {
         "type": _FIELD,
         "custom_id": "reason",
-        "label": cut(shared.unmarked(reason), MOST_TITLE),
+        "label": cut(shared.unmarked(reason), MAX_TITLE),
         "style": 2,
-        "max_length": MOST_REASON,
+        "max_length": MAX_REASON,
         "required": True,
     }
     return {
         "custom_id": f"{_FORM}{approval}",
-        "title": cut(shared.unmarked(escape_invisible(asked)), MOST_TITLE),
+        "title": cut(shared.unmarked(escape_invisible(asked)), MAX_TITLE),
         "components": [{"type": _ROW, "components": [field]}],
     }
 
@@ -172,11 +172,11 @@ def _row(buttons: list[dict[str, object]]) -> dict[str, object]:
 
 
 def _button(label: str, carried: str, style: int) -> dict[str, object]:
-    return {"type": _BUTTON, "style": style, "label": cut(label, MOST_LABEL), "custom_id": carried}
+    return {"type": _BUTTON, "style": style, "label": cut(label, MAX_LABEL), "custom_id": carried}
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MOST_ROWS] and bool(data(call.approval, "deny"))
+    return call in card.calls[:MAX_ROWS] and bool(data(call.approval, "deny"))
 
 
 # --- the data of buttons and forms ---------------------------------------------------------------
@@ -184,8 +184,8 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
 
 def data(approval: ApprovalId, choice: Choice) -> str:
     """Return a button's data; empty if it is too long for a button."""
-    custom_id = f"{_PRESS}{shared.carried(approval, choice)}"
-    return custom_id if len(custom_id) <= MOST_CUSTOM_ID else ""
+    custom_id = f"{_PRESS}{shared.button_data(approval, choice)}"
+    return custom_id if len(custom_id) <= MAX_CUSTOM_ID else ""
 
 
 def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, integer, objects, text, utc_time
-from channels._remote.incoming import Skipped, attached, is_timely, listed, plain_name, quoted
+from channels._remote.incoming import Skipped, attachment, is_timely, item_line, plain_name, quote
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -260,7 +260,7 @@ def _things(event: Json) -> Iterator[str]:
         yield f"[sticker {plain_name(text(one, 'name'))}]"
     if poll := inner(event, "poll"):
         options = (text(inner(one, "poll_media"), "text") for one in objects(poll, "answers"))
-        yield f"[poll: {listed(text(inner(poll, 'question'), 'text'), 'Options', options)}]"
+        yield f"[poll: {item_line(text(inner(poll, 'question'), 'text'), 'Options', options)}]"
 
 
 def _of_others(event: Json) -> str:
@@ -307,7 +307,7 @@ def _quoted(event: Json, me: Bot) -> str:
     answered = inner(event, "referenced_message")
     author = inner(answered, "author")
     name = "" if snowflake(author, "id") == me.id else name_of(author)
-    return quoted(_of_others(answered), name)
+    return quote(_of_others(answered), name)
 
 
 def _attachments(message: Json) -> tuple[Attachment, ...]:
@@ -315,7 +315,7 @@ def _attachments(message: Json) -> tuple[Attachment, ...]:
     place = f"{snowflake(message, 'channel_id')}/{snowflake(message, 'id')}"
     files = [(snowflake(one, "id"), one) for one in files_of(message)]
     return tuple(
-        attached(one, f"{place}/{id_}", name="filename", kind="content_type")
+        attachment(one, f"{place}/{id_}", name="filename", kind="content_type")
         for id_, one in files
         if id_
     )

@@ -7,7 +7,7 @@ Discord's message, but never the URL, which may contain an interaction's token.
 from collections.abc import Mapping
 
 from channels._remote.fields import as_object, integer, number, parse_json, text
-from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, in_its_place, wait_s
+from channels._remote.limits import FAILED, NO_TIME, TOO_MANY, proxy_refused, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -17,7 +17,7 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 UNAUTHORIZED = 401
 
 UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
@@ -62,11 +62,11 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
     if not said:
         # Not Discord's JSON: the answer is from a proxy in front of it.
-        return in_its_place(name, "Discord", status)
+        return proxy_refused(name, "Discord", status)
     if status == UNAUTHORIZED:
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
     code = integer(said, "code") or 0
-    message = f"`{name}`: {text(said, 'message').lower()[:MOST_CHARS]} ({status}, {code})"
+    message = f"`{name}`: {text(said, 'message').lower()[:MAX_CHARS]} ({status}, {code})"
     kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
     kind = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists}.get(code, kind)
     return kind(message, gone=code in _GONE)

@@ -29,7 +29,7 @@ from channels.discord.rest import Rest
 
 OPEN_S = 3 * CONNECT_S
 """Time limit in seconds for the greeting on a new connection."""
-MOST_FRAME_BYTES = 32 * 1024 * 1024
+MAX_FRAME_BYTES = 32 * 1024 * 1024
 """Largest event accepted; the first one of a large server is several MiB."""
 QUIET_S = 60.0
 """Seconds of silence after which a connection is dead; heartbeats are answered every 41 s."""
@@ -140,7 +140,7 @@ class Gateway:
             raise closed(self.rest.name, end.code) from end
         except (*BROKEN, *UNREADABLE) as error:
             why = type(error).__name__
-        return ConnectionEnd(why=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
+        return ConnectionEnd(reason=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
 
     @asynccontextmanager
     async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:
@@ -148,7 +148,7 @@ class Gateway:
         known = last if last is not None and last.session_id else None
         address = str(known.gateway) if known else await self.rest.gateway()
         url = f"{address.partition('?')[0]}?v=10&encoding=json"
-        opened = await self.rest.http.websocket(url, most=MOST_FRAME_BYTES, autoclose=False)
+        opened = await self.rest.http.websocket(url, max_bytes=MAX_FRAME_BYTES, autoclose=False)
         socket = _Socket(opened, self)
         is_over = True  # ended by us; closing with 1000 makes Discord show the bot as offline
         try:

@@ -10,7 +10,7 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from channels._remote.intake import admitted
+from channels._remote.intake import try_admit
 from channels._remote.lanes import Lanes
 from channels._remote.limits import cut
 from channels.discord import cards, render
@@ -36,14 +36,14 @@ DEFER_S = 1.5
 AGAIN_S = 1.0
 GIVEN_UP_S = 60.0
 """Seconds after which an event that can't be stored is dropped; the person sees that and retries."""
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 """Interactions in progress; further ones are dropped, and Discord tells the person that it failed."""
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
 _FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
 NOBODY: Mapping[str, object] = {"parse": []}
 """Allowed Mentions, read 2026-11: no text pings anybody."""
-MOST_ECHO_CHARS = 1_800
+MAX_ECHO_CHARS = 1_800
 
 
 class Responder:
@@ -57,7 +57,7 @@ class Responder:
         self._log = log
         # One lane per person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
-            take=self._answer, read=_nothing, clock=clock, log=log, most=MOST_AT_ONCE
+            take=self._answer, read=_nothing, clock=clock, log=log, limit=MAX_AT_ONCE
         )
 
     def begin(self, group: asyncio.TaskGroup, what: Interaction) -> None:
@@ -100,7 +100,7 @@ class Responder:
     async def _admitted(self, envelope: Envelope) -> Admission:
         """Admit an envelope, retrying until it is stored or `GIVEN_UP_S` have passed."""
         until = self._clock.monotonic() + GIVEN_UP_S
-        while (admission := await admitted(self._admit, envelope, self._log)) is None:
+        while (admission := await try_admit(self._admit, envelope, self._log)) is None:
             if self._clock.monotonic() >= until:
                 return Ignored()
             await self._clock.sleep(AGAIN_S)
@@ -140,7 +140,7 @@ def _first(
         return None
     if what.echo:
         # Discord shows others that the command was used, but not the question.
-        quoted = cut(what.echo, MOST_ECHO_CHARS // 2).splitlines()
+        quoted = cut(what.echo, MAX_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
         return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": NOBODY}}
     return _said("✅")

@@ -17,7 +17,7 @@ from channels.discord.snowflakes import is_snowflake, number_of, snowflake
 from zeroclaw import Address, ChannelRejected, DeliveryUnknown, Log, LookupResult, MessageRef, Value
 
 PAGE = 100
-MOST_PAGES = 20
+MAX_PAGES = 20
 """Pages before a lookup gives up: each is a call that shares the channel's limits with sends."""
 _EPOCH_MS = 1_420_070_400_000  # the start of 2015; "Snowflakes", read 2026-11
 _TIME_BITS = 22
@@ -59,7 +59,7 @@ async def look(
     """Read one page; see `Channel.lookup`. Also return whether the message found has the sent text."""
     mark, _, pages = since.partition("/")
     looked = int(pages) if pages.isdecimal() else 0
-    if not is_snowflake(mark) or looked >= MOST_PAGES:
+    if not is_snowflake(mark) or looked >= MAX_PAGES:
         message = f"`{to.channel}`: it is not known where to look"
         raise DeliveryUnknown(message)
     try:

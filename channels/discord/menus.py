@@ -7,8 +7,8 @@ from channels.discord.decode import ARGUMENTS, ASK, QUESTION
 from channels.discord.rest import Rest
 from zeroclaw import ChannelContext, Language, Menu, ZeroclawError
 
-MOST_COMMANDS = 100
-MOST_DESCRIPTION_CHARS = 100
+MAX_COMMANDS = 100
+MAX_DESCRIPTION_CHARS = 100
 """Application Command Structure, read 2026-11."""
 _TEXT = 3  # Application Command Option Type: STRING
 
@@ -32,7 +32,7 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
 def listed(menu: Menu) -> list[dict[str, object]]:
     """Return the commands in the API's form: `/ask` first, then the bot's own."""
     typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
-    commands = [_command(one.name, one.does, typed) for one in menu.everyone[: MOST_COMMANDS - 1]]
+    commands = [_command(one.name, one.does, typed) for one in menu.everyone[: MAX_COMMANDS - 1]]
     if menu.ask:
         question = _option(QUESTION, menu.ask, is_required=True)
         commands.insert(0, _command(ASK, menu.ask, question))
@@ -48,7 +48,7 @@ def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> di
 
 
 def _described(does: Mapping[Language, str]) -> dict[str, object]:
-    cut = {language: said[:MOST_DESCRIPTION_CHARS] for language, said in does.items()}
+    cut = {language: said[:MAX_DESCRIPTION_CHARS] for language, said in does.items()}
     return {"description": cut["en"], "description_localizations": {"de": cut["de"]}}
 
 

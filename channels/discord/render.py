@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from channels._remote.limits import cut, units
-from channels._remote.tables import drawn, table_end
+from channels._remote.tables import draw_table, table_end
 from zeroclaw import Rendered, without_markup
 
-MOST_UNITS = 2000
+MAX_UNITS = 2000
 """Create Message: up to 2000 characters, read 2026-11; counted in UTF-16 units, the strictest way."""
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})([^`\n]*)")
@@ -52,7 +52,7 @@ def escaped(text: str) -> str:
 def plainly(text: str) -> str:
     """Return a message's content that shows a text literally; if escapes don't fit, drop markup."""
     shown = escaped(text)
-    return shown if units(shown) <= MOST_UNITS else cut(_LEFT.sub("", text), MOST_UNITS)
+    return shown if units(shown) <= MAX_UNITS else cut(_LEFT.sub("", text), MAX_UNITS)
 
 
 # --- line by line ----------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
             at = end + 1
         elif (end := table_end(lines, at)) > at:
             # Skip the whole table, drawn or not, so that no row is scanned twice.
-            table = drawn(lines[at:end])
+            table = draw_table(lines[at:end])
             yield from _block(table, "") if table else map(_shown, lines[at:end])
             at = end
         else:

@@ -33,7 +33,7 @@ from zeroclaw import (
     Recent,
 )
 
-MOST_ROUTES = 10_000
+MAX_ROUTES = 10_000
 """Routes whose used-up limit is remembered; the oldest are dropped."""
 _ID = re.compile(r"[0-9]{15,20}")
 _GLOBAL = "global"
@@ -73,7 +73,7 @@ class Rest:
         self.http = Http(name, "Discord", agent=_AGENT)
         self._base = settings.api_base_url
         self._clock = clock
-        self._spent: Recent[str, float] = Recent(MOST_ROUTES)
+        self._spent: Recent[str, float] = Recent(MAX_ROUTES)
 
     async def call(
         self,
@@ -113,7 +113,7 @@ class Rest:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         more_s = 0.0 if file is None else len(file[1]) / SLOWEST_BYTES_PER_S
         url = self._base + path
-        answer = await self.http.call(method, url, headers=headers, data=data, more_s=more_s)
+        answer = await self.http.call(method, url, headers=headers, data=data, extra_s=more_s)
         told = answer.headers
         if self._clock is not None and of_bot and told.get("X-RateLimit-Remaining") == "0":
             # Each answer states how many calls of the route remain ("Rate Limits", read 2026-11).

@@ -2,7 +2,7 @@
 
 from channels._remote.fields import Json
 
-_MOST_DIGITS = 20  # a snowflake has 64 bits
+_MAX_DIGITS = 20  # a snowflake has 64 bits
 
 
 def snowflake(value: Json, key: str) -> str:
@@ -18,4 +18,4 @@ def number_of(message: Json) -> int:
 
 def is_snowflake(found: str) -> bool:
     """Whether a text has the form of a Discord id."""
-    return found.isascii() and found.isdecimal() and len(found) <= _MOST_DIGITS
+    return found.isascii() and found.isdecimal() and len(found) <= _MAX_DIGITS

@@ -10,7 +10,7 @@ from functools import partial
 from secrets import token_hex
 from typing import NoReturn
 
-from channels._remote.cards import carried
+from channels._remote.cards import button_data
 from channels._remote.incoming import Skipped
 from channels._remote.intake import ShortAnswers, until
 from channels._remote.limits import check_size, unknown
@@ -252,7 +252,7 @@ class EmailChannel:
                 self._caps.count(mail.envelope.sender.id, self._now())
                 await self._save_counts()
             elif isinstance(body := mail.envelope.body, Pressed):
-                self._pressed[carried(body.approval, body.choice)] = True
+                self._pressed[button_data(body.approval, body.choice)] = True
         to = mail.envelope.address
         self._parents[to.key()] = mail.parent
         await mailbox.flag(uid)
@@ -268,7 +268,10 @@ class EmailChannel:
         that replies to the result would send the same code again, which counts.
         """
         body = mail.envelope.body
-        return not isinstance(body, Pressed) or carried(body.approval, body.choice) in self._pressed
+        return (
+            not isinstance(body, Pressed)
+            or button_data(body.approval, body.choice) in self._pressed
+        )
 
     async def _notify_once(self, kind: str, person: str) -> None:
         """Notify operators about a person, once until the bot answers that person again."""

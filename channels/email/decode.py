@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
-from channels._remote.cards import carried, parse_button_data
+from channels._remote.cards import button_data, parse_button_data
 from channels._remote.incoming import Skipped
 from channels.email import EmailSettings, identity, quotes, robots
 from channels.email.identity import digest
@@ -318,7 +318,7 @@ def press_code(call: CardCall, choice: Choice, *, card: str, to: str, key: bytes
         key: This bot's key.
     """
     _, thread, number = card.partition("@")[0].split(".")
-    pressed = carried(call.approval, "deny" if choice == "deny_with_reason" else choice)
+    pressed = button_data(call.approval, "deny" if choice == "deny_with_reason" else choice)
     payload = f"{pressed}:{number}:{thread}:{call.hash8}"
     return f"[zc:{payload}:{_proof(payload, key, to)}]"
 

@@ -149,7 +149,7 @@ def card(card: Card, *, id: str, to: str, bot: Bot) -> Parts:  # noqa: A002  as 
     head = cards.head(card)
     text, rich = [head], [f"<p><strong>{html.escape(head)}</strong></p>"]
     for call in card.calls:
-        title_line, arguments, *details = cards.parts(call)
+        title_line, arguments, *details = cards.call_lines(call)
         text += ["", title_line, arguments, *details]
         links: list[str] = []
         for choice in card.choices:
@@ -176,7 +176,7 @@ def ended(outcome: Outcome) -> Parts:
     endings = {ending.approval: ending for ending in outcome.endings}
     lines = [
         f"{cards.title(call)} · {call.hash8}\n"
-        f"{cards.ended(labels, endings[call.approval], MOST_REASON_CHARS)}"
+        f"{cards.ending_text(labels, endings[call.approval], MOST_REASON_CHARS)}"
         for call in outcome.card.calls
         if call.approval in endings
     ]

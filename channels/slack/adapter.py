@@ -7,15 +7,15 @@ from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, integer, objects, text
-from channels._remote.intake import ShortAnswers, admitted, until
-from channels._remote.lanes import Lanes, patiently
+from channels._remote.intake import ShortAnswers, try_admit, until
+from channels._remote.lanes import Lanes, call_when_allowed
 from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
 from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import BlocksRefused, Calls, Streaming
 from channels.slack.decode import (
     DIRECT,
-    MOST_THREADS,
+    MAX_THREADS,
     Above,
     Bot,
     Decoded,
@@ -64,20 +64,20 @@ from zeroclaw import (
     replace,
 )
 
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 """Entries of each cache of chats or people; the oldest are dropped."""
-MOST_MISSED = 1_000
+MAX_MISSED = 1_000
 """Limit on messages read back from a chat or thread after an absence, the newest."""
 PAGE = 200
 """Messages in one answer, as Slack recommends."""
 WHOLE, WHOLE_S = "999", 2.0
 """The most messages in one answer, for a thread's begins with its oldest; and the seconds that a call may
 wait for its thread, for Slack waits 3 s for the confirmation."""
-MOST_PAGES = 10
+MAX_PAGES = 10
 """Pages that one lookup reads before it gives up."""
 TWIN_S = 1.0
 """Seconds that a mention waits for the message of which Slack tells as well; only that has all files."""
-MOST_PROMPT, MOST_TITLE, MOST_STATUS = 75, 100, 100
+MAX_PROMPT, MAX_TITLE, MAX_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
 _KEY_EVENT = "zeroclaw_message"
 _OPENED = ("assistant_thread_started", "app_home_opened")
@@ -117,14 +117,14 @@ class SlackChannel:
         self._calls = Calls(context.name, settings, context.secrets)
         self._me = Bot(channel=context.name, account=context.account, channels=settings.channels)
         self._answers = ShortAnswers(context.log, "press_not_answered")
-        self._reading: Recent[str, Reading] = Recent(MOST_KNOWN)
-        self._direct: Recent[str, str] = Recent(MOST_KNOWN)
-        self._newest: Recent[str, str] = Recent(MOST_KNOWN)
-        self._writers: Recent[str, str] = Recent(MOST_KNOWN)
-        self._begun: Recent[str, bool] = Recent(MOST_KNOWN)
-        self._assisted: Recent[str, bool] = Recent(MOST_KNOWN)
+        self._reading: Recent[str, Reading] = Recent(MAX_KNOWN)
+        self._direct: Recent[str, str] = Recent(MAX_KNOWN)
+        self._newest: Recent[str, str] = Recent(MAX_KNOWN)
+        self._writers: Recent[str, str] = Recent(MAX_KNOWN)
+        self._begun: Recent[str, bool] = Recent(MAX_KNOWN)
+        self._assisted: Recent[str, bool] = Recent(MAX_KNOWN)
         self._streams = Streams(self._calls, context, has_limits=settings.limits == "published")
-        self._moved: Recent[str, str] = Recent(MOST_KNOWN)
+        self._moved: Recent[str, str] = Recent(MAX_KNOWN)
         read = {scope: decode.read_cursor(one) for scope, one in context.positions.items()}
         for scope in sorted(read, key=lambda one: order(read[one].newest)):
             self._read_to(scope, context.positions[scope])
@@ -213,7 +213,7 @@ class SlackChannel:
         if isinstance(taken, Skipped):
             self._context.log("event_passed_over", why=taken.reason, level="debug")
         else:
-            admission = await admitted(admit, taken.envelope, self._context.log)
+            admission = await try_admit(admit, taken.envelope, self._context.log)
             if admission is None:
                 return False
             self._took(taken, admission, text(event.data, "channel"))
@@ -300,10 +300,10 @@ class SlackChannel:
         address, body = envelope.address, envelope.body
         if isinstance(body, Membership):
             self._assisted[_thread_of(address)] = address.thread is not None
-            asked = [{"title": one[:MOST_PROMPT], "message": one} for one in self._settings.prompts]
+            asked = [{"title": one[:MAX_PROMPT], "message": one} for one in self._settings.prompts]
             method, shown = "setSuggestedPrompts", {"prompts": asked}
         elif isinstance(body, Said) and self._assisted.pop(_thread_of(address), False):
-            method, shown = "setTitle", {"title": " ".join(body.wrote.split())[:MOST_TITLE]}
+            method, shown = "setTitle", {"title": " ".join(body.wrote.split())[:MAX_TITLE]}
         else:
             return
         if any(shown.values()):
@@ -339,10 +339,10 @@ class SlackChannel:
         """Return the missed messages that began a thread for the bot; the youngest ones alone."""
         ours = (one for one in missed if chat.startswith(DIRECT) or is_meant(one, self._me))
         roots = (text(one, "ts") for one in ours if integer(one, "reply_count"))
-        return sorted(roots, key=order)[-MOST_THREADS:]
+        return sorted(roots, key=order)[-MAX_THREADS:]
 
     async def _since(self, after: str, channel: str, thread: str) -> list[Json]:
-        """Read the messages of a chat or thread after one, at most the newest `MOST_MISSED`.
+        """Read the messages of a chat or thread after one, at most the newest `MAX_MISSED`.
 
         Slack gives a chat's newest page first, and a thread's oldest: a thread is read to its end.
         """
@@ -351,15 +351,15 @@ class SlackChannel:
         asked = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
         method = "conversations.replies" if thread else "conversations.history"
         cursor: str | None = ""
-        while cursor is not None and (thread or count < MOST_MISSED):
+        while cursor is not None and (thread or count < MAX_MISSED):
             read = partial(self._calls.read, method, {**asked, "cursor": cursor or None})
-            page = await patiently(read, self._context.clock, self._context.log)
+            page = await call_when_allowed(read, self._context.clock, self._context.log)
             told = objects(page, "messages")
             newer = [one for one in told if order(text(one, "ts")) > order(after)]
             count += len(newer)
-            found = sorted([*found, *newer], key=lambda one: order(text(one, "ts")))[-MOST_MISSED:]
+            found = sorted([*found, *newer], key=lambda one: order(text(one, "ts")))[-MAX_MISSED:]
             cursor = text(inner(page, "response_metadata"), "next_cursor") or None
-        if cursor is not None or count > MOST_MISSED:
+        if cursor is not None or count > MAX_MISSED:
             self._context.log("history_cut", read=count, level="warning")
         return found
 
@@ -426,7 +426,7 @@ class SlackChannel:
         mark, _, more = since.partition("/")
         pages, _, cursor = more.partition("/")
         looked = int(pages) if pages.isascii() and pages.isdecimal() else 0
-        if not is_ts(mark) or looked >= MOST_PAGES:
+        if not is_ts(mark) or looked >= MAX_PAGES:
             message = f"`{self.name}`: it is not known where to look"
             raise DeliveryUnknown(message)
         # A file or a card is posted whole or not at all; a text may have been a draft.
@@ -505,7 +505,7 @@ class SlackChannel:
 
     async def _calls_of(self, card: Card) -> str:
         """Upload a file with a card's whole calls; return its link."""
-        calls = cards.listed(card).encode()
+        calls = cards.card_text(card).encode()
         return await self._calls.upload(FILE_NAME, calls, self._context.clock)
 
     async def _linked(self, ref: MessageRef) -> str:
@@ -535,7 +535,7 @@ class SlackChannel:
         if doing and await self._streams.work(channel, thread, doing):
             return
         tools = ", ".join(dict.fromkeys(one.tool for one in doing if one.state == "running"))
-        status = "" if doing and not tools else f"{cut(tools, MOST_STATUS)}…"
+        status = "" if doing and not tools else f"{cut(tools, MAX_STATUS)}…"
         before = self._newest.get(to.chat)
         shown = {"channel_id": channel, "thread_ts": thread}
         await self._calls.read(_AT_WORK, {**shown, "status": status})

@@ -19,7 +19,7 @@ from channels._remote.limits import (
     NO_TIME,
     TOO_LARGE,
     TOO_MANY,
-    in_its_place,
+    proxy_refused,
     wait_s,
 )
 from channels.slack import SlackSettings
@@ -36,8 +36,8 @@ from zeroclaw import (
 
 QUIET_S = 60.0
 """Seconds of silence after which a connection is dead; Slack pings every few seconds."""
-MOST_FRAME_BYTES = 8 * 1024 * 1024
-LOOK_S, MOST_LOOKS = 0.5, 10
+MAX_FRAME_BYTES = 8 * 1024 * 1024
+LOOK_S, MAX_LOOKS = 0.5, 10
 """Interval and number of checks whether Slack has processed an upload."""
 _DONE = 200
 _JSON, _FORM = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
@@ -151,7 +151,7 @@ class Calls:
             ChannelUnavailable: The connection could not be established.
         """
         url = await self.socket_url()
-        opened = await self.http.websocket(url, most=MOST_FRAME_BYTES, heartbeat_s=QUIET_S / 2)
+        opened = await self.http.websocket(url, max_bytes=MAX_FRAME_BYTES, heartbeat_s=QUIET_S / 2)
         return Socket(opened)
 
     async def download(self, url: str, *, max_bytes: int) -> bytes:
@@ -188,14 +188,14 @@ class Calls:
             raise ChannelUnavailable(message)
         more_s = len(content) / SLOWEST_BYTES_PER_S
         with repeatable():
-            done = await self.http.call("POST", url, data=content, more_s=more_s)
+            done = await self.http.call("POST", url, data=content, extra_s=more_s)
         if done.status != _DONE:
             message = f"`{self.name}`: the file can't be handed over ({done.status})"
             raise (ChannelRejected if done.status == TOO_LARGE else ChannelUnavailable)(message)
         files = json.dumps([{"id": number, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
         found, looks = await self.file(number), 0
-        while not text(found, "mimetype") and looks < MOST_LOOKS:
+        while not text(found, "mimetype") and looks < MAX_LOOKS:
             await clock.sleep(LOOK_S)
             found, looks = await self.file(number), looks + 1
         link = text(found, "permalink")
@@ -250,7 +250,7 @@ class Calls:
             message = f"`{self.name}`: too many calls of `{method}`"
             return RateLimited(message, retry_after_s=wait_s(answer.headers.get("Retry-After")))
         if not code and FIRST_FAILURE <= status < FAILED and status != NO_TIME:
-            return in_its_place(self.name, "Slack", status)
+            return proxy_refused(self.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
             return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
         shown = code if _WORD.fullmatch(code) else str(status)

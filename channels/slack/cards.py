@@ -7,26 +7,25 @@ so it never changes.
 
 from collections.abc import Mapping
 
-from channels._remote.cards import ended, head, label, parts, title, unmarked
-from channels._remote.cards import listed as calls
+from channels._remote.cards import call_lines, calls_text, ending_text, head, label, title, unmarked
 from channels.slack import decode, render
 from zeroclaw import ApprovalId, Card, CardCall, CardWords, Choice, Ending, MessageRef, Outcome
 
-MOST_CHARS = 9_000
+MAX_CHARS = 9_000
 """Limit on the text of a card without its endings. Slack refused 45 blocks with 11,341 characters and
 accepted 50 with 9,597 (github.com/slackapi/bolt-js/issues/2867, read 2026-11)."""
-MOST_CALLS = 12
+MAX_CALLS = 12
 """A message may have 50 blocks, and a call takes up to four."""
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Rows of buttons on a card with a file; further calls are answered by number."""
-MOST_LABEL, MOST_TITLE, MOST_QUESTION, MOST_REASON = 75, 24, 2_000, 500
+MAX_LABEL, MAX_TITLE, MAX_QUESTION, MAX_REASON = 75, 24, 2_000, 500
 """Characters of a button, and of a form's title, label and input ("Block Kit", read 2026-11)."""
 _STYLES: Mapping[Choice, str] = {"once": "primary", "deny": "danger", "deny_with_reason": "danger"}
 
 
 def is_file(card: Card) -> bool:
     """Whether a card is too long for a message and needs a file."""
-    return len(card.calls) > MOST_CALLS or len(listed(card)) > MOST_CHARS
+    return len(card.calls) > MAX_CALLS or len(card_text(card)) > MAX_CHARS
 
 
 def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
@@ -36,12 +35,12 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
         ends = [(call.number, _ended(card, endings, call)) for call in card.calls]
         lines = [*_lines(card), *(f"{number}. {end}" for number, end in ends if end)]
         open_calls = [call for call in card.calls if call.approval not in endings]
-        rows = [_buttons(card, call) for call in open_calls[:MOST_ROWS]]
+        rows = [_buttons(card, call) for call in open_calls[:MAX_ROWS]]
         said = "\n".join(filter(None, lines))
         return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
     shown = [render.text_block(head(card))]
     for call in card.calls:
-        called, arguments, *below = parts(call)
+        called, arguments, *below = call_lines(call)
         shown += [render.text_block(called), render.text_block(arguments, code=True)]
         end = _ended(card, endings, call)
         shown.append(render.text_block("\n".join(filter(None, (*below, end)))))
@@ -52,12 +51,12 @@ def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
 
 def summary(card: Card) -> str:
     """Return a card as one text, for notifications and clients without blocks."""
-    return render.escaped("\n".join(_lines(card)) if is_file(card) else listed(card))
+    return render.escaped("\n".join(_lines(card)) if is_file(card) else card_text(card))
 
 
-def listed(card: Card) -> str:
+def card_text(card: Card) -> str:
     """Return the whole card as one text, for its file."""
-    return f"{head(card)}\n{calls(card)}"
+    return f"{head(card)}\n{calls_text(card)}"
 
 
 def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
@@ -70,16 +69,16 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
         channel: Slack's id of that chat.
     """
     said = unmarked(asked)
-    title = said if len(said) <= MOST_TITLE else f"{said[: MOST_TITLE - 1]}…"
+    title = said if len(said) <= MAX_TITLE else f"{said[: MAX_TITLE - 1]}…"
     field: dict[str, object] = {
         "type": "input",
         "block_id": decode.FIELD,
-        "label": render.plain_text(said[:MOST_QUESTION]),
+        "label": render.plain_text(said[:MAX_QUESTION]),
         "element": {
             "type": "plain_text_input",
             "action_id": decode.FIELD,
             "multiline": True,
-            "max_length": MOST_REASON,
+            "max_length": MAX_REASON,
         },
     }
     return {
@@ -94,18 +93,18 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
 
 def _lines(card: Card) -> list[str]:
     """Return one line per call, each cut to an equal share of the message's limit."""
-    words, room = CardWords(card.language), MOST_CHARS // (2 * len(card.calls))
+    words, room = CardWords(card.language), MAX_CHARS // (2 * len(card.calls))
     lines = [head(card), words.in_file()]
     for place, call in enumerate(card.calls):
-        by_number = f" ({unmarked(words.by_number(call.number))})" if place >= MOST_ROWS else ""
+        by_number = f" ({unmarked(words.by_number(call.number))})" if place >= MAX_ROWS else ""
         lines.append(f"{title(call)} · {call.hash8}"[:room] + by_number)
     return lines
 
 
 def _ended(card: Card, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
     """Return how a call ended, empty if it has not; the calls of a card share the room for reasons."""
-    ending, share = endings.get(call.approval), MOST_REASON // len(card.calls)
-    return "" if ending is None else ended(CardWords(card.language), ending, share)
+    ending, share = endings.get(call.approval), MAX_REASON // len(card.calls)
+    return "" if ending is None else ending_text(CardWords(card.language), ending, share)
 
 
 def _buttons(card: Card, call: CardCall) -> dict[str, object]:
@@ -113,7 +112,7 @@ def _buttons(card: Card, call: CardCall) -> dict[str, object]:
     for choice in card.choices:
         button: dict[str, object] = {
             "type": "button",
-            "text": render.plain_text(label(card, call, choice)[:MOST_LABEL]),
+            "text": render.plain_text(label(card, call, choice)[:MAX_LABEL]),
             "action_id": f"{decode.ACTIONS[choice]}:{call.number}",
             "value": call.approval,
         }

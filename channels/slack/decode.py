@@ -14,7 +14,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, from_unix, inner, objects, parse_json, text
-from channels._remote.incoming import Skipped, attached, plain_name, quoted, version
+from channels._remote.incoming import Skipped, attachment, plain_name, quote, text_hash
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -40,12 +40,12 @@ from zeroclaw import (
 
 DIRECT = "@"
 """Prefix of a person's id: names their direct chat, whose own id need not be known."""
-MOST_THREADS = 20
+MAX_THREADS = 20
 """Threads of one chat in its cursor; the most recently active ones."""
-MOST_FILES = 20
+MAX_FILES = 20
 Above = Sequence[Json] | None
 """The messages of a thread that the bot is called into; None if that can't be read."""
-MOST_ABOVE = 20
+MAX_ABOVE = 20
 """How many of these it is told of besides the first, the newest."""
 NOT_READ = "[what stands above this in its thread could not be read]\n\n"
 
@@ -108,7 +108,7 @@ class Reading(Value):
         threads = dict(self.threads)
         if thread:
             threads[thread] = max(threads.pop(thread, ts), ts, key=order)
-            while len(threads) > MOST_THREADS:
+            while len(threads) > MAX_THREADS:
                 del threads[next(iter(threads))]
         return replace(self, top=top, threads=threads)
 
@@ -122,7 +122,7 @@ def read_cursor(cursor: str) -> Reading:
     """Parse a cursor, leaving out its invalid parts."""
     top, *threads = cursor.split(" ")
     was = threads.pop() if threads and is_id(threads[-1]) else ""
-    pairs = (one.partition(":") for one in threads[-MOST_THREADS:])
+    pairs = (one.partition(":") for one in threads[-MAX_THREADS:])
     known = {one: ts for one, _, ts in pairs if is_ts(one) and is_ts(ts)}
     return Reading(top=top if is_ts(top) else "", threads=known, was=was)
 
@@ -247,7 +247,7 @@ def _said(event: Json, me: Bot, above: Above = ()) -> Said:
     """Return a message's text, after what stands above it in a thread, and before what it shares."""
     words, shared = unmarked(text(event, "text"), me), _shared(event)
     first, *others = [one for one in above or () if text(one, "ts") != text(event, "ts")] or [{}]
-    quotes = (_told(one, me) for one in (first, *others[-MOST_ABOVE:]))
+    quotes = (_told(one, me) for one in (first, *others[-MAX_ABOVE:]))
     told = NOT_READ if above is None else "".join(quotes)
     whole = f"{told}{words}\n\n{shared}".strip() if told or shared else words
     return Said(text=whole, own=words if told or shared else None, quoted=_files(first))
@@ -258,7 +258,7 @@ def _told(event: Json, me: Bot) -> str:
     said, by = unmarked(text(event, "text"), me), text(event, "user")
     shown = said or "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
     who = plain_name(text(event, "username") or by) or "an app"
-    return quoted(shown, "" if by == me.user else who)
+    return quote(shown, "" if by == me.user else who)
 
 
 def _is_person(event: Json, me: Bot) -> bool:
@@ -276,7 +276,7 @@ def _changed(event: Json, me: Bot) -> Decoded | Skipped:
     if not is_edit or not _is_person(now, me):
         return Skipped(reason="no edit of a person's")
     said = _said(now, me)
-    key = f"edit/{ts}/{edited}/{version(said.text)}"
+    key = f"edit/{ts}/{edited}/{text_hash(said.text)}"
     return _revised(event, me, now, Edited(message=ts, said=said), key=key)
 
 
@@ -330,8 +330,8 @@ def _shared(event: Json) -> str:
 
 
 def _files(event: Json) -> tuple[Attachment, ...]:
-    found = objects(event, "files")[:MOST_FILES]
-    files = (attached(one, text(one, "id"), name="name", kind="mimetype") for one in found)
+    found = objects(event, "files")[:MAX_FILES]
+    files = (attachment(one, text(one, "id"), name="name", kind="mimetype") for one in found)
     return tuple(one for one in files if is_id(one.reference))
 
 

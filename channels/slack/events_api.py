@@ -21,8 +21,8 @@ from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
 from zeroclaw import ChannelContext, ChannelUnavailable, Clock, HookAnswer, HookRequest, Refusals
 
 AGAIN_S = 1
-MOST_FIELDS = 100
-MOST_CHALLENGE = 200
+MAX_FIELDS = 100
+MAX_CHALLENGE = 200
 LATE_RETRIES = frozenset({"2", "3"})
 """Numbers of the retries after a minute or more, a sign that other events may have been lost."""
 CATCH_UP_S = 300.0
@@ -93,7 +93,7 @@ class EventsApi:
             return HookAnswer(status=401)
         kind, payload = posted(headers.get("content-type", ""), body)
         if text(payload, "type") == "url_verification":
-            return HookAnswer(body=text(payload, "challenge")[:MOST_CHALLENGE])
+            return HookAnswer(body=text(payload, "challenge")[:MAX_CHALLENGE])
         retry = headers.get(_RETRY, "")
         if retry in LATE_RETRIES or text(payload, "type") == "app_rate_limited":
             self._catch_up()
@@ -141,7 +141,7 @@ def posted(content_type: str, body: bytes) -> tuple[str, Json]:
 
 def _form(body: bytes) -> Mapping[str, str]:
     try:
-        found = parse_qs(body.decode(), max_num_fields=MOST_FIELDS, errors="replace")
+        found = parse_qs(body.decode(), max_num_fields=MAX_FIELDS, errors="replace")
     except ValueError:  # too many fields, or not text
         return {}
     return {name: values[0] for name, values in found.items()}

@@ -14,10 +14,10 @@ from channels._remote.cards import receipt_line
 from channels._remote.limits import units
 from zeroclaw import CheckedReceipt, Rendered, without_markup
 
-MOST_RECEIPTS = 10
+MAX_RECEIPTS = 10
 """Limit on elements of a context block ("Context block", docs.slack.dev, read 2026-11)."""
-MOST_RECEIPT_CHARS = 200
-MOST_EDIT_BYTES = 4_000
+MAX_RECEIPT_CHARS = 200
+MAX_EDIT_BYTES = 4_000
 """Limit on the text of an edit besides its blocks, which a new message does not have; undocumented
 (measured in github.com/pymc-labs/daimon/pull/106, read 2026-11)."""
 FILE_BLOCK = "zc-file"
@@ -55,7 +55,7 @@ def escaped(said: str) -> str:
 
 def short(said: str) -> str:
     """Cut the text of an edit to what Slack accepts; it is shown in notifications only."""
-    return said.encode("utf-8", "replace")[:MOST_EDIT_BYTES].decode("utf-8", "ignore")
+    return said.encode("utf-8", "replace")[:MAX_EDIT_BYTES].decode("utf-8", "ignore")
 
 
 def blocks(
@@ -66,7 +66,7 @@ def blocks(
     if body:
         shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
     if receipts:
-        lines = [receipt_line(one)[:MOST_RECEIPT_CHARS] for one in receipts[:MOST_RECEIPTS]]
+        lines = [receipt_line(one)[:MAX_RECEIPT_CHARS] for one in receipts[:MAX_RECEIPTS]]
         elements = [plain_text(one) for one in lines]
         shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
     return shown

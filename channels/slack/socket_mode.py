@@ -82,11 +82,11 @@ class SocketMode:
         finally:
             self._line = None
             await line.aclose()
-        return ConnectionEnd(why="closed", was_up=True, is_planned=self._is_planned)
+        return ConnectionEnd(reason="closed", was_up=True, is_planned=self._is_planned)
 
     async def confirm(self, envelope: Envelope) -> None:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
-        if self._line is None or not await self._line.say({"envelope_id": envelope.id}):
+        if self._line is None or not await self._line.send({"envelope_id": envelope.id}):
             self._context.log("confirmation_lost", level="debug")
 
     async def _tell_of_others(self, count: int) -> None:

@@ -33,10 +33,10 @@ IDLE_S, LIFE_S = 20.0, 240.0
 LOOK_S = 5.0
 STILL_S = 10.0
 """Seconds of silence after which running tools are reported again, to keep their stream open."""
-MOST_STARTS, STARTS_S = 20, 60.0
+MAX_STARTS, STARTS_S = 20, 60.0
 """Streams that may begin per period, in seconds; "chat.startStream" is tier 2."""
 CLOSE_S = 2.0
-_MOST_REFUSED = 1_000
+_MAX_REFUSED = 1_000
 _STATES: Mapping[str, str] = {"running": "in_progress", "ok": "complete", "failed": "error"}
 Chunk = Mapping[str, object]
 
@@ -66,8 +66,8 @@ class Streams:
         self._calls, self._context, self._has_limits = calls, context, has_limits
         self._open: dict[str, _Stream] = {}
         self._begun = asyncio.Event()
-        self._starts: deque[float] = deque(maxlen=MOST_STARTS)
-        self._refused: Recent[tuple[str, object], bool] = Recent(_MOST_REFUSED)
+        self._starts: deque[float] = deque(maxlen=MAX_STARTS)
+        self._refused: Recent[tuple[str, object], bool] = Recent(_MAX_REFUSED)
 
     async def begin(self, place: Mapping[str, object], said: str) -> str:
         """Begin a stream and return its message's id; empty if it is not allowed and nothing was sent.
@@ -82,7 +82,7 @@ class Streams:
         """
         at = self._context.clock.monotonic()
         channel, thread = str(place["channel"]), place["thread_ts"]
-        is_full = len(self._starts) == MOST_STARTS and at - self._starts[0] < STARTS_S
+        is_full = len(self._starts) == MAX_STARTS and at - self._starts[0] < STARTS_S
         if (channel, thread) in self._refused or (is_full and self._has_limits):
             return ""
         self._starts.append(at)

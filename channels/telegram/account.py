@@ -103,7 +103,7 @@ class Account:
             self._methods + method,
             headers=headers,
             data=data,
-            more_s=more_s,
+            extra_s=more_s,
         )
         body = as_object(parse_json(response.content))
         if response.status >= FIRST_FAILURE or body.get("ok") is not True or "result" not in body:

@@ -12,7 +12,7 @@ so neither can be used to forge an answer.
 from collections.abc import Mapping
 from urllib.parse import parse_qs, quote, urlsplit
 
-from channels._remote.cards import FILE_NAME, carried, ended, head, label, unmarked
+from channels._remote.cards import FILE_NAME, button_data, ending_text, head, label, unmarked
 from channels._remote.fields import Json
 from channels._remote.limits import cut, units
 from channels.telegram.styled import File, Styled, Writer
@@ -69,7 +69,7 @@ def _full_text(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
         if call.scope:
             writer.write_line(f"\n{escape_invisible(call.scope)}")
         if call.approval in endings:
-            writer.write(f"\n{ended(words, endings[call.approval])}")
+            writer.write(f"\n{ending_text(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
             writer.write(f"\n{words.by_number(call.number)}")
     return writer.written()
@@ -83,7 +83,9 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     writer.write(cut(head(card), _HEAD_UNITS - units(attached)), "bold")
     writer.write(attached)
     for call in card.calls:
-        ending = f" {ended(words, endings[call.approval])}" if call.approval in endings else ""
+        ending = (
+            f" {ending_text(words, endings[call.approval])}" if call.approval in endings else ""
+        )
         ending = cut(ending, share // 2)
         # Commands keep their code style, or their text could pass for the runtime's.
         line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
@@ -118,7 +120,7 @@ def _has_buttons(card: Card, call: CardCall) -> bool:
 
 def data(approval: ApprovalId, choice: Choice) -> str:
     """Return a button's data; empty if it is too long for a button."""
-    encoded = carried(approval, choice)
+    encoded = button_data(approval, choice)
     return encoded if len(encoded.encode()) <= MAX_DATA_BYTES else ""
 
 

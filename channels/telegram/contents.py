@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, integer, number, storable, text
-from channels._remote.incoming import listed, plain_name, quoted
+from channels._remote.incoming import item_line, plain_name, quote
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -132,7 +132,7 @@ def _reply_note(message: Json, bot_id: int) -> str:
     original = inner(message, "reply_to_message")
     content = text(inner(message, "quote"), "text") or text_of(original) or other_content(original)
     author = inner(original, "from")
-    return quoted(content, "" if integer(author, "id") == bot_id else name_of(author))
+    return quote(content, "" if integer(author, "id") == bot_id else name_of(author))
 
 
 # --- files and other content ---------------------------------------------------------------------
@@ -191,7 +191,7 @@ def _location(value: Json) -> str:
 
 def _list(value: Json, title: str, items_label: str, key: str) -> str:
     texts = (text(as_object(item), "text") for item in array(value, key))
-    return listed(text(value, title), items_label, texts)
+    return item_line(text(value, title), items_label, texts)
 
 
 _OTHER_CONTENT: Mapping[str, Callable[[Json], str]] = {

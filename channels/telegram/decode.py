@@ -12,7 +12,7 @@ from typing import Literal
 
 from channels._remote.cards import parse_button_data
 from channels._remote.fields import Json, array, as_object, flag, from_unix, inner, integer, text
-from channels._remote.incoming import is_timely, version
+from channels._remote.incoming import is_timely, text_hash
 from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
@@ -196,7 +196,7 @@ def _edited(message: Json, bot: Bot) -> Decoded | Skipped:
         return Skipped(reason="an edit not made by a person")
     if not content.strip() or (not address.direct and bot.groups == "off"):
         return Skipped(reason="an edit without text, or in a group")
-    key = f"edit/{address.chat}/{message_id}/{integer(message, 'edit_date')}/{version(content)}"
+    key = f"edit/{address.chat}/{message_id}/{integer(message, 'edit_date')}/{text_hash(content)}"
     body = Edited(message=str(message_id), said=_body(message, content, bot))
     anew = None if address.direct else _as_new(message, bot)
     return replace(_decoded(message, address, sender, key, body), anew=anew)

@@ -6,7 +6,7 @@ Errors include the server's description, but never the URL, which contains the t
 from collections.abc import Mapping
 
 from channels._remote.fields import Json, inner, integer, text
-from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, in_its_place, wait_s
+from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, proxy_refused, wait_s
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
@@ -90,7 +90,7 @@ def refused(name: str, status: int, body: Json) -> ZeroclawError:
         # The proxy in front of the Bot API answers like this too, so the call may have been carried out.
         return DeliveryUnknown(f"`{name}`: Telegram failed ({description})", late=code == NO_TIME)
     if not error:
-        return in_its_place(name, "Telegram", code)
+        return proxy_refused(name, "Telegram", code)
     if (chat := integer(parameters, "migrate_to_chat_id")) is not None:
         return Migrated(f"`{name}`: the group became another one", chat=chat)
     return _by_code(name, code, description)

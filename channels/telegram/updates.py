@@ -1,6 +1,6 @@
 """Takes updates, and polls for them; each is delivered at least once.
 
-Each update is decoded and admitted, and only then answered. Updates of one chat are taken in order,
+Each update is decoded and try_admit, and only then answered. Updates of one chat are taken in order,
 those of different chats concurrently. The webhook uses the same intake (`webhook.py`).
 
 Telegram forgets an update when a poll asks for later ones. So a poll only moves past updates that were
@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Never
 
-from channels._remote.intake import admitted
+from channels._remote.intake import try_admit
 from channels._remote.limits import LONGEST_QUIET_S
 from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Bot, Decoded, Skipped, chat_of, decode, new_message, update_id
@@ -90,7 +90,7 @@ class Intake(Struct, frozen=True, kw_only=True):
         event = decode(update, self.bot)
         admission: Admission | None = None
         if isinstance(event, Decoded):
-            admission = await admitted(self.admit, event.envelope, self.log, event.anew)
+            admission = await try_admit(self.admit, event.envelope, self.log, event.anew)
             if admission is None:
                 return False
         else:

@@ -51,7 +51,7 @@ def on_discord(outcome: Outcome) -> str:
 def on_slack(outcome: Outcome) -> str:
     """Slack shows the text of a preformatted element letter by letter."""
     if slack.is_file(outcome.card):
-        return between(slack.listed(outcome.card))
+        return between(slack.card_text(outcome.card))
     blocks: Any = slack.view(outcome)
     parts = [part for one in blocks for part in one.get("elements", [])]
     (text,) = [one["elements"] for one in parts if one["type"] == "rich_text_preformatted"]

@@ -39,7 +39,7 @@ Json = dict[str, object]
 CONTENT = 1 << 15
 HEARTBEAT_MS = 41_250
 _DIRECT, _TEXT, _THREAD = 1, 0, 11
-MOST_NONCE, MOST_THREAD_NAME, MOST_FORM_TITLE = 25, 100, 45
+MAX_NONCE, MAX_THREAD_NAME, MAX_FORM_TITLE = 25, 100, 45
 """Characters ("Create Message", "Start Thread from Message", "Modal", read 2026-11); simcord checks
 the other limits."""
 IN_ALL = Rate(per_s=50, burst=50)
@@ -647,9 +647,9 @@ def _too_long(body: Json) -> str:
     data = body.get("data")
     form = cast("Json", data) if isinstance(data, dict) else {}
     lengths = (
-        ("nonce", body.get("nonce"), MOST_NONCE),
-        ("name", body.get("name"), MOST_THREAD_NAME),
-        ("data.title", form.get("title"), MOST_FORM_TITLE),
+        ("nonce", body.get("nonce"), MAX_NONCE),
+        ("name", body.get("name"), MAX_THREAD_NAME),
+        ("data.title", form.get("title"), MAX_FORM_TITLE),
     )
     return ", ".join(
         field for field, value, most in lengths if value is not None and len(str(value)) > most

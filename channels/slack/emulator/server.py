@@ -34,14 +34,14 @@ from zeroclaw import ConfigError
 
 HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
-MOST_PEOPLE = 3_000
+MAX_PEOPLE = 3_000
 """People who are seeded for one process. A person is used once, so that a test finds no messages of another one."""
-MOST_UNITS = 12_000
-MOST_EDIT_BYTES = 4_000
+MAX_UNITS = 12_000
+MAX_EDIT_BYTES = 4_000
 """Of the text of an edit, however long its blocks are (github.com/pymc-labs/daimon/pull/106)."""
-MOST_BLOCKS, MOST_TEXT, MOST_ELEMENTS = 50, 3_000, 25
-MOST_LABEL, MOST_ACTION, MOST_VALUE = 75, 255, 2_000
-MOST_TITLE, MOST_PRIVATE, MOST_PROMPTS, MOST_CONTEXT = 24, 3_000, 4, 10
+MAX_BLOCKS, MAX_TEXT, MAX_ELEMENTS = 50, 3_000, 25
+MAX_LABEL, MAX_ACTION, MAX_VALUE = 75, 255, 2_000
+MAX_TITLE, MAX_PRIVATE, MAX_PROMPTS, MAX_CONTEXT = 24, 3_000, 4, 10
 """"Block Kit", "Modal views", "assistant.threads.setSuggestedPrompts", docs.slack.dev, read 2026-11."""
 _TIERS: Mapping[str, Rate] = {
     "chat.update": Rate(per_s=50 / 60, burst=50),
@@ -116,7 +116,7 @@ def emulate_url() -> str:
     """Start `emulate` once for this process and return its URL."""
     directory = Path(tempfile.mkdtemp(prefix="slack-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    names = [f"u{number}" for number in range(MOST_PEOPLE)]
+    names = [f"u{number}" for number in range(MAX_PEOPLE)]
     seed = {
         "slack": {
             "team": {"name": "Zero", "domain": "zero"},
@@ -518,8 +518,8 @@ class SlackServer:
         Raises:
             LookupError: There are no more.
         """
-        if (number := next(_PEOPLE)) >= MOST_PEOPLE:
-            message = f"there are only {MOST_PEOPLE:,} people; seed more"
+        if (number := next(_PEOPLE)) >= MAX_PEOPLE:
+            message = f"there are only {MAX_PEOPLE:,} people; seed more"
             raise LookupError(message)
         token = f"xoxp-u{number}"
         known = await self.up("auth.test", token)
@@ -743,11 +743,11 @@ class SlackServer:
             return _IN_THE_WAY[method]
         if method == "chat.postMessage" and body["channel"] in self.refused:
             return "channel_not_found"
-        if not _are_blocks(cast("list[Json]", body.get("blocks") or []), most=MOST_BLOCKS):
+        if not _are_blocks(cast("list[Json]", body.get("blocks") or []), most=MAX_BLOCKS):
             return "invalid_blocks"
-        if method == "chat.update" and len(str(body["text"]).encode()) > MOST_EDIT_BYTES:
+        if method == "chat.update" and len(str(body["text"]).encode()) > MAX_EDIT_BYTES:
             return "msg_too_long"
-        return "msg_blocks_too_long" if _units(body) > MOST_UNITS else ""
+        return "msg_blocks_too_long" if _units(body) > MAX_UNITS else ""
 
     async def _of_streams(self, method: str, token: str, body: Json) -> Json:
         if method == "chat.startStream":
@@ -818,7 +818,7 @@ class SlackServer:
             self.at_work[place] = str(body["status"])
         elif "title" in body:
             self.titles[place] = str(body["title"])
-        elif len(prompts := cast("list[Json]", body["prompts"])) > MOST_PROMPTS:
+        elif len(prompts := cast("list[Json]", body["prompts"])) > MAX_PROMPTS:
             return _no("invalid_arguments")
         else:
             self.prompts[place] = prompts
@@ -926,7 +926,7 @@ def _wrong_in(body: Json) -> str:
         return "cannot_provide_both_markdown_text_and_chunks"
     tasks = _tasks_in(body)
     is_known = all(one["title"] and one["id"] and one["status"] in TASK_STATES for one in tasks)
-    return "" if is_known and len(_said_in(body)) <= MOST_UNITS else "invalid_arguments"
+    return "" if is_known and len(_said_in(body)) <= MAX_UNITS else "invalid_arguments"
 
 
 def _rates_of(method: str, body: Json) -> Mapping[Hashable, Rate]:
@@ -945,29 +945,29 @@ def _is_block(block: Json) -> bool:
     elements = cast("list[Json]", block.get("elements") or [])
     match block["type"]:
         case "actions":
-            return 0 < len(elements) <= MOST_ELEMENTS and all(map(_is_button, elements))
+            return 0 < len(elements) <= MAX_ELEMENTS and all(map(_is_button, elements))
         case "context":
-            is_short = all(0 < len(str(one["text"])) <= MOST_TEXT for one in elements)
-            return 0 < len(elements) <= MOST_CONTEXT and is_short
+            is_short = all(0 < len(str(one["text"])) <= MAX_TEXT for one in elements)
+            return 0 < len(elements) <= MAX_CONTEXT and is_short
         case "section":
-            return 0 < len(_text_in(block)) <= MOST_TEXT
+            return 0 < len(_text_in(block)) <= MAX_TEXT
         case _:
             return True
 
 
 def _is_button(button: Json) -> bool:
     lengths = (
-        (_text_in(button), MOST_LABEL),
-        (str(button["action_id"]), MOST_ACTION),
-        (str(button["value"]), MOST_VALUE),
+        (_text_in(button), MAX_LABEL),
+        (str(button["action_id"]), MAX_ACTION),
+        (str(button["value"]), MAX_VALUE),
     )
     return all(0 < len(text) <= most for text, most in lengths)
 
 
 def _is_form(view: Json) -> bool:
     """Whether Slack accepts a form."""
-    is_short = 0 < len(str(cast("Json", view["title"])["text"])) <= MOST_TITLE
-    return is_short and len(str(view.get("private_metadata", ""))) <= MOST_PRIVATE
+    is_short = 0 < len(str(cast("Json", view["title"])["text"])) <= MAX_TITLE
+    return is_short and len(str(view.get("private_metadata", ""))) <= MAX_PRIVATE
 
 
 def _text_in(one: Json) -> str:

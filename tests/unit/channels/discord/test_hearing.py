@@ -304,7 +304,7 @@ async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The newest message that was told at the beginning of a session is not the newest any more."""
-    monkeypatch.setattr(lanes, "MOST_WAITING", 1)
+    monkeypatch.setattr(lanes, "MAX_WAITING", 1)
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(EVERYTHING):
@@ -340,7 +340,7 @@ async def test_the_chats_that_were_written_in_last_are_read_back_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each thread is a chat, and after a year of them the others would wait for minutes."""
-    monkeypatch.setattr(lanes, "MOST_READING", 1)
+    monkeypatch.setattr(lanes, "MAX_READING", 1)
     async with rigged() as rig:
         names = ("ann", "ben", "cat")
         people = [rig.discord.person(name) for name in names]
@@ -374,7 +374,7 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The newest are kept, oldest first; what is too far back is told to the log."""
-    monkeypatch.setattr(adapter, "MOST_MISSED", 200)
+    monkeypatch.setattr(adapter, "MAX_MISSED", 200)
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from channels._remote.limits import cut, units
 from channels.discord import cards
-from channels.discord.render import MOST_UNITS, escaped, markdown, measure, plainly
+from channels.discord.render import MAX_UNITS, escaped, markdown, measure, plainly
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import ApprovalId, Card, CardCall, CheckedReceipt, Ending, Outcome, replace
 
@@ -76,7 +76,7 @@ def test_the_plain_form_is_shown_letter_by_letter() -> None:
     assert escaped("*a* <@1> #b") == "\\*a\\* \\<\\@1\\> \\#b"
     assert plainly("snake_case") == "snake\\_case"
     assert plainly("*" * 1500 + "a") == "a"
-    assert units(plainly("_" * 1001 + "x" * 2500)) == MOST_UNITS
+    assert units(plainly("_" * 1001 + "x" * 2500)) == MAX_UNITS
 
 
 def test_length_is_counted_in_utf_16_units() -> None:
@@ -194,8 +194,8 @@ def test_what_is_too_long_stands_whole_in_a_file() -> None:
         for one in calls
     )
     assert all(len(view.file) > 12_000 for view in (shown(card), shown(card, *endings)))
-    assert units(shown(card).content) <= MOST_UNITS
-    assert units(shown(card, *endings).content) <= MOST_UNITS
+    assert units(shown(card).content) <= MAX_UNITS
+    assert units(shown(card, *endings).content) <= MAX_UNITS
     assert carried(shown(card, *endings)) == []
 
 
@@ -222,7 +222,7 @@ def test_a_receipt_is_a_button_that_no_text_can_draw() -> None:
         token=f"zc-receipt-1700000000-{'A' * 43}", tool="t", summary="s", outcome="ok", at=EPOCH
     )
     [[data]] = carried(cards.Shown(content="", components=cards.receipts((receipt,))))
-    assert len(data) <= cards.MOST_CUSTOM_ID
+    assert len(data) <= cards.MAX_CUSTOM_ID
     assert cards.read_receipt(data) == receipt.token
     rows = carried(cards.Shown(content="", components=cards.receipts((receipt,) * 30)))
     assert [len(row) for row in rows] == [5, 5, 5, 5, 5]

@@ -308,7 +308,7 @@ async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
             ann.says(general, f"message {number}")
         ref = await channel.send(to, text(channel, "hello"))
         assert (await looked(channel, to, text(channel, "hello"), mark)).ref == ref
-        monkeypatch.setattr(lookup, "MOST_PAGES", 2)
+        monkeypatch.setattr(lookup, "MAX_PAGES", 2)
         with pytest.raises(DeliveryUnknown):
             await looked(channel, to, text(channel, "hello"), mark)
         with pytest.raises(DeliveryUnknown):

@@ -10,8 +10,8 @@ import pytest
 from channels._remote import lanes
 from channels._remote.fields import from_unix, utc_time
 from channels._remote.http import Http
-from channels._remote.intake import MOST_ANSWERS, ShortAnswers, admitted
-from channels._remote.lanes import AGAIN_S, Lanes, patiently
+from channels._remote.intake import MAX_ANSWERS, ShortAnswers, try_admit
+from channels._remote.lanes import AGAIN_S, Lanes, call_when_allowed
 from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.reconnection import STEADY_S, WAITS_S, ConnectionEnd, keep_connected
 from channels._remote.settings import is_safe
@@ -91,7 +91,7 @@ async def test_what_could_not_be_stored_holds_up_its_chat_alone() -> None:
 
 async def test_a_lane_that_is_full_forgets_and_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """So memory is bounded, and nothing is lost (P9)."""
-    monkeypatch.setattr(lanes, "MOST_WAITING", 3)
+    monkeypatch.setattr(lanes, "MAX_WAITING", 3)
     rig = Rig()
     rig.refused = {"a0"}
     async with asyncio.TaskGroup() as group:
@@ -190,8 +190,8 @@ async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
             raise faults.pop()
         return Accepted()
 
-    assert await admitted(admit, HELLO, log) is None
-    assert await admitted(admit, HELLO, log) == Accepted()
+    assert await try_admit(admit, HELLO, log) is None
+    assert await try_admit(admit, HELLO, log) == Accepted()
     why = {"why": "the disk is full", "level": "warning"}
     assert log.seen == [("event_not_admitted", why)]
 
@@ -206,15 +206,15 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
         raise ChannelUnavailable("`chat` is away")
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(MOST_ANSWERS + 1):
+        for _ in range(MAX_ANSWERS + 1):
             answers.begin(group, give)
             await asyncio.sleep(0)
-        assert given == list(range(MOST_ANSWERS))
+        assert given == list(range(MAX_ANSWERS))
         free.set()
-    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * MOST_ANSWERS
+    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * MAX_ANSWERS
     async with asyncio.TaskGroup() as group:
         answers.begin(group, give)
-    assert given == list(range(MOST_ANSWERS + 1))
+    assert given == list(range(MAX_ANSWERS + 1))
 
 
 # --- connections ----------------------------------------------------------------------------------
@@ -224,9 +224,9 @@ async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> 
     """One that stood is made anew at once, and the waits begin anew."""
     clock, http = ManualClock(), Http("chat", "Chat")
     ends = [
-        ConnectionEnd(why="lost", was_up=True),
-        *[ConnectionEnd(why="no")] * 2,
-        ConnectionEnd(why="lost", was_up=True),
+        ConnectionEnd(reason="lost", was_up=True),
+        *[ConnectionEnd(reason="no")] * 2,
+        ConnectionEnd(reason="lost", was_up=True),
     ]
     at: list[float] = []
 
@@ -256,7 +256,7 @@ async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed(
 
     async def hear() -> ConnectionEnd:
         at.append(clock.monotonic())
-        return ConnectionEnd(why="odd", was_up=True, is_planned=is_planned)
+        return ConnectionEnd(reason="odd", was_up=True, is_planned=is_planned)
 
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
@@ -291,7 +291,7 @@ async def test_a_long_wait_and_a_channel_that_is_closed_end_it(error: RateLimite
         if error is not None:
             raise error
         await http.aclose()
-        return ConnectionEnd(why="closed", was_up=True)
+        return ConnectionEnd(reason="closed", was_up=True)
 
     raised = await _error_of(keep_connected(hear, http, clock, no_log))
     assert raised is error or "closed" in str(raised)
@@ -354,14 +354,14 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
         return "page"
 
     async with asyncio.TaskGroup() as group:
-        read = group.create_task(patiently(page, clock, Facts()))
+        read = group.create_task(call_when_allowed(page, clock, Facts()))
         await clock.advance(AGAIN_S)
         assert clock.sleeping() == (7.0,)
         await clock.advance(7)
     assert read.result() == "page"
     waits.append(lanes.LONGEST_AGAIN_S + 1)
     with pytest.raises(RateLimited):
-        await patiently(page, clock, Facts())
+        await call_when_allowed(page, clock, Facts())
 
 
 # --- times ---------------------------------------------------------------------------------------

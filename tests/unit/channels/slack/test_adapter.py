@@ -15,8 +15,8 @@ from channels._remote import lanes
 from channels._remote.reconnection import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import TWIN_S, SlackChannel
-from channels.slack.calls import LOOK_S, MOST_LOOKS, check
-from channels.slack.decode import MOST_THREADS, NOT_READ
+from channels.slack.calls import LOOK_S, MAX_LOOKS, check
+from channels.slack.decode import MAX_THREADS, NOT_READ
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import linked, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
@@ -391,11 +391,11 @@ async def test_a_thread_is_the_bots_however_many_are_younger() -> None:
         async with stage(slack, desk.admit, transcript=transcript):
             first = await ann.says("@zeroclaw hello", channel=team)
             await first.confirmed.wait()
-            for number in range(MOST_THREADS):
+            for number in range(MAX_THREADS):
                 await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
             await (await ann.says("and?", channel=team, thread=first.ts)).confirmed.wait()
             await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
-            for number in range(MOST_THREADS):
+            for number in range(MAX_THREADS):
                 await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
         async with stage(slack, desk.admit, positions=desk.positions, transcript=transcript):
             await (await ann.says("and now?", channel=team, thread=first.ts)).confirmed.wait()
@@ -495,7 +495,7 @@ async def test_the_chats_that_were_written_in_last_are_read_back_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Slack allows so few such calls that a workspace of many channels is read for minutes."""
-    monkeypatch.setattr(lanes, "MOST_READING", 1)
+    monkeypatch.setattr(lanes, "MAX_READING", 1)
     desk = Desk()
     async with SlackServer() as slack:
         people = [await slack.person() for _ in range(3)]
@@ -549,7 +549,7 @@ async def test_of_a_thread_that_is_too_long_the_newest_is_read_back(
 ) -> None:
     """Slack gives the oldest first; what is too far back is told to the log."""
     monkeypatch.setattr(adapter, "PAGE", 2)
-    monkeypatch.setattr(adapter, "MOST_MISSED", 3)
+    monkeypatch.setattr(adapter, "MAX_MISSED", 3)
     desk, facts = Desk(), list[str]()
     async with SlackServer() as slack:
         ann = await slack.person()
@@ -926,7 +926,7 @@ async def test_a_file_whose_caption_changes_stays() -> None:
     assert standing(stands, slack) == Standing(text="*now*", file=(FILE.name, 3))
 
 
-@pytest.mark.parametrize("looks", [1, MOST_LOOKS + 1])
+@pytest.mark.parametrize("looks", [1, MAX_LOOKS + 1])
 async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None:
     """Or after a while: what it does not look into is shown as a link."""
     async with with_ann() as (slack, here, ann, to):
@@ -936,7 +936,7 @@ async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None
             while not sending.done():
                 await slack.up("auth.test", BOT)  # lets the others go on
                 await here.clock.advance(LOOK_S)
-        assert slack.calls.count("files.info") == min(looks, MOST_LOOKS) + 1
+        assert slack.calls.count("files.info") == min(looks, MAX_LOOKS) + 1
         assert len(await slack.from_bot(ann.direct)) == 1
 
 

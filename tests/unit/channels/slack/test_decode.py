@@ -16,11 +16,11 @@ from channels._remote.fields import (
     parse_json,
     text,
 )
-from channels._remote.incoming import version
+from channels._remote.incoming import text_hash
 from channels.slack import decode
 from channels.slack.decode import (
-    MOST_ABOVE,
-    MOST_THREADS,
+    MAX_ABOVE,
+    MAX_THREADS,
     NOT_READ,
     Above,
     Bot,
@@ -212,7 +212,7 @@ def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> Non
     file = {"id": "F1", "name": "a.png", "mimetype": "image/png", "size": 7}
     alert = {"ts": "1.1", "username": "Sentry]", "attachments": [{"fallback": "it fails"}]}
     above: list[Json] = [{"ts": "1.0", "user": "UBOB", "text": "see", "files": [file]}, alert]
-    above += [{"ts": f"2.{n}", "user": "UBOT", "text": f"{n}"} for n in range(MOST_ABOVE - 1)]
+    above += [{"ts": f"2.{n}", "user": "UBOT", "text": f"{n}"} for n in range(MAX_ABOVE - 1)]
     call = in_channel(text="<@UBOT>", thread_ts="1.0")
     taken = envelope(call, above=[*above, {"ts": TS}])
     assert isinstance(taken.body, Said)
@@ -221,7 +221,7 @@ def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> Non
     assert told.startswith(
         '[in reply to what "UBOB" wrote:]\n> see\n\n[in reply to what "Sentry)" wrote:]\n> it fails'
     )
-    assert told.endswith(f"[in reply to what you wrote:]\n> {MOST_ABOVE - 2}\n\n@UBOT")
+    assert told.endswith(f"[in reply to what you wrote:]\n> {MAX_ABOVE - 2}\n\n@UBOT")
     assert ([one.reference for one in taken.body.quoted], taken.attachments) == (["F1"], ())
     newer = envelope(call, above=[above[0], {**alert, "ts": "1.5"}, *above[1:]])
     assert isinstance(newer.body, Said)
@@ -270,7 +270,7 @@ def test_an_edit_names_its_message_and_its_version() -> None:
     assert found.address == DIRECT
     assert found.sent_at == datetime.fromtimestamp(1_700_000_009, tz=UTC)
     again = envelope(changed(message(text="best", edited=EDITED), message(text="better")))
-    assert found.dedup == (f"edit/{TS}/{LATER}/{version('better')}/D1",)
+    assert found.dedup == (f"edit/{TS}/{LATER}/{text_hash('better')}/D1",)
     assert again.dedup != found.dedup, "Slack counts seconds, in which a person can edit twice"
 
 
@@ -481,9 +481,9 @@ def test_a_cursor_is_read_back_as_it_was() -> None:
 
 def test_only_the_threads_that_were_last_alive_are_remembered() -> None:
     reading = NEW
-    for at in range(MOST_THREADS + 5):
+    for at in range(MAX_THREADS + 5):
         reading = reading.after(f"{1700000000 + at}.000100", f"{1700000000 + at}.000100")
-    assert len(reading.threads) == MOST_THREADS
+    assert len(reading.threads) == MAX_THREADS
     assert "1700000000.000100" not in reading.threads
     assert read_cursor(reading.text()) == reading
 

@@ -129,21 +129,19 @@ def test_a_card_of_one_call_says_what_its_buttons_do() -> None:
 def test_a_card_that_is_too_long_has_its_calls_in_a_file() -> None:
     """P5: all of them whole there, a line of each on the card, and buttons for each."""
     long = replace(CARD, calls=(replace(call(1), arguments="x" * 11_001, tool="y" * 9_000),))
-    many = replace(CARD, calls=tuple(map(call, range(1, 2 * cards.MOST_ROWS))))
+    many = replace(CARD, calls=tuple(map(call, range(1, 2 * cards.MAX_ROWS))))
     assert [cards.is_file(one) for one in (CARD, long, many)] == [False, True, True]
     for card in (long, many):
         blocks = cards.view(Outcome(card=card, endings=()), "https://files.slack.com/f")
         rows = [one for one in blocks if one["type"] == "actions"]
-        assert len(rows) == min(len(card.calls), cards.MOST_ROWS)
+        assert len(rows) == min(len(card.calls), cards.MAX_ROWS)
         assert len(blocks) <= 50
-        assert len(texts(blocks)) <= cards.MOST_CHARS
+        assert len(texts(blocks)) <= cards.MAX_CHARS
         assert render.linked(blocks) == "https://files.slack.com/f"
-        whole = cards.listed(card)
+        whole = cards.card_text(card)
         assert all(one.arguments in whole and one.hash8 in whole for one in card.calls)
-        assert len(cards.summary(card)) < cards.MOST_CHARS
-    assert f"/approve {2 * cards.MOST_ROWS - 1}" in texts(
-        cards.view(Outcome(card=many, endings=()))
-    )
+        assert len(cards.summary(card)) < cards.MAX_CHARS
+    assert f"/approve {2 * cards.MAX_ROWS - 1}" in texts(cards.view(Outcome(card=many, endings=())))
 
 
 def test_a_call_that_has_ended_says_so_on_a_card_with_a_file() -> None:
@@ -157,10 +155,10 @@ def test_a_call_that_has_ended_says_so_on_a_card_with_a_file() -> None:
 
 def test_a_card_with_all_its_ends_is_no_longer_than_a_message() -> None:
     """However long the reasons are: a card that can't be edited would keep its buttons (P5)."""
-    numbers = range(1, cards.MOST_CALLS + 1)
+    numbers = range(1, cards.MAX_CALLS + 1)
     calls = tuple(replace(call(one), arguments="x" * 650) for one in numbers)
     ends = tuple(
-        replace(DENIED, approval=one.approval, reason="y" * cards.MOST_REASON) for one in calls
+        replace(DENIED, approval=one.approval, reason="y" * cards.MAX_REASON) for one in calls
     )
     card = replace(CARD, calls=calls)
     assert not cards.is_file(card)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels.slack.emulator.server import BOT, Fault, Person, SlackServer
-from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MOST_STARTS, STILL_S
+from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MAX_STARTS, STILL_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
 from tests.contract.slack_harness import SETTINGS, standing
@@ -173,9 +173,9 @@ async def test_whoever_wants_edits_has_no_streams() -> None:
 
 async def test_more_than_slack_lets_begin_in_a_minute_are_messages() -> None:
     async with asked({"limits": "published"}) as (slack, here, _, place):
-        for number in range(MOST_STARTS + 1):
+        for number in range(MAX_STARTS + 1):
             await here.channel.send(place, draft(here, "one", f"k{number}"))
-        assert written(slack) == [*[STREAMS[0]] * MOST_STARTS, "chat.postMessage"]
+        assert written(slack) == [*[STREAMS[0]] * MAX_STARTS, "chat.postMessage"]
         slack.will("chat.startStream", Fault(status=429, headers={"Retry-After": "30"}))
         await here.clock.advance(60)
         await slack.until(lambda: not slack.streams)

@@ -76,7 +76,7 @@ async def test_a_gateway_that_refuses_is_told_by_its_status() -> None:
     async with saying(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", after=b"\r\n\r\n") as url:
         http = made(url).http
         with pytest.raises(ChannelUnavailable, match=r"gateway can't be reached: it answered 403$"):
-            await http.websocket(url.replace("http:", "ws:"), most=1_000)
+            await http.websocket(url.replace("http:", "ws:"), max_bytes=1_000)
         await http.aclose()
 
 
@@ -227,7 +227,7 @@ async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("HTTPS_PROXY", url)
         account = made("https://telegram.test")
         with pytest.raises(ChannelUnavailable, match="can't be reached"):
-            await account.http.websocket("wss://gateway.test/?v=10", most=1)
+            await account.http.websocket("wss://gateway.test/?v=10", max_bytes=1)
         await account.http.aclose()
     assert heads[0].startswith(b"CONNECT gateway.test:443 ")
 
@@ -274,7 +274,7 @@ async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPa
     await (await tried("https://127.0.0.1:1")).http.aclose()
     account = made("https://127.0.0.1:1")
     with pytest.raises(ChannelUnavailable, match="`SSL_CERT_FILE` names certificates"):
-        await account.http.websocket("wss://127.0.0.1:1", most=1)
+        await account.http.websocket("wss://127.0.0.1:1", max_bytes=1)
     await account.http.aclose()
 
 
