@@ -246,12 +246,9 @@ class Composer(Struct, eq=False):
 
         def measure() -> WindowUsage:
             assembled = assemble(inputs)
-            return WindowUsage(
-                shares=shares(inputs, assembled),
-                tokens=assembled.tokens,
-                window=inputs.window,
-                reserve=reserve,
-            )
+            tokens, window = assembled.tokens, inputs.window
+            parts = shares(inputs, assembled)
+            return WindowUsage(shares=parts, tokens=tokens, window=window, reserve=reserve)
 
         return await self.run_off_loop_if_large(inputs.messages, measure)
 
@@ -385,22 +382,15 @@ class Composer(Struct, eq=False):
             skills=skills,
             window=facts.context_tokens,
         )
-        gathered = await sources.providers.gather(
-            request, place, facts.context_tokens, sources.count
-        )
+        window, count = facts.context_tokens, sources.count
+        gathered = await sources.providers.gather(request, place, window, count)
         if (turn := self.turn) is None:
             return gathered
         conversation, correlation = owner.conversation, self.correlation
-        for omission in gathered.left_out:
-            fields = {
-                "turn": turn,
-                "conversation": conversation,
-                "name": omission.name,
-                "why": omission.reason,
-            }
-            sources.log("context_left_out", **fields, level="warning")
-            event = ContextLeftOut(name=omission.name, why=omission.reason)
-            sources.publish(
-                Event(conversation=conversation, turn=turn, correlation=correlation, what=event)
-            )
+        for left in gathered.left_out:
+            ids = {"turn": turn, "conversation": conversation}
+            sources.log("context_left_out", **ids, name=left.name, why=left.reason, level="warning")
+            what = ContextLeftOut(name=left.name, why=left.reason)
+            event = Event(conversation=conversation, turn=turn, correlation=correlation, what=what)
+            sources.publish(event)
         return gathered

@@ -129,10 +129,8 @@ def with_stale_results(
     results = _indexes(messages, ToolMessage)
     if not results:
         return tuple(messages)
-    user_indexes = _indexes(messages, UserMessage)
-    turns = [
-        *compress(user_indexes, map(not_, map(_NOTE, map(messages.__getitem__, user_indexes))))
-    ]
+    users = _indexes(messages, UserMessage)
+    turns = [*compress(users, map(not_, map(_NOTE, map(messages.__getitem__, users))))]
     stale_turns = max(len(turns) - OLD_TURNS, 0) // STEP_TURNS * STEP_TURNS
     end = turns[stale_turns] if stale_turns else 0
     if len(results) > MAX_RESULTS:

@@ -44,7 +44,7 @@ make some up."""
 
 
 class Loaded(Value):
-    """What a conversation has loaded, in order.
+    """The tools and skills that a conversation has loaded, in order.
 
     Attributes:
         tools: Groups that were loaded, and tools that were called.
@@ -59,7 +59,7 @@ NOTHING_LOADED = Loaded()
 
 
 def extend(loaded: Loaded, batch: Iterable[tuple[ToolCall, bool]]) -> Loaded:
-    """Return what is loaded after a batch; each call comes with whether it succeeded."""
+    """Return the loaded names after a batch; each call comes with whether it succeeded."""
     tools, skills = dict.fromkeys(loaded.tools), dict.fromkeys(loaded.skills)
     for call, has_succeeded in batch:
         if call.name not in {LOAD_TOOLS.name, LOAD_SKILLS.name}:

@@ -109,10 +109,8 @@ class ContextProviders:
             returned = await _ask(provider, request)
             if isinstance(returned, Raised):
                 is_late = isinstance(returned.error, TimeoutError)
-                reason = f"it took longer than {LONGEST_S:g} s" if is_late else returned.line
-                left_out.append(
-                    LeftOut(name=spec.name, reason=reason, is_required=spec.is_required)
-                )
+                line = f"it took longer than {LONGEST_S:g} s" if is_late else returned.line
+                left_out.append(LeftOut(name=spec.name, reason=line, is_required=spec.is_required))
                 continue
             for provided in returned:
                 name = provided.name or spec.name
@@ -177,12 +175,8 @@ async def _clip(text: str, max_tokens: int, count: Count | None) -> str:
                 break
             if sizes[0] <= max_tokens:
                 return beginning
-            beginning = (
-                beginning[
-                    : min(len(beginning) * max_tokens // sizes[0], len(beginning) - 2)
-                ].rstrip()
-                + "…"
-            )
+            length = min(len(beginning) * max_tokens // sizes[0], len(beginning) - 2)
+            beginning = beginning[:length].rstrip() + "…"
     return clip(text, max_tokens)
 
 

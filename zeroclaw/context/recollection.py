@@ -31,9 +31,7 @@ class Recollection(Value):
     redact: Callable[[str], str]
     max_notes: int = 0
 
-    async def choose(
-        self, address: Address, principal: Principal, message: str
-    ) -> tuple[Note, ...]:
+    async def choose(self, address: Address, principal: Principal, text: str) -> tuple[Note, ...]:
         """Return the notes that match a message, of those that every reader there may see."""
         if not self.max_chars:
             return ()
@@ -42,7 +40,7 @@ class Recollection(Value):
             # Notes from before the configuration named the person are stored under their identity.
             await self.notes.adopt(owner_of_person(principal.identity), owner)
         notes = await self.notes.all(owner)
-        return await asyncio.to_thread(chosen, notes, message, self.max_chars) if notes else ()
+        return await asyncio.to_thread(chosen, notes, text, self.max_chars) if notes else ()
 
     @property
     def spec(self) -> ContextSpec:

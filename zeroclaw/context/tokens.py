@@ -268,7 +268,7 @@ def of_request(cache: TokenCache, scale: Scale, messages: Sequence[Message], too
     The endpoint's count of an earlier request bounds the part that is still in this one.
 
     Args:
-        cache: With each of the messages weighed.
+        cache: Has the size of each message.
         scale: The scale of the model.
         messages: All messages of the request.
         tools: The tools' estimate.
@@ -290,7 +290,7 @@ def report(
     """Learn from the endpoint's count of a request.
 
     Args:
-        cache: With each of the messages weighed.
+        cache: Has the size of each message.
         scale: The scale of the model.
         messages: All messages of the request.
         tools: The tools' estimate.

@@ -62,15 +62,13 @@ class WorkspaceFiles(Value):
             local = _read(workspace)
             return _read(self.directory), workspace.resolve() if local else workspace, local
 
-        operator, workspace, local = await asyncio.to_thread(read)
+        shared, workspace, local = await asyncio.to_thread(read)
         untrusted = bool(local) and await self.is_untrusted(request.conversation, workspace)
         return (
             *(
-                ContextText(
-                    text=operator[name], name=name, title=f"{name}, {about}", is_data=is_data
-                )
+                ContextText(text=shared[name], name=name, title=f"{name}, {about}", is_data=is_data)
                 for name, about, is_data in FILES
-                if name in operator
+                if name in shared
             ),
             *(
                 ContextText(

@@ -170,7 +170,7 @@ class Compacted(Value):
     Attributes:
         summary: Covers everything except the kept messages, earlier summaries included.
         kept: How many of the newest messages stay as they are.
-        usage: What the summary cost.
+        usage: The cost of the summary.
         pinned: The position, counted from the end, of the open turn's message that stays before
             them; 0 if it is one of them.
         tools: The tools that the conversation had loaded by then, see `offers.Loaded`; so nothing
@@ -191,7 +191,7 @@ class RequestLost(Value):
     """Requests to the model yielded no answer, and were paid for.
 
     Attributes:
-        usage: What they cost.
+        usage: Their cost.
     """
 
     usage: Usage

@@ -276,7 +276,7 @@ def _close(history: History) -> History:
 
 
 def _clear_texts(turn: OpenTurn) -> OpenTurn:
-    """Return the turn without its person's texts: an edit may have taken back what they dictated."""
+    """Return the turn without its person's texts: an edit may have taken them back."""
     return replace(turn, own_texts=(), opened=replace(turn.opened, own=()))
 
 

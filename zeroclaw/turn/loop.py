@@ -92,7 +92,7 @@ class TurnLoop:
 
     @property
     def is_parked(self) -> bool:
-        """Whether it waits for a person, and nothing else of it is running."""
+        """Whether it waits for a person, and has no other work."""
         return self._state is not None and is_parked(self._state) and self._queue.empty()
 
     @property
@@ -167,7 +167,7 @@ class TurnLoop:
         """Commit a transition, then step the machine with its events."""
         if isinstance(event := next(iter(transition.events), None), AbortRequested):
             self._abort = transition
-            # Usage of the request that is cut off; of its answer, only what was shown.
+            # Usage of the request that is cut off; of its answer, only the shown part.
             usage = self._turn.composer.take_uncharged_usage()
             if usage.total_tokens and isinstance(state, Streaming):
                 usage += Usage(output_tokens=of_text(state.shown))

@@ -1,7 +1,7 @@
 """One request to the model: streamed, redacted, screened, and passed to the turn as it arrives.
 
-    provider ─► redactor ─► what is stored and sent back to the model
-                    └─────► receipt screen ─► what people see
+    provider ─► redactor ─► the journal, and later requests
+                    └─────► receipt screen ─► people
 
 Nothing behind the redactor contains raw text (K16). Errors become events: each request is
 answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `ContextOverflowed`.

@@ -161,7 +161,7 @@ async def verdict_of(
         conversation=conversation,
         action=issued.action or ActionId(""),
         tool=encodable(call.name),
-        # A malformed call was never frozen; its receipt signs what the model wrote.
+        # A malformed call was never frozen; its receipt signs the model's own text.
         arguments=encodable(call.arguments) if action is None else action.canonical_arguments,
         outcome=issued.outcome,
         result=text,

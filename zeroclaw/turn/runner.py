@@ -3,7 +3,7 @@
     queued ──TURN_STARTED──► taken ──(loop.py)──► (finalize.py) ──► delivered | refused
 
 A turn that a restart interrupted is resumed from its journal. After three resumes without progress
-it fails, and its person is told (S4-19).
+it fails, with a note for its person (S4-19).
 """
 
 import asyncio

@@ -343,7 +343,7 @@ async def read_history(store: Logs, conversation: str, *, whole: bool = False) -
     if not whole:
         return (await _read_history(store, conversation))[0]
     journal, _ = await _read_journal(store, conversation)
-    without = [entry for entry in journal if not isinstance(entry, entries.Compacted)]
+    without: list[Entry] = [entry for entry in journal if not isinstance(entry, entries.Compacted)]
     return await _fold(fold, without)
 
 

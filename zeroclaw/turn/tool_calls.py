@@ -188,7 +188,7 @@ class ToolCalls:
         return context, Taint(
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own_texts,
-            # A retry of another person's call contains no words of its own person.
+            # A retry of another person's call contains no text of its own person.
             typed=self._opened.call is not None and bool(self._opened.own),
             files=files,
         )
@@ -216,7 +216,7 @@ class ToolCalls:
         """
         gated, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
-        # Nothing else of a setting changes from outside while no call runs.
+        # The other fields of a setting do not change while no call runs.
         if gated is None or (setting.known, setting.out) != (gated.known, gated.out):
             as_gated = None
         request = None if approval is None else await APPROVALS.get(self._services.store, approval)

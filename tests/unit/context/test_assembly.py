@@ -286,7 +286,7 @@ def test_the_last_calls_stay_when_even_their_ends_are_too_many() -> None:
     assert whole.messages[3:] == (*newest[-16:], NOTE)
     asked = whole.messages[2]
     assert isinstance(asked, AssistantMessage)
-    assert [one.id for one in asked.tool_calls] == [f"c{number}" for number in range(16, 32)]
+    assert [call.id for call in asked.tool_calls] == [f"c{number}" for number in range(16, 32)]
 
 
 def test_what_can_not_be_made_to_fit_is_sent_as_small_as_it_gets() -> None:

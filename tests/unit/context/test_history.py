@@ -148,11 +148,13 @@ def test_what_is_shown_is_new_and_within_its_bounds(
     ]
     files = [file for _, two in people for file in two.files]
     assert len(files) <= most_files
-    assert sum(one.size_bytes for one in files) <= most_bytes
+    assert sum(file.size_bytes for file in files) <= most_bytes
     assert not any(two.files for _, two in people[:-FILES_STAY])
     for one, two in people:
         assert len(one.files) == len(two.files) + two.content.count("is not shown")
-    others = [one for one in messages if not isinstance(one, UserMessage) or one.note]
+    others = [
+        message for message in messages if not isinstance(message, UserMessage) or message.note
+    ]
     assert others == [one for one in after if not isinstance(one, UserMessage) or one.note]
 
 

@@ -33,9 +33,9 @@ def offers(
     *statements: Statement, eager: int = 0, skills: tuple[Skill, ...] = (), more: int = 0
 ) -> Offers:
     specs = (LOOK, POKE, BURN, *(replace(LOOK, name=f"look_{one}") for one in range(more)))
-    groups: Mapping[str, str] = {one.name: "more" for one in specs[3:]} | {"look": "eyes"}
+    groups: Mapping[str, str] = {spec.name: "more" for spec in specs[3:]} | {"look": "eyes"}
     return Offers(
-        tools={one.name: PlainTool(one) for one in specs},
+        tools={spec.name: PlainTool(spec) for spec in specs},
         groups=groups,
         skills=lambda: skills,
         policy=lambda: PolicySet((ALLOW, *statements)),
@@ -46,7 +46,7 @@ def offers(
 
 
 def names(tools: Iterable[ToolDefinition]) -> list[str]:
-    return [one.name for one in tools]
+    return [tool.name for tool in tools]
 
 
 def test_off_the_record_no_tool_is_offered_or_listed_that_leaves_a_trace() -> None:
@@ -191,11 +191,11 @@ async def test_a_kill_between_loading_and_use_leaves_what_was_loaded(
     world.model.otherwise(*left)
     async with world.running() as house:
         assert await house.states() == ["answered"]
-        assert [one.name for one in world.model.requests[-1].tools] == ["load_tools", "poke"]
+        assert [tool.name for tool in world.model.requests[-1].tools] == ["load_tools", "poke"]
         await house.say("/compact")
         await house.say("and now?")
         assert "[Previous conversation summary: " in world.model.requests[-1].messages[0].content
-        assert [one.name for one in world.model.requests[-1].tools] == ["load_tools", "poke"]
+        assert [tool.name for tool in world.model.requests[-1].tools] == ["load_tools", "poke"]
 
 
 def ended(name: str, arguments: str = "{}", *, ok: bool = True) -> tuple[ToolCall, bool]:

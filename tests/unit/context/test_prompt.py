@@ -63,7 +63,7 @@ async def test_a_name_that_looks_like_a_key_takes_no_rule_along() -> None:
     ours = (fixed("setting", setting), fixed("rules", rules))
     request = context_request("ghp_abcdefghijklmnopqrstuvwxyz0123456789", has_tools=True)
     gathered = await ContextProviders(ours, Redactor().finds).gather(request, "system")
-    assert [one.text for one in gathered.parts] == [rules(request)]
+    assert [part.text for part in gathered.parts] == [rules(request)]
     assert len(gathered.left_out) == 1
 
 

@@ -40,7 +40,9 @@ class Fake(Value):
 
 
 def adds(*texts: ContextText | str | Exception | None, spec: ContextSpec = SAME) -> Fake:
-    made = [ContextText(text=one, is_data=False) if isinstance(one, str) else one for one in texts]
+    made = [
+        ContextText(text=text, is_data=False) if isinstance(text, str) else text for text in texts
+    ]
     return Fake(spec=spec, will=tuple(made))
 
 
@@ -90,7 +92,7 @@ async def test_a_text_is_cut_at_its_budget(place: Place, window: int | None, mos
 async def test_what_must_stay_is_never_cut() -> None:
     whole = "word " * 10_000
     found = await gathered(adds(whole, spec=replace(SAME, priority=0)), window=4_096)
-    assert [one.text for one in found.parts] == [whole.strip()]
+    assert [part.text for part in found.parts] == [whole.strip()]
 
 
 async def test_what_has_room_for_nothing_is_nothing() -> None:
@@ -156,13 +158,13 @@ async def test_one_that_fails_is_left_out_with_its_reason(
     broken = adds("text", error, spec=replace(SAME, name="broken", is_required=is_required))
     found = await gathered(broken, adds("one"))
     assert found.left_out == (LeftOut(name="broken", reason=reason, is_required=is_required),)
-    assert [one.text for one in found.parts] == ["one"]
+    assert [part.text for part in found.parts] == ["one"]
 
 
 async def test_one_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(providers, "LONGEST_S", 0)
     found = await gathered(adds("a", None))
-    assert [one.reason for one in found.left_out] == ["it took longer than 0 s"]
+    assert [left.reason for left in found.left_out] == ["it took longer than 0 s"]
 
 
 async def test_what_is_no_text_at_all_fails_its_provider_alone() -> None:
@@ -174,8 +176,8 @@ async def test_what_is_no_text_at_all_fails_its_provider_alone() -> None:
 
     odd = Odd(spec=replace(SAME, name="odd"), will=())
     found = await gathered(odd, adds("one"))
-    assert [one.name for one in found.left_out] == ["odd"]
-    assert [one.text for one in found.parts] == ["one"]
+    assert [left.name for left in found.left_out] == ["odd"]
+    assert [part.text for part in found.parts] == ["one"]
 
 
 async def test_what_strangers_may_have_written_is_known_by_name() -> None:

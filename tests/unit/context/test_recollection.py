@@ -49,7 +49,9 @@ async def told(house: House) -> None:
 
 def newest(world: World) -> str:
     """The newest words of a person, as the model reads them."""
-    said = [one for one in world.model.requests[-1].messages if isinstance(one, UserMessage)]
+    said = [
+        message for message in world.model.requests[-1].messages if isinstance(message, UserMessage)
+    ]
     return said[-1].content
 
 
@@ -140,7 +142,7 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
         await house.say("one")
         await house.event(Edited(message="p2", said=Said(text="uno")))
         await house.say("two")
-        contents = [one.content for one in world.model.requests[-1].messages[1:]]
+        contents = [message.content for message in world.model.requests[-1].messages[1:]]
         assert [one.startswith(OPENING) for one in contents] == [False] * (len(contents) - 1) + [
             True
         ]
@@ -156,7 +158,7 @@ async def test_what_is_sent_again_begins_as_it_did(world: World) -> None:
                 asks_for(("remember", f'{{"text": "fact {number}"}}')), says(f"answer {number}")
             )
             await house.say(f"remember fact {number}")
-        requests = [one.messages for one in world.model.requests[2:]]
+        requests = [request.messages for request in world.model.requests[2:]]
     for before, after in pairwise(requests):
         newest_at = max(at for at, one in enumerate(before) if isinstance(one, UserMessage))
         assert after[:newest_at] == before[:newest_at]

@@ -368,9 +368,9 @@ def test_thoughts_in_tags_before_the_text_are_reasoning(
     places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
     pieces = [delta(content=sent[a:b]) for a, b in pairwise(places)]
     events = events_of(*pieces, delta("stop"))
-    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)).lstrip() == said
-    assert all(one.text for one in events if isinstance(one, ReasoningDelta | TextDelta))
+    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == said
+    assert all(event.text for event in events if isinstance(event, ReasoningDelta | TextDelta))
 
 
 @THOUGHTS_IN_TAGS
@@ -379,15 +379,15 @@ def test_thoughts_that_come_letter_by_letter_are_the_same(
 ) -> None:
     """What may begin a tag is held back, and belongs to what it stands in if it does not."""
     events = events_of(*(delta(content=letter) for letter in sent), delta("stop"))
-    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)).lstrip() == said
+    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == said
 
 
 @pytest.mark.parametrize("rest", [delta("length"), fragment("{}", index=0, name="f")])
 def test_thoughts_that_nothing_closed_are_only_said_where_an_answer_is_whole(rest: Fields) -> None:
     """A limit cut them off, or a call stands for the answer."""
     events = events_of(delta(content="[THINK]hm"), rest, delta("length"))
-    assert [one for one in events if isinstance(one, TextDelta)] == []
+    assert [event for event in events if isinstance(event, TextDelta)] == []
     assert ReasoningDelta(text="hm") in events
 
 
@@ -405,7 +405,7 @@ def test_no_piece_of_an_answer_takes_more_for_all_that_came_before(tag: str) -> 
 
     take()
     assert calls_made(take) <= 100 * 100
-    said = [one.text for one in events if isinstance(one, ReasoningDelta | TextDelta)]
+    said = [event.text for event in events if isinstance(event, ReasoningDelta | TextDelta)]
     assert held * 200 == "".join(said) + held * (THOUGHT_TAGS[tag] != "")
 
 
@@ -419,7 +419,7 @@ def test_thoughts_whose_opening_tag_is_in_the_prompt_are_taken_back(cut: int | N
     events = events_of(delta(content=first), delta(content=rest), delta("stop"))
     taken = next(at for at, one in enumerate(events) if isinstance(one, ReasoningDelta))
     assert events[taken] == ReasoningDelta(text="Okay.\nA lobster\n", takes_back=True)
-    said = [one.text for one in events[taken:] if isinstance(one, TextDelta)]
+    said = [event.text for event in events[taken:] if isinstance(event, TextDelta)]
     assert "".join(said) == "An animal."
 
 
@@ -437,8 +437,8 @@ def test_thoughts_whose_opening_tag_is_in_the_prompt_are_taken_back(cut: int | N
 def test_an_answer_about_tags_is_said_as_it_is(text: str) -> None:
     for pieces in ((text,), text):
         events = events_of(*(delta(content=piece) for piece in pieces), delta("stop"))
-        assert "".join(one.text for one in events if isinstance(one, TextDelta)) == text
-        assert not any(isinstance(one, ReasoningDelta) for one in events)
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
+        assert not any(isinstance(event, ReasoningDelta) for event in events)
 
 
 @pytest.mark.parametrize(
@@ -459,8 +459,8 @@ def test_thoughts_of_a_model_that_is_known_to_begin_with_them_are_never_shown(
     chunks = (*(delta(content=piece) for piece in text), delta("stop"))
     events = [one for chunk in chunks for one in (*assembly.take(chunk), *assembly.take_text())]
     events += assembly.end()
-    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == thought
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == said
+    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == said
     assert thoughts.is_opened is still
 
 

@@ -332,7 +332,7 @@ async def test_an_endpoint_is_asked_in_its_own_dialect_once_it_has_told_which(
     request, asked = ModelRequest(messages=CALLED, max_output_tokens=9), provider(http)
     for _ in range(2):
         assert [event async for event in asked.stream(request)] == ANSWER
-    first, *others = (one.body.decode() for one in http.requests)
+    first, *others = (request.body.decode() for request in http.requests)
     assert (before in first, after in first) == (True, False)
     assert [(before in one, after in one) for one in others] == [(False, True)] * 2
     assert all('"id":"D681PevKs"' in one for one in (first, *others))
@@ -369,7 +369,7 @@ async def test_what_is_learned_behind_a_part_of_an_answer_counts_from_the_next_r
     with pytest.raises(StreamBroken, match="is unsupported"):
         _ = [event async for event in asked.stream(request)]
     assert [event async for event in asked.stream(request)] == ANSWER
-    assert [b'"reasoning_content"' in one.body for one in http.requests] == [True, False]
+    assert [b'"reasoning_content"' in request.body for request in http.requests] == [True, False]
 
 
 async def test_a_server_that_takes_anothers_place_is_asked_in_its_own_dialect() -> None:
@@ -379,7 +379,7 @@ async def test_a_server_that_takes_anothers_place_is_asked_in_its_own_dialect() 
     request, asked = ModelRequest(messages=CALLED), provider(http)
     for _ in range(2):
         assert [event async for event in asked.stream(request)] == ANSWER
-    sent = [b'"reasoning_content"' in one.body for one in http.requests]
+    sent = [b'"reasoning_content"' in request.body for request in http.requests]
     assert sent == [True, False, False, True]
 
 
@@ -392,7 +392,7 @@ async def test_a_dialect_that_is_refused_for_anything_else_is_forgotten() -> Non
     with pytest.raises(ProviderRejected, match="thought_signature"):
         _ = [event async for event in asked.stream(request)]
     assert [event async for event in asked.stream(request)] == ANSWER
-    sent = [b'"reasoning_content"' in one.body for one in http.requests]
+    sent = [b'"reasoning_content"' in request.body for request in http.requests]
     assert sent == [True, False, False, True]
 
 
@@ -414,8 +414,8 @@ async def test_a_model_that_takes_no_tools_can_chat(status: int, said: str) -> N
     for _ in range(2):
         assert [event async for event in asked.stream(request)] == ANSWER
         assert not asked.facts.calls_tools
-    bodies = [json.loads(one.body) for one in http.requests]
-    assert [len(one.get("tools", ())) for one in bodies] == [1, 0, 0]
+    bodies = [json.loads(request.body) for request in http.requests]
+    assert [len(body.get("tools", ())) for body in bodies] == [1, 0, 0]
     with pytest.raises(ProviderRejected):
         _ = [event async for event in asked.stream(request)]
     assert asked.facts.calls_tools
@@ -450,7 +450,7 @@ async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(said: 
     bare = AssistantMessage(tool_calls=(ToolCall(id="a", name="f", arguments="{}"),))
     request = ModelRequest(messages=(*CALLED[1:], bare))
     assert [event async for event in provider(http).stream(request)] == ANSWER
-    first, second = (json.loads(one.body)["messages"] for one in http.requests)
+    first, second = (json.loads(request.body)["messages"] for request in http.requests)
     assert [one.get("reasoning_content") for one in first] == [None, "hm", None, None, None]
     assert [one.get("reasoning_content") for one in second] == [None, "hm", None, None, " "]
 
@@ -477,7 +477,7 @@ async def test_a_model_that_began_with_thoughts_is_known_to_do_so_until_it_does_
         (REQUEST, said),
     ):
         events = [one async for one in asked.stream(request)]
-        assert [one for one in events if not isinstance(one, Finished)] == answer
+        assert [event for event in events if not isinstance(event, Finished)] == answer
 
 
 async def test_a_tag_that_a_conversation_is_about_may_be_quoted() -> None:

@@ -24,8 +24,8 @@ async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) 
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
     async with world.running() as house:
         await house.say("poke both")
-        one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
-        old = replace(approvals.stop(one, by="Ada", at=world.clock.now()), card="old", refs=())
+        approval = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
+        old = replace(approvals.stop(approval, by="Ada", at=world.clock.now()), card="old", refs=())
         await put_a_page_before(world.store, approvals.to_put(old))
         await house.press()
         outcome = house.outcome()
@@ -39,13 +39,15 @@ async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: Wor
     async with world.running() as house:
         await house.say("poke both")
         rows = await house.rows(RowKind.APPROVAL)
-        asked = [approvals.APPROVALS.of(row) for row in rows]
-        unknown = tuple(approvals.to_put(replace(one, refs=())) for one in asked)
+        stored = [approvals.APPROVALS.of(row) for row in rows]
+        unknown = tuple(approvals.to_put(replace(approval, refs=())) for approval in stored)
         await world.store.commit(Commit(point=DurablePoint.ANSWERED, writes=unknown))
         await house.press(call=1)
         outcome = house.outcome()
         assert outcome is not None
-        assert [call.approval for call in outcome.card.calls] == [one.id for one in asked]
+        assert [call.approval for call in outcome.card.calls] == [
+            approval.id for approval in stored
+        ]
         assert house.endings() == [("approved", "Ada")]
         await house.say("/approve 1")
         assert house.endings() == [("approved", "Ada"), ("approved", "Ada")]
@@ -99,7 +101,7 @@ async def test_whoever_asked_is_not_asked_in_its_place_where_they_may_not_answer
     world.platforms["chat"].will("ask", ChannelRejected("chat not found"))
     async with world.running() as house:
         await house.say("poke it")
-        assert not any(shown.card for shown in world.platforms["chat"].standing(house.place()))
+        assert not any(message.card for message in world.platforms["chat"].standing(house.place()))
         assert house.card("ben").calls[0].tool == "poke"
         await house.press(who="ben")
         assert house.endings("ben") == [("approved", "Ben")]
@@ -159,7 +161,7 @@ async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: Wo
         await house.say("poke both", "ben")
         number, _ = await house.numbers()
         await house.say(f"/deny {number}")
-        assert [shown for shown in platform.standing(house.place()) if shown.card] == []
+        assert [message for message in platform.standing(house.place()) if message.card] == []
         await house.advance(60)
         outcome = house.outcome()
         assert outcome is not None
@@ -186,7 +188,7 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
     await world.store.write(outbox_rows.changed(row, replace(shown, ref=None), "sending"))
     async with world.running() as house:
         await house.settle()
-        assert len([one for one in platform.standing(house.place()) if one.card]) == 1
+        assert len([message for message in platform.standing(house.place()) if message.card]) == 1
         assert house.endings() == [("approved", "Ada")]
         again = await world.store.get(RowKind.OUTBOX, row.key)
         assert again is not None

@@ -83,7 +83,9 @@ async def talk(house: House, world: World, turns: int) -> None:
 
 
 async def summaries(house: House) -> list[str]:
-    return [one.summary for one in await house.journal() if isinstance(one, entries.Compacted)]
+    return [
+        entry.summary for entry in await house.journal() if isinstance(entry, entries.Compacted)
+    ]
 
 
 async def test_a_summary_that_is_too_large_to_be_made_is_made_of_half(world: World) -> None:
@@ -171,7 +173,7 @@ async def test_another_provider_may_make_the_summaries(world: World) -> None:
         [request] = world.summariser.requests
         assert len(world.model.requests) == 4
         assert request.model == ""
-        assert sum(of_message(one) for one in request.messages) <= 1_024 * 3 // 4
+        assert sum(of_message(message) for message in request.messages) <= 1_024 * 3 // 4
         await house.say("and?")
         assert "State: they count." in system(world)
         assert len(world.summariser.requests) == 1
@@ -226,7 +228,9 @@ async def test_a_receipt_of_a_result_that_was_summed_up_is_still_true(world: Wor
         world.model.will(LOOKS, says("seen"))
         await house.say("look")
         (token,) = [
-            one.receipt for one in await house.journal() if isinstance(one, entries.CallFinished)
+            entry.receipt
+            for entry in await house.journal()
+            if isinstance(entry, entries.CallFinished)
         ]
         world.model.will(says("State: looked."))
         await house.say("/compact")
@@ -245,7 +249,9 @@ async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) ->
         world.model.will(LOOKS, says("seen"))
         await house.say("look")
         (token,) = [
-            one.receipt for one in await house.journal() if isinstance(one, entries.CallFinished)
+            entry.receipt
+            for entry in await house.journal()
+            if isinstance(entry, entries.CallFinished)
         ]
         world.model.will(says(f"Now: {token}"))
         await house.say("show it")
@@ -413,7 +419,9 @@ async def test_facts_are_kept_before_the_summary_and_known_from_then_on(noting: 
             (1, "Ada likes tea.", "Ada", True),
             (2, "Ada has a cat.", "Ada", True),
         ]
-        compacted = [one for one in await house.journal() if isinstance(one, entries.Compacted)]
+        compacted = [
+            entry for entry in await house.journal() if isinstance(entry, entries.Compacted)
+        ]
         assert [one.usage for one in compacted] == [Usage(input_tokens=20, output_tokens=4)]
         kinds = await house.audited()
         assert kinds == ["proposed", "evaluated"] * 2 + ["executed"] * 2
@@ -462,7 +470,7 @@ async def test_a_kill_behind_the_commit_keeps_both(noting: World) -> None:
 
 async def is_kept_once(noting: World, house: House) -> None:
     assert [one.text for one in await kept(noting)] == ["Ada likes tea."]
-    compacted = [one for one in await house.journal() if isinstance(one, entries.Compacted)]
+    compacted = [entry for entry in await house.journal() if isinstance(entry, entries.Compacted)]
     assert len(compacted) == 1
 
 
@@ -473,7 +481,7 @@ async def test_a_note_that_is_kept_meanwhile_takes_nothing_from_the_facts(noting
         first = note(noting, "first")
 
         async def adds(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, Put) and one.kind is RowKind.NOTE for one in writes):
+            if any(isinstance(write, Put) and write.kind is RowKind.NOTE for write in writes):
                 noting.store.meanwhile = None
                 await Notes(noting.store).add(ADA, first, most=9)
 

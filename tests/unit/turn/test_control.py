@@ -108,9 +108,9 @@ async def test_a_deadline_that_comes_as_the_turn_is_stopped_is_nobodys_answer(wo
         await house.services.open_requests.end_overdue()
         await house.settle()
         (stream,) = await world.store.streams(LogKind.AUDIT)
-        chain = [audit.read(one.body) for one in await world.store.read(LogKind.AUDIT, stream)]
-        answered = [one for one in chain if getattr(one, "kind", "") == "answered"]
-        assert [one.by for one in answered if isinstance(one, audit.Entry)] == ["deadline"]
+        chain = [audit.read(entry.body) for entry in await world.store.read(LogKind.AUDIT, stream)]
+        answered = [entry for entry in chain if getattr(entry, "kind", "") == "answered"]
+        assert [entry.by for entry in answered if isinstance(entry, audit.Entry)] == ["deadline"]
         assert house.endings() == [("expired", "")]
 
 
@@ -122,8 +122,10 @@ async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_pla
     elsewhere = MessageRef(address=Address(channel="chat", account="", chat="den"), message="9")
 
     async def learn(writes: tuple[Write, ...]) -> None:
-        ended = (one for one in writes if isinstance(one, Put) and one.kind is APPROVALS.kind)
-        if any(one.state == "stopped" for one in ended):
+        ended = (
+            write for write in writes if isinstance(write, Put) and write.kind is APPROVALS.kind
+        )
+        if any(row.state == "stopped" for row in ended):
             [row] = await world.store.select(APPROVALS.where(state="approved"))
             known = with_ref(APPROVALS.of(row), elsewhere)
             put = to_put(known)
@@ -177,9 +179,9 @@ async def test_what_another_person_edits_steers_no_turn_of_ones_own(world: World
         await house.settle()
         asked = world.model.asked()
         assert asked[-1] == "user: [Ada edited their message. It now reads:]\nclosely"
-        assert not [one for one in asked if "run it" in one]
+        assert not [text for text in asked if "run it" in text]
         await house.say("and now?", room="room")
-        assert [one for one in world.model.asked() if "run it" in one]
+        assert [text for text in world.model.asked() if "run it" in text]
         assert await house.states() == ["answered", "answered", "joined", "joined", "answered"]
 
 

@@ -538,7 +538,7 @@ async def test_a_long_journal_is_read_from_its_end() -> None:
     store = await written(journal)
     session = await open_session(store, Leases(store), HERE)
     assert session.history == fold(journal)
-    assert [one.content for one in session.history.messages] == [
+    assert [message.content for message in session.history.messages] == [
         "question 1998",
         "answer 1998",
         "question 1999",

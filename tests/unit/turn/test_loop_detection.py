@@ -50,12 +50,12 @@ def search(words: str, came_to: str = SAYS_NOTHING, **more: object) -> Slot:
 
 
 def log_of(rounds: Iterable[Iterable[Slot]]) -> Rounds:
-    return reduce(append_round, (tuple(one) for one in rounds), ())
+    return reduce(append_round, (tuple(slots) for slots in rounds), ())
 
 
 def each(slots: Iterable[Slot]) -> Rounds:
     """A log of rounds with one call each."""
-    return log_of((one,) for one in slots)
+    return log_of((slot,) for slot in slots)
 
 
 def judgement(rounds: Rounds, bounds: TurnLimits = BOUNDS) -> Judgement:
@@ -320,7 +320,7 @@ MANY = TurnLimits(max_rounds=50)
 def test_the_log_is_what_the_journal_says() -> None:
     """A restart counts on where the turn stood; a receipt makes no result a new one (P1)."""
     _, turn = folded(*round_of(), *round_of("again"), *round_of(), limits=MANY)
-    assert [[one.repeats for one in made.calls] for made in turn.rounds] == [
+    assert [[call.repeats for call in made.calls] for made in turn.rounds] == [
         [""],
         ["equal"],
         ["equal"],
@@ -391,7 +391,9 @@ async def test_a_restart_counts_on(world: World, killed: int) -> None:
         await house.say_and_die("look")
     world.store.heal()
     async with world.running() as house:
-        written = [one for one in await house.journal() if isinstance(one, entries.BatchAppended)]
+        written = [
+            entry for entry in await house.journal() if isinstance(entry, entries.BatchAppended)
+        ]
         assert [bool(one.word) for one in written] == [number == 4 for number in range(8)]
         assert [one.loop for one in written] == [()] * 7 + [("look",)]
         assert "I called `look` again and again" in house.texts()[-1]

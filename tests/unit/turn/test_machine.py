@@ -438,7 +438,7 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
     """A filled slot pairs by id and by order, like any other (S1-15)."""
     state = done(step(gating(2), STOP)[0])
     pairs = [(message.tool_call_id, message.tool_name) for message in state.results]
-    assert pairs == [(made.id, made.name) for made in calls(2)]
+    assert pairs == [(call_.id, call_.name) for call_ in calls(2)]
 
 
 @pytest.mark.parametrize(

@@ -383,9 +383,9 @@ def test_people_are_told_of_calls_that_began_to_run_and_of_nothing_else() -> Non
     batch = slots.ended(batch, action("b"), result("fine"), "ok")
     batch = slots.ended(batch, action("c"), result("no"), "failed")
     states = {"a": "running", "b": "ok", "c": "failed"}
-    assert [(one.key, one.tool, one.state) for one in slots.progress(batch)] == [
-        (key, f"tool_{at}", state) for at, (key, state) in enumerate(states.items())
-    ]
+    assert [
+        (progress.key, progress.tool, progress.state) for progress in slots.progress(batch)
+    ] == [(key, f"tool_{at}", state) for at, (key, state) in enumerate(states.items())]
 
 
 def test_a_result_takes_the_id_and_name_of_its_call() -> None:

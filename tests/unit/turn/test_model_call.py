@@ -186,9 +186,11 @@ async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: 
         await house.say("and then?")
         assert house.texts() == ["An animal.", "ok"]
     answers = [
-        one for one in world.model.requests[-1].messages if isinstance(one, AssistantMessage)
+        message
+        for message in world.model.requests[-1].messages
+        if isinstance(message, AssistantMessage)
     ]
-    assert [one.content for one in answers] == ["An animal."]
+    assert [answer.content for answer in answers] == ["An animal."]
 
 
 async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
@@ -200,7 +202,7 @@ async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
         await house.say("/stop")
         assert "Okay" not in house.texts()[0]
         await house.say("and then?")
-    assert "Okay" not in "".join(one.content for one in world.model.requests[-1].messages)
+    assert "Okay" not in "".join(message.content for message in world.model.requests[-1].messages)
 
 
 async def test_usage_of_all_requests_adds_up(world: World) -> None:

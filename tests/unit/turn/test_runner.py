@@ -158,11 +158,11 @@ async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
         seen = house.watch()
         await house.say("look")
         told = [event.what for event in seen]
-        kinds = [type(one).__name__ for one in told]
+        kinds = [type(event).__name__ for event in told]
         assert kinds[0] == "TurnStarted"
         assert kinds.count("TurnStarted") == 1
         assert kinds[-1] == "TurnEnded"
-        assert [one.stage for one in told if isinstance(one, StageEntered)] == [
+        assert [event.stage for event in told if isinstance(event, StageEntered)] == [
             "compose_request",
             "send_request",
             "stream_response",
@@ -254,7 +254,9 @@ def test_a_call_that_hangs_does_not_hold_up_a_turn_that_is_cancelled(tmp_path: P
         async with world.running() as house:
             await house.say("hello")
             await calling.wait()
-            [turn] = [one for one in asyncio.all_tasks() if one.get_name().startswith("mailbox ")]
+            [turn] = [
+                task for task in asyncio.all_tasks() if task.get_name().startswith("mailbox ")
+            ]
             cancelled_at = loop.time()
             turn.cancel()
             await asyncio.wait((turn,))
@@ -301,7 +303,9 @@ async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
             "_I was cut off again and again while I worked on this; send `/retry` to try again._"
         ]
         assert len(house.texts()) == 1
-        assert len([one for one in await house.journal() if isinstance(one, TurnResumed)]) == 3
+        assert (
+            len([entry for entry in await house.journal() if isinstance(entry, TurnResumed)]) == 3
+        )
         await house.say("/retry", "ben")
         assert house.texts("ben")[-1] == "ok"
 
@@ -510,8 +514,8 @@ async def test_a_halt_is_known_after_a_kill_that_follows_its_end(
 
 def takes_up(commit: Commit) -> bool:
     """Whether a commit takes up a turn that a restart left open."""
-    appended = (one for one in commit.writes if isinstance(one, Append))
-    journal = (one.body for one in appended if one.log is LogKind.JOURNAL)
+    appended = (write for write in commit.writes if isinstance(write, Append))
+    journal = (append.body for append in appended if append.log is LogKind.JOURNAL)
     return any(isinstance(decode(body), TurnResumed) for body in journal)
 
 

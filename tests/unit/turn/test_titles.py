@@ -94,7 +94,7 @@ async def test_what_it_used_behind_a_tool_that_was_called_by_hand_is_of_a_model(
             await house.say(text)
         assert await titles(house) == ["Tea"]
         turns = [TURNS.of(row) for row in await house.rows(RowKind.TURN)]
-        assert [one.model for one in turns] == [turns[0].model] * 3
+        assert [turn.model for turn in turns] == [turns[0].model] * 3
         assert turns[0].model
 
 
@@ -189,7 +189,7 @@ async def test_one_that_can_not_be_stored_troubles_nobody(world: World) -> None:
     world.configure(runtime=ON)
 
     def race(commit: Commit) -> None:
-        if any(isinstance(one, Put) and one.kind is RowKind.TITLE for one in commit.writes):
+        if any(isinstance(write, Put) and write.kind is RowKind.TITLE for write in commit.writes):
             raise Conflict("raced")
 
     async with world.running() as house:
@@ -239,7 +239,7 @@ class Feed:
 
 
 def systems(world: World) -> list[str]:
-    return [one.messages[0].content for one in world.model.requests]
+    return [request.messages[0].content for request in world.model.requests]
 
 
 async def test_a_standing_text_is_asked_for_once_a_turn(world: World) -> None:
@@ -305,7 +305,7 @@ async def test_words_of_the_operator_that_hold_a_secret_are_left_out_whole(world
         [system] = systems(world)
         assert "Be brief." not in system
         assert SECRET not in system
-        told = [one.what for one in seen if isinstance(one.what, ContextLeftOut)]
+        told = [event.what for event in seen if isinstance(event.what, ContextLeftOut)]
         assert [one.name for one in told] == ["operator"]
 
 

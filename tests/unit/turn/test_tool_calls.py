@@ -191,7 +191,7 @@ async def test_what_the_gate_said_is_on_record_though_the_turn_ends_before_a_cal
         assert await house.audited() == []
         await house.say("/stop")
         assert await house.audited() == ["proposed", "evaluated", "cancelled"]
-        kinds = [type(one) for one in await house.journal()]
+        kinds = [type(entry) for entry in await house.journal()]
         assert kinds == [TurnOpened, AssistantReceived, Gated, TurnFinished]
         await house.say("what happened?")
         assert (results(world), world.look.runs) == ([DID_NOT_RUN], [])

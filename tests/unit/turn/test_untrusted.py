@@ -63,7 +63,7 @@ def world(world: World) -> World:
 
 
 def tool(world: World, name: str) -> PlainTool:
-    return next(one for one in world.tools if one.spec.name == name)
+    return next(tool for tool in world.tools if tool.spec.name == name)
 
 
 def standing(house: House) -> list[Shown]:
@@ -409,7 +409,9 @@ async def test_what_is_read_beside_a_call_that_plants_files_may_be_planted(world
     world.model.will(READ, both, says("done"))
     async with world.running() as house:
         await house.say("save the page")
-        ended = [one for one in await house.journal() if isinstance(one, entries.CallFinished)]
+        ended = [
+            entry for entry in await house.journal() if isinstance(entry, entries.CallFinished)
+        ]
         assert [bool(one.untrusted) for one in ended] == [True, True, True]
 
 

@@ -46,7 +46,7 @@ class Rounds(ScriptedModel):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
-        done = sum(isinstance(one, ToolMessage) for one in request.messages)
+        done = sum(isinstance(message, ToolMessage) for message in request.messages)
         usage = UsageReported(usage=Usage(input_tokens=(UNIT << done) - 1, output_tokens=1))
         yield TextDelta(text="so")
         if done == self.hangs:

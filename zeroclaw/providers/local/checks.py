@@ -1,4 +1,4 @@
-"""Checks that this machine has what a local model needs, before anything waits for it."""
+"""Checks the requirements of a local model on this machine, before a request waits for it."""
 
 import asyncio
 import sys
@@ -57,8 +57,8 @@ async def check_package() -> None:
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(IMPORT_S):
-                _, said = await process.communicate()
-                reason = said.decode(errors="replace").strip().rpartition("\n")[2]
+                _, stderr = await process.communicate()
+                reason = stderr.decode(errors="replace").strip().rpartition("\n")[2]
     finally:
         if process.returncode is None:
             process.kill()

@@ -37,21 +37,21 @@ def main() -> None:
     os.dup2(silence, 2)
     try:
         xllamacpp = import_module("xllamacpp")  # ships no types
-        wanted = xllamacpp.CommonParams()
-        wanted.model.path = settings["model_file"]
-        wanted.model_alias = {settings["model"]}
-        wanted.hostnames, wanted.port = ["127.0.0.1"], 0
-        wanted.api_keys = [settings["api_key"]]
-        wanted.n_ctx, wanted.n_parallel = settings["context_tokens"], 1
-        wanted.cpuparams.n_threads = settings["threads"]
-        wanted.sampling.temp = settings["temperature"]
-        wanted.sampling.penalty_repeat = settings["repeat_penalty"]
-        wanted.sampling.penalty_last_n = LOOKS_BACK_TOKENS
-        wanted.use_jinja = True
-        wanted.warmup = False
-        server = xllamacpp.Server(wanted)
+        params = xllamacpp.CommonParams()
+        params.model.path = settings["model_file"]
+        params.model_alias = {settings["model"]}
+        params.hostnames, params.port = ["127.0.0.1"], 0
+        params.api_keys = [settings["api_key"]]
+        params.n_ctx, params.n_parallel = settings["context_tokens"], 1
+        params.cpuparams.n_threads = settings["threads"]
+        params.sampling.temp = settings["temperature"]
+        params.sampling.penalty_repeat = settings["repeat_penalty"]
+        params.sampling.penalty_last_n = LOOKS_BACK_TOKENS
+        params.use_jinja = True
+        params.warmup = False
+        server = xllamacpp.Server(params)
     except (ImportError, RuntimeError, ValueError, OSError, TypeError, AttributeError) as error:
-        # Includes what a build of the package with other parameters raises.
+        # A build of the package with other parameters raises one of these, too.
         answers.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         answers.flush()
         os._exit(1)

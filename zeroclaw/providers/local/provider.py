@@ -94,7 +94,7 @@ class LocalProvider(Struct, eq=False):
 
     Attributes:
         rules: Which model to run, and how.
-        facts: What is known about the model file; the child allocates memory for the whole window.
+        facts: The facts of the model file; the child allocates memory for the whole window.
         child: The program that serves the model.
     """
 
@@ -254,22 +254,22 @@ def model_file_of(settings: ProviderSettings, models: Path) -> Path:
 
 def open_provider(settings: ProviderSettings, context: ProviderContext) -> LocalProvider:
     """Open the model file; see `model_file_of`."""
-    chosen = model_file_of(settings, context.models)
-    is_shipped = chosen.name == SHIPPED_FILE
+    model_file = model_file_of(settings, context.models)
+    is_shipped = model_file.name == SHIPPED_FILE
     # If the chat template has no place for tools, llama.cpp silently drops them. An unreadable file
     # is reported when the model is started.
-    calls_tools = not is_shipped and knows_tools(chosen) is not False
-    window, said_by = _window(trained_tokens(chosen), settings.context_tokens)
+    calls_tools = not is_shipped and knows_tools(model_file) is not False
+    window, source = _window(trained_tokens(model_file), settings.context_tokens)
     facts = ProviderFacts(
-        model=chosen.stem,
+        model=model_file.stem,
         context_tokens=window,
-        context_from=said_by,
+        context_from=source,
         calls_tools=calls_tools,
         note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
         counted_by=settings.tokenizer or "llama.cpp",
     )
     rules = LocalRules(
-        model_file=chosen,
+        model_file=model_file,
         threads=min(MAX_THREADS, os.cpu_count() or 2),
         max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice
@@ -280,13 +280,13 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
 
 def _window(trained: int | None, configured: int | None) -> tuple[int, str]:
     """Return the context window to serve, and its source; its memory is allocated at start."""
-    known, said_by = bounded_window(trained, "the model file", configured)
-    if known is None:
+    tokens, source = bounded_window(trained, "the model file", configured)
+    if tokens is None:
         return USUAL_TOKENS, "what is usual here"
-    if configured is None and known > USUAL_TOKENS:
-        more = f"of the {known:,} that {said_by} names; `provider.context_tokens` takes more memory"
-        return USUAL_TOKENS, f"what is usual here, {more}"
-    return known, said_by
+    if configured is None and tokens > USUAL_TOKENS:
+        note = f"of the {tokens:,} that {source} names; `provider.context_tokens` takes more memory"
+        return USUAL_TOKENS, f"what is usual here, {note}"
+    return tokens, source
 
 
 def _is_alive(process: Process) -> bool:

@@ -45,8 +45,8 @@ from zeroclaw.value import Struct, field
 
 # Endpoints' names for the reasons; anything else counts as `stop`, or as `tool_calls` if there are
 # calls. Gemini's compatible endpoint adds its own name to some, as in `content_filter: SPII`.
-# None: the server gave up (OpenRouter; vLLM and SGLang; DeepSeek; Gemini, whose model wrote a call
-# that nobody can read), by documents and reports read 2026-11.
+# None: the server gave up (OpenRouter; vLLM and SGLang; DeepSeek; Gemini, whose model wrote an
+# unreadable call), by documents and reports read 2026-11.
 REASONS: dict[str, FinishReason | None] = {
     "length": "length",
     "max_tokens": "length",
@@ -126,7 +126,7 @@ class _Block(Struct, kw_only=True):
                 self.fields[name] = value
 
     @property
-    def whole(self) -> dict[str, object]:
+    def joined(self) -> dict[str, object]:
         """The block with its pieces joined."""
         return self.fields | {name: "".join(texts) for name, texts in self.pieces.items()}
 
@@ -134,19 +134,19 @@ class _Block(Struct, kw_only=True):
 class _SurrogateJoiner(Struct):
     """Joins texts that were split inside a surrogate pair, as JSON escapes allow."""
 
-    _held: str = ""
+    _pending: str = ""
 
     def join(self, text: str) -> str:
         """Return the text that is complete."""
-        text = self._held + text
-        self._held = ""
+        text = self._pending + text
+        self._pending = ""
         if text and ord(text[-1]) in HIGH_SURROGATES:
-            text, self._held = text[:-1], text[-1]
+            text, self._pending = text[:-1], text[-1]
         return text if text.isascii() else whole(text)
 
     def end(self) -> str:
-        """Return what was held back; an unpaired surrogate becomes a replacement character."""
-        return whole(self._held)
+        """Return the pending rest; an unpaired surrogate becomes a replacement character."""
+        return whole(self._pending)
 
 
 class ThoughtSplitter(Struct):
@@ -170,23 +170,23 @@ class ThoughtSplitter(Struct):
     takes_back: bool = False
     _place: Literal["start", "watched", "thoughts", "gap", "answer"] = "start"
     _tag: str = ""
-    _held: str = ""
+    _pending: str = ""
     _passed: list[str] = field(default_factory=list[str])
 
     def split(self, text: str) -> tuple[str, str]:
         """Return the thoughts and the answer that are complete; a part of a tag is held back."""
         if self._place == "answer":
             return "", text
-        text, self._held, thoughts = self._held + text, "", ""
+        text, self._pending, thoughts = self._pending + text, "", ""
         if self._place == "start":
-            begun = text.lstrip()
-            self._tag = next(filter(begun.startswith, THOUGHT_TAGS), "")
+            stripped = text.lstrip()
+            self._tag = next(filter(stripped.startswith, THOUGHT_TAGS), "")
             if self._tag:
                 self._place = "thoughts" if THOUGHT_TAGS[self._tag] else "gap"
-                text = begun.removeprefix(self._tag)
-            elif any(tag.startswith(begun) for tag in THOUGHT_TAGS):
-                self._held = begun
-                return "", text.removesuffix(begun)
+                text = stripped.removeprefix(self._tag)
+            elif any(tag.startswith(stripped) for tag in THOUGHT_TAGS):
+                self._pending = stripped
+                return "", text.removesuffix(stripped)
             else:
                 self._place = "thoughts" if self.is_opened else "watched"
         if self._place == "watched":
@@ -199,10 +199,10 @@ class ThoughtSplitter(Struct):
                 self._passed.clear()
             else:
                 lengths = range(len(closing) - 1, 0, -1)
-                self._held = next(
+                self._pending = next(
                     (closing[:n] for n in lengths if thoughts.endswith(closing[:n])), ""
                 )
-                thoughts = thoughts.removesuffix(self._held)
+                thoughts = thoughts.removesuffix(self._pending)
                 self._passed.append(thoughts)
         if self._place == "gap":
             text = text.lstrip()
@@ -213,20 +213,20 @@ class ThoughtSplitter(Struct):
         """Return the text, or all text so far as thoughts if a lone tag ends it."""
         before, _, after = text.partition(_LONE_LINE)
         if not after:
-            # What may begin a tag is held back until the character behind it tells.
-            held = text[max(0, text.rfind("\n", -len(_LONE_LINE))) :]
-            self._held = held if _LONE_LINE.startswith(held) else ""
-            text = text.removesuffix(self._held)
+            # A possible beginning of a tag stays pending until the next character decides.
+            tail = text[max(0, text.rfind("\n", -len(_LONE_LINE))) :]
+            self._pending = tail if _LONE_LINE.startswith(tail) else ""
+            text = text.removesuffix(self._pending)
             self._passed.append(text)
             return "", text
-        whole = "".join((*self._passed, before, "\n"))
+        thoughts = "".join((*self._passed, before, "\n"))
         self._passed.clear()
-        is_lone = after[0] == "\n" and "<think>" not in whole and whole.count("```") % 2 == 0
+        is_lone = after[0] == "\n" and "<think>" not in thoughts and thoughts.count("```") % 2 == 0
         if not (is_lone and self.is_watched):
             self._place = "answer"
             return "", text
         self._place, self.is_opened, self.takes_back = "gap", True, True
-        return whole, after
+        return thoughts, after
 
     def end(self, text: str, *, is_whole: bool) -> tuple[str, str]:
         """Return the rest, up to the last text.
@@ -236,9 +236,9 @@ class ThoughtSplitter(Struct):
         """
         thoughts, text = self.split(text)
         if self._place != "thoughts":
-            return thoughts, text + self._held
-        thoughts += self._held
-        unclosed = "".join((*self._passed, self._held))
+            return thoughts, text + self._pending
+        thoughts += self._pending
+        unclosed = "".join((*self._passed, self._pending))
         self.is_opened = False
         return thoughts, self._tag + unclosed if is_whole and unclosed.strip() else ""
 
@@ -271,7 +271,7 @@ class Assembly(Struct, eq=False):
     """One answer while it arrives.
 
     Attributes:
-        is_blank: Nothing was said so far, not even in reasoning.
+        is_blank: The answer has no text so far, not even reasoning.
         thoughts: Splits them off the text.
     """
 
@@ -327,9 +327,9 @@ class Assembly(Struct, eq=False):
         thoughts, text = self.thoughts.split(text)
         if text.strip() or thoughts.strip():
             self.is_blank = False
-        said = (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
+        deltas = (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
         takes_back, self.thoughts.takes_back = self.thoughts.takes_back, False
-        return (*_reasoning(thoughts, takes_back=takes_back), *said)
+        return (*_reasoning(thoughts, takes_back=takes_back), *deltas)
 
     def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
         """Take one chunk, or a whole answer; return the events that are ready.
@@ -337,12 +337,12 @@ class Assembly(Struct, eq=False):
         Text is returned by `take_text`. Chunks of other choices than the first, and of kinds that were
         not requested, are ignored.
         """
-        first = (one for one in objects_at(chunk, "choices") if not int_at(one, "index"))
-        choice = next(first, dict[str, object]())
+        choices = (choice for choice in objects_at(chunk, "choices") if not int_at(choice, "index"))
+        choice = next(choices, dict[str, object]())
         if "usage" in chunk or "x_groq" in chunk or "usage" in choice:  # the last one is Moonshot's
             places = (chunk, object_at(chunk, "x_groq"), choice)
-            found = [_usage(usage) for one in places if (usage := object_at(one, "usage"))]
-            self._usage = found[0] if found else self._usage
+            reported = [_usage(usage) for place in places if (usage := object_at(place, "usage"))]
+            self._usage = reported[0] if reported else self._usage
         message = object_at(choice, "message")
         fields = object_at(choice, "delta") or message
         reasoned = self._take_reasoning(fields)
@@ -390,7 +390,7 @@ class Assembly(Struct, eq=False):
         if self._blocks:
             # ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included.
             details = tuple(
-                json.dumps(block.whole, separators=(",", ":")) for block in self._blocks
+                json.dumps(block.joined, separators=(",", ":")) for block in self._blocks
             )
             yield ReasoningDelta(details=details)
         yield from (ToolCallReady(call=call) for call in calls)
@@ -450,9 +450,9 @@ class Assembly(Struct, eq=False):
                 self._argument_chars += len(arguments)
                 self._count(arguments)
 
-    def _count(self, said: str) -> None:
-        """Count what was said; raises StreamBroken if it is too much."""
-        self._said_chars += len(said)
+    def _count(self, text: str) -> None:
+        """Count the characters of the answer; raises StreamBroken if there are too many."""
+        self._said_chars += len(text)
         if self._said_chars > MAX_SAID_CHARS:
             message = f"the endpoint sent more than {MAX_SAID_CHARS:,} characters in one answer"
             raise StreamBroken(message)
@@ -486,9 +486,9 @@ class Assembly(Struct, eq=False):
         else:
             newest = self._calls[-1] if self._calls else None
         if newest is None or not name or not newest.name:
-            known = (one for one in self._calls if one.id == id_ and index in (None, one.index))
+            same_id = (one for one in self._calls if one.id == id_ and index in (None, one.index))
             is_same = newest is None or id_ in (newest.id, "")
-            return newest if is_same else next(known, newest)
+            return newest if is_same else next(same_id, newest)
         if index is None and newest.id == id_:
             return None if self._is_whole(newest) else newest
         if id_ in (newest.id, ""):
@@ -525,9 +525,9 @@ class Assembly(Struct, eq=False):
 
 def error_in(chunk: dict[str, object]) -> object:
     """Return the error in a chunk that has one in place of an answer, None for none."""
-    for one in (chunk, *objects_at(chunk, "choices")):
-        if one.get("error"):
-            return one["error"]
+    for place in (chunk, *objects_at(chunk, "choices")):
+        if place.get("error"):
+            return place["error"]
     return chunk if chunk.get("object") == "error" else None  # vLLM
 
 
@@ -559,7 +559,7 @@ def _usage(usage: dict[str, object]) -> Usage:
     reports read 2026-11).
     """
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
-    sent, answered, total = (_tokens(usage, one) for one in counts)
+    sent, answered, total = (_tokens(usage, name) for name in counts)
     cached = (
         _tokens(object_at(usage, "prompt_tokens_details"), "cached_tokens")
         or _tokens(usage, "prompt_cache_hit_tokens")
@@ -577,5 +577,5 @@ def _tokens(usage: dict[str, object], name: str) -> int:
 
     One absurd number would use up everyone's budgets for the day.
     """
-    told = int_at(usage, name) or 0
-    return told if 0 < told <= MAX_TOKENS else 0
+    count = int_at(usage, name) or 0
+    return count if 0 < count <= MAX_TOKENS else 0

@@ -14,7 +14,7 @@ from zeroclaw.providers.openai.refusal import Refusal, read_body, read_error
 from zeroclaw.sse import MAX_EVENT_BYTES, SseEvent, SseState, feed, finish
 from zeroclaw.value import Struct, field
 
-# Far above any answer; stops an endpoint that streams for ever.
+# Far above any answer; stops an endpoint that never ends its stream.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # Skipped before the first byte that counts: a byte order mark and white space.
 BLANK = b"\xef\xbb\xbf \t\r\n"
@@ -30,7 +30,7 @@ class Body(Struct, kw_only=True):
         has_progressed: The last `feed` contained data; pings and comments don't count.
         is_done: `[DONE]` was received; anything after it is ignored.
         may_lack_finish: `[DONE]` may end an answer without a finish.
-        assembly: What its chunks are put together by.
+        assembly: Assembles the answer from the chunks.
     """
 
     endpoint: str
@@ -42,7 +42,7 @@ class Body(Struct, kw_only=True):
     assembly: Assembly = field(default_factory=Assembly)
     _size: int = 0
     _kind: str = ""
-    _kept: list[bytes] = field(default_factory=list[bytes])
+    _chunks: list[bytes] = field(default_factory=list[bytes])
     _sse: SseState = SseState()
 
     @property
@@ -52,12 +52,12 @@ class Body(Struct, kw_only=True):
 
     @property
     def is_under_way(self) -> bool:
-        """Something was said, and the finish has not come."""
+        """The answer has text, but no finish yet."""
         return not (self.assembly.is_blank or self.assembly.has_finish)
 
     @property
     def unread_bytes(self) -> int:
-        """The size of what was received and is still to be turned into events."""
+        """The size of the received bytes that are not turned into events yet."""
         if self._kind != "stream":
             return self._size
         return self._sse.unread_bytes + self.assembly.unsaid_bytes
@@ -75,9 +75,9 @@ class Body(Struct, kw_only=True):
         if not self._kind:
             chunk = self._decide(chunk)
         # Everything but a stream is parsed in one step of the event loop.
-        most = self.max_bytes if self._kind == "stream" else min(self.max_bytes, MAX_EVENT_BYTES)
-        if self._size > most:
-            message = f"`{self.endpoint}` sent more than {most} bytes"
+        limit = self.max_bytes if self._kind == "stream" else min(self.max_bytes, MAX_EVENT_BYTES)
+        if self._size > limit:
+            message = f"`{self.endpoint}` sent more than {limit} bytes"
             raise StreamBroken(message)
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
@@ -87,7 +87,7 @@ class Body(Struct, kw_only=True):
                 yield from self.assembly.take_text(is_last=self.is_done)
         else:
             self.has_progressed = self._kind != ""
-            self._kept.append(chunk)
+            self._chunks.append(chunk)
 
     def end(self) -> Iterator[StreamEvent]:
         """Return the remaining events, `Finished` last; raises the same errors as `feed`."""
@@ -95,15 +95,15 @@ class Body(Struct, kw_only=True):
             message = f"`{self.endpoint}` answered with a web page; check `provider.base_url`"
             raise ProviderRejected(message)
         if self._kind == "json":
-            yield from self._whole(b"".join(self._kept))
+            yield from self._parse(b"".join(self._chunks))
             return
         yield from self._stream(finish(self._sse))
         yield from self.assembly.end(is_stream=not (self.is_done and self.may_lack_finish))
 
     def _decide(self, chunk: bytes) -> bytes:
         """Determine the kind by the first byte; return the bytes so far."""
-        head = b"".join((*self._kept, chunk))
-        self._kept = []
+        head = b"".join((*self._chunks, chunk))
+        self._chunks = []
         first = head.lstrip(BLANK)[:1]
         if first:
             self._kind = "json" if first in b"{[" else "page" if first == b"<" else "stream"
@@ -144,7 +144,7 @@ class Body(Struct, kw_only=True):
             raise self.error_of(read_error(error, status=0))
         return self.assembly.take(chunk)
 
-    def _whole(self, body: bytes) -> Iterator[StreamEvent]:
+    def _parse(self, body: bytes) -> Iterator[StreamEvent]:
         """Parse a JSON text: an answer that was not streamed, or an error."""
         text = body.strip(BLANK).decode(errors="replace")
         try:

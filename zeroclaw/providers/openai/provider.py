@@ -78,7 +78,7 @@ LONGEST_QUEUED_S = 600.0
 GRACE_S = 2.0
 # After `[DONE]` only the end of the body is left, mostly received already; the answer waits for it.
 DRAIN_S = 0.2
-# What models accept besides text, by vendor endpoint and model name prefix, according to the
+# The kinds of files that models accept, by vendor endpoint and model name prefix, according to the
 # vendors' documentation of their OpenAI-compatible APIs, read 2026-11. All others get text only.
 TAKES: tuple[tuple[str, tuple[str, ...], frozenset[FileKind]], ...] = (
     ("api.openai.com", ("gpt-4.1", "gpt-5", "o3", "o4"), frozenset({"images", "files"})),
@@ -101,14 +101,14 @@ class _Silent(ProviderUnreachable):
 
 
 class _Misunderstood(ProviderRejected):
-    """Raised when an endpoint wants to be asked in another dialect, which is known now."""
+    """Raised when an endpoint needs another dialect, which the provider has just learned."""
 
 
 class OpenAIProvider(Struct, eq=False, kw_only=True):
     """A `Provider` for one endpoint; see `Provider` for what `stream` guarantees.
 
     Attributes:
-        facts: What is currently known; stored, because rooms ask for it several times a turn.
+        facts: The current facts; stored, because a turn reads them several times.
     """
 
     endpoint: Endpoint
@@ -132,28 +132,28 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         self.facts = self._known_facts()
 
     def _known_facts(self) -> ProviderFacts:
-        endpoint, told = self.endpoint, self.settings.takes
-        known, said_by = self._asked_window, "the endpoint"
-        if known is None:
-            known, said_by = known_window(endpoint.model), f"the table of {AS_OF}"
-        window, said_by = bounded_window(known, said_by, endpoint.context_tokens)
+        endpoint, configured = self.endpoint, self.settings.takes
+        tokens, source = self._asked_window, "the endpoint"
+        if tokens is None:
+            tokens, source = known_window(endpoint.model), f"the table of {AS_OF}"
+        window, source = bounded_window(tokens, source, endpoint.context_tokens)
         counted_by = BY_LLAMA_CPP if self._tokenize_url else ""
         return ProviderFacts(
             model=endpoint.model,
             context_tokens=window,
-            context_from=said_by,
+            context_from=source,
             calls_tools=self._dialect.takes_tools,
-            takes=_known_to_take(endpoint) if told is None else frozenset(told),
+            takes=_known_to_take(endpoint) if configured is None else frozenset(configured),
             counted_by=self.settings.tokenizer or counted_by,
         )
 
     async def measure(self) -> None:
         """Read the window from the endpoint's list of models; see `Measuring.measure`."""
         url = f"{self.endpoint.base_url.rstrip('/')}/models"
-        asked = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
-        body = await self._read_whole(asked, within_s=LIST_S, most_bytes=LIST_BYTES)
+        request = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
+        body = await self._read_whole(request, within_s=LIST_S, most_bytes=LIST_BYTES)
         if body is None:
-            self.context.log("window_not_told", endpoint=self._name)
+            self.context.log("window_not_reported", endpoint=self._name)
             return
         self._asked_window = window_in(body, self.endpoint.model)
         if is_llama_cpp(body):
@@ -169,17 +169,17 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         if not self._tokenize_url:
             return None
         headers = {"Content-Type": "application/json", **self._headers("application/json")}
-        asked = HttpRequest(url=self._tokenize_url, headers=headers, body=tokenize_body(texts))
-        body = await self._read_whole(asked, within_s=COUNT_S, most_bytes=TOKENS_BYTES)
+        request = HttpRequest(url=self._tokenize_url, headers=headers, body=tokenize_body(texts))
+        body = await self._read_whole(request, within_s=COUNT_S, most_bytes=TOKENS_BYTES)
         return None if body is None else sizes_in(body, len(texts))
 
     async def _read_whole(
-        self, asked: HttpRequest, *, within_s: float, most_bytes: int
+        self, request: HttpRequest, *, within_s: float, most_bytes: int
     ) -> bytes | None:
         """Return a whole response, None if there is none in time."""
         try:
             async with asyncio.timeout(within_s):
-                _, body = await read_whole(self.http, asked, most_bytes=most_bytes)
+                _, body = await read_whole(self.http, request, most_bytes=most_bytes)
         except (TimeoutError, HttpFailed):
             return None
         return body
@@ -245,12 +245,12 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         wait_s = error.retry_after_s if isinstance(error, ProviderOverloaded) else None
         if wait_s is None:
             wait_s = BACK_OFF.wait_s(attempt, self.context.jitter())
-        why = self._connection_error(error) if isinstance(error, HttpFailed) else error
+        reason = self._connection_error(error) if isinstance(error, HttpFailed) else error
         is_final = attempt >= self.settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
-        if is_final or not isinstance(why, TryAgain) or isinstance(why, _Silent):
-            raise why
-        # What follows are the endpoint's own words, which may quote people.
-        fields = {"endpoint": self._name, "why": str(why).partition(": ")[0]}
+        if is_final or not isinstance(reason, TryAgain) or isinstance(reason, _Silent):
+            raise reason
+        # The rest is the endpoint's own text, which may quote people.
+        fields = {"endpoint": self._name, "why": str(reason).partition(": ")[0]}
         self.context.log("provider_retried", **fields, attempt=attempt, wait_s=round(wait_s, 1))
         await self.context.clock.sleep(wait_s)
 
@@ -267,7 +267,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             case HttpPoolExhausted():
                 return ProviderOverloaded(f"`{self._name}` is busy: {error}")
             case HttpTimedOut():
-                return _Silent(self._patience_is_over())
+                return _Silent(self._silence_message())
             case _:
                 return ProviderRejected(f"`{self._name}` can't be asked: {error}")
 
@@ -289,14 +289,14 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             may_lack_finish=self._lacks_finish,
             assembly=Assembly(thoughts=thoughts),
         )
-        left_s, queued_s, is_fast = self.settings.stall_s, 0.0, False
+        remaining_s, queued_s, is_fast = self.settings.stall_s, 0.0, False
         async with self.http.open(posted) as answer:
             if answer.status != OK:
                 raise error_of(*await self._refusal(answer))
             while not body.is_done:
                 held_s = READ_EVERY_S if is_fast and body.is_under_way else 0.0
                 try:
-                    chunk, took_s = await self._next(answer, left_s, held_s)
+                    chunk, took_s = await self._next(answer, remaining_s, held_s)
                 except StreamBroken:
                     if not body.has_finish:
                         raise
@@ -305,10 +305,10 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                     break
                 for event in await self._read(body, chunk):
                     yield event
-                left_s, is_fast = max(0.0, left_s - took_s), took_s - held_s < FAST_S
+                remaining_s, is_fast = max(0.0, remaining_s - took_s), took_s - held_s < FAST_S
                 queued_s = LONGEST_QUEUED_S if body.has_progressed else queued_s + took_s
                 if body.has_progressed or queued_s < LONGEST_QUEUED_S:
-                    left_s = GRACE_S if body.has_finish else self.settings.stall_s
+                    remaining_s = GRACE_S if body.has_finish else self.settings.stall_s
             self._lacks_finish = body.is_done and not body.has_finish
             for event in await self._read(body, None):
                 yield event
@@ -324,7 +324,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         return await asyncio.to_thread(_read_ahead, events)
 
     async def _refusal(self, answer: HttpAnswer) -> tuple[Refusal, float | None]:
-        """Return what a response says that is not 200, and after how many seconds to ask again."""
+        """Return the refusal in a response that is not 200, and the seconds until the next attempt."""
         body = b""
         try:
             async with asyncio.timeout(REFUSAL_S):
@@ -342,8 +342,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
     ) -> ZeroclawError:
         """Return the error for the refusal of a request in a dialect, and learn from it.
 
-        A dialect that is refused for anything else is forgotten, and learned again if need be: it
-        may be that of a server that was here before, or have been read in a quotation.
+        A dialect that is refused for another reason is forgotten, and learned again if need be: an
+        earlier server at this address may have needed it, or a quotation may have suggested it.
         """
         error = error_for(
             refusal, endpoint=self._name, redact=self._redact, retry_after_s=retry_after_s
@@ -379,13 +379,13 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                         await self.context.clock.sleep(held_s)
                 chunk = await anext(answer.chunks, None)
         except (TimeoutError, HttpTimedOut) as error:
-            raise StreamBroken(self._patience_is_over()) from error
+            raise StreamBroken(self._silence_message()) from error
         except HttpFailed as error:
             message = f"the stream of `{self._name}` was cut: {error}"
             raise StreamBroken(message) from error
         return chunk, self.context.clock.monotonic() - started
 
-    def _patience_is_over(self) -> str:
+    def _silence_message(self) -> str:
         """Return the text for silence; the same before and during an answer, to report it once."""
         return f"`{self._name}` sent nothing for {self.settings.stall_s:g} s"
 
@@ -428,13 +428,13 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> OpenA
 
 def _read_ahead(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
     """Read all events now; an error that ends them is raised behind them, as it would be otherwise."""
-    read: list[StreamEvent] = []
+    ahead: list[StreamEvent] = []
     try:
         for event in events:
-            read.append(event)  # noqa: PERF402  what was read stays when an error comes
+            ahead.append(event)  # noqa: PERF402  the events before an error stay
     except ZeroclawError as error:
-        return _with_error(read, error)
-    return read
+        return _with_error(ahead, error)
+    return ahead
 
 
 def _with_error(events: Iterable[StreamEvent], error: ZeroclawError) -> Iterator[StreamEvent]:
@@ -444,8 +444,8 @@ def _with_error(events: Iterable[StreamEvent], error: ZeroclawError) -> Iterator
 
 def _known_to_take(endpoint: Endpoint) -> frozenset[FileKind]:
     host = urlsplit(endpoint.base_url).hostname
-    for known, names, takes in TAKES:
-        if host == known and endpoint.model.startswith(names):
+    for vendor_host, names, takes in TAKES:
+        if host == vendor_host and endpoint.model.startswith(names):
             return takes
     return frozenset()
 

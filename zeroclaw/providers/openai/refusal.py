@@ -71,9 +71,9 @@ _WINDOW = re.compile(
 # DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
 _FIELDS = "(?:reasoning_content|reasoning_details|extra_content)"
 _REFUSED = "(?:unsupported|not supported|not permitted|not allowed|unknown|unrecognized)"
-# Near each other: a refusal may quote what a person wrote.
+# Near each other: a refusal may quote a person's text.
 _NOT_TAKEN = re.compile(f"{_FIELDS}.{{0,40}}{_REFUSED}|{_REFUSED}.{{0,40}}{_FIELDS}")
-_LEARNED: tuple[tuple[str, Mapping[str, object]], ...] = (
+_OBJECTIONS: tuple[tuple[str, Mapping[str, object]], ...] = (
     # OpenAI's reasoning models.
     ("use 'max_completion_tokens'", {"limit": "max_completion_tokens"}),
     # Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch for operators.
@@ -92,7 +92,7 @@ _LEARNED: tuple[tuple[str, Mapping[str, object]], ...] = (
         {"needs_reasoning": True, "takes_vendor_fields": True},
     ),
 )
-"""What a refusal says, in lower case, and how an endpoint that says so wants to be asked."""
+"""Patterns of refusals, in lower case, and the changes of the dialect that they call for."""
 
 
 class Refusal(Value):
@@ -100,13 +100,13 @@ class Refusal(Value):
 
     Attributes:
         status: The HTTP status, or the one in the error object, or 0.
-        words: Its `type` and `code`, and `flagged` after a moderation, in lower case, in one line; the
+        codes: Its `type` and `code`, and `flagged` after a moderation, in lower case, in one line; the
             beginning of long ones.
         text: Its message, as sent; the beginning of a long one.
     """
 
     status: int
-    words: str
+    codes: str
     text: str
 
 
@@ -117,18 +117,19 @@ def read_error(error: object, *, status: int) -> Refusal:
     """
     if not is_object(error):
         text = error if isinstance(error, str) else ""
-        return Refusal(status=status, words="", text=text[:LOOKED_AT_CHARS])
-    named = [error.get(name) for name in ("code", "status", "status_code")]
-    statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
-    words = {text_at(error, name).lower() for name in ("type", "code", "status")}
+        return Refusal(status=status, codes="", text=text[:LOOKED_AT_CHARS])
+    values = [error.get(name) for name in ("code", "status", "status_code")]
+    statuses = [value for value in values if isinstance(value, int) and value in STATUSES]
+    labels = {text_at(error, name).lower() for name in ("type", "code", "status")}
     metadata = object_at(error, "metadata")  # OpenRouter's; 403 where a filter flagged the request
-    words |= {_FLAGGED} if metadata.get("reasons") else set()
-    said = error.get("message") or error.get("detail") or error.get("error") or ""
-    text = said if isinstance(said, str) else json.dumps(said)  # Mistral's list of faulty fields
+    labels |= {_FLAGGED} if metadata.get("reasons") else set()
+    message = error.get("message") or error.get("detail") or error.get("error") or ""
+    # Mistral sends a list of faulty fields.
+    text = message if isinstance(message, str) else json.dumps(message)
     inner = object_at(metadata, "raw")  # an error that it passes on
     return Refusal(
         status=statuses[0] if statuses else status,
-        words=" ".join(sorted(words)).strip()[:LOOKED_AT_CHARS],
+        codes=" ".join(sorted(labels)).strip()[:LOOKED_AT_CHARS],
         text=(text or text_at(inner, "message"))[:LOOKED_AT_CHARS],
     )
 
@@ -159,50 +160,50 @@ def error_for(
     Args:
         refusal: The refusal.
         endpoint: The endpoint's name in the text.
-        redact: Removes secrets; called before the text is cut to what is shown.
+        redact: Removes secrets; called before the text is cut.
         retry_after_s: From the headers.
     """
-    words, status = refusal.words, refusal.status
-    said = _shown_text(refusal.text, redact) or _shown_text(words, redact) or "no reason"
+    labels, status = refusal.codes, refusal.status
+    text = _safe_text(refusal.text, redact) or _safe_text(labels, redact) or "no reason"
     number = f" ({status})" if status else ""
     if status == TOO_LARGE_STATUS or _overflows(refusal):
         return ContextOverflow(
-            f"the request is too large for `{endpoint}`: {said}", context_tokens=_window(refusal)
+            f"the request is too large for `{endpoint}`: {text}", context_tokens=_window(refusal)
         )
-    if "tool_use_failed" in words:  # Groq can't read a call that the model wrote
-        return StreamBroken(f"`{endpoint}` could not finish the answer{number}: {said}")
-    if _EMPTY_ACCOUNT.search(words):
-        return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {said}")
-    is_flagged = _FLAGGED in words
-    if (status in UNAUTHORIZED_STATUSES and not is_flagged) or _UNAUTHORIZED.search(words):
+    if "tool_use_failed" in labels:  # Groq can't read a call that the model wrote
+        return StreamBroken(f"`{endpoint}` could not finish the answer{number}: {text}")
+    if _EMPTY_ACCOUNT.search(labels):
+        return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {text}")
+    is_flagged = _FLAGGED in labels
+    if (status in UNAUTHORIZED_STATUSES and not is_flagged) or _UNAUTHORIZED.search(labels):
         return ProviderUnauthorized(
-            f"`{endpoint}` refused the key{number}: {said}; check `provider.api_key`"
+            f"`{endpoint}` refused the key{number}: {text}; check `provider.api_key`"
         )
-    if status == NOT_FOUND_STATUS or _NOT_FOUND.search(words):
+    if status == NOT_FOUND_STATUS or _NOT_FOUND.search(labels):
         return ProviderUnusable(
-            f"`{endpoint}` has no such model{number}: {said}; check `provider.model` and "
+            f"`{endpoint}` has no such model{number}: {text}; check `provider.model` and "
             "`provider.base_url`"
         )
-    if status in BUSY_STATUSES or status in SERVER_STATUSES or _BUSY.search(words):
+    if status in BUSY_STATUSES or status in SERVER_STATUSES or _BUSY.search(labels):
         return ProviderOverloaded(
-            f"`{endpoint}` is busy{number}: {said}", retry_after_s=retry_after_s
+            f"`{endpoint}` is busy{number}: {text}", retry_after_s=retry_after_s
         )
     if status in REDIRECTS:
         return ProviderRejected(
             f"`{endpoint}` redirects the request{number}; check `provider.base_url`"
         )
-    return ProviderRejected(f"`{endpoint}` refused the request{number}: {said}")
+    return ProviderRejected(f"`{endpoint}` refused the request{number}: {text}")
 
 
 def adapted(dialect: Dialect, refusal: Refusal) -> Dialect:
-    """Return how to ask an endpoint after a refusal: the same way, unless it objects to that.
+    """Return the dialect of the next attempt after a refusal: the same, unless it objects to that.
 
-    The end is reached after a few refusals, whatever they say.
+    It changes a few times at most, whatever the refusals say.
     """
     text = refusal.text.lower()
-    for said, learned in _LEARNED:
-        if re.search(said, text):
-            return replace(dialect, **learned)
+    for pattern, changes in _OBJECTIONS:
+        if re.search(pattern, text):
+            return replace(dialect, **changes)
     if _NOT_TAKEN.search(text) and not dialect.needs_reasoning:
         return replace(dialect, takes_vendor_fields=False)
     return dialect
@@ -229,8 +230,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     return max(0.0, (then - now).total_seconds())
 
 
-def _shown_text(text: str, redact: Callable[[str], str]) -> str:
-    """Return what is shown of a text from the endpoint."""
+def _safe_text(text: str, redact: Callable[[str], str]) -> str:
+    """Return a text from the endpoint as people and logs see it."""
     safe = redact(text[:LOOKED_AT_CHARS])
     # The text may have been cut in the middle of a secret.
     return one_line(safe if len(text) < LOOKED_AT_CHARS else safe[: -LONGEST_VALUE - LONGEST_WORD])
@@ -251,5 +252,5 @@ def _window(refusal: Refusal) -> int | None:
 def _overflows(refusal: Refusal) -> bool:
     """Whether it says that the request is too long; in its text with some statuses only."""
     text = refusal.text.lower()
-    said = f"{refusal.words} {text}" if refusal.status in (0, 200, 400, 422) else refusal.words
-    return _OVERFLOW.search(said) is not None or _FAR_TOO_LARGE in text
+    searched = f"{refusal.codes} {text}" if refusal.status in (0, 200, 400, 422) else refusal.codes
+    return _OVERFLOW.search(searched) is not None or _FAR_TOO_LARGE in text

@@ -11,7 +11,7 @@ alternate. Both orders occur here: an edit or a steering message follows the res
 next message follows a `/tool` call, and a turn that failed or was stopped leaves no answer between
 two messages.
 
-What endpoints disagree about is a `Dialect`, which the provider learns from their refusals.
+Endpoints differ in their `Dialect`, which the provider learns from their refusals.
 """
 
 import json
@@ -40,7 +40,7 @@ from zeroclaw.value import Value, replace
 # Fields that the operator's `options` may not set, because the rest of the program relies on them.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
 _UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
-"""Parts of a tool's schema that cost tokens and tell a model nothing; calls are checked anyway."""
+"""Parts of a tool's schema that cost tokens and do not help a model; calls are checked anyway."""
 _SOUNDS = {"audio/mpeg": "mp3", "audio/mp4": "m4a"}
 _ODD: frozenset[tuple[type, type]] = frozenset(
     ((UserMessage, UserMessage), (ToolMessage, UserMessage))
@@ -53,13 +53,13 @@ BETWEEN = "(I have the results.)"
 
 
 class Dialect(Value):
-    """How an endpoint wants to be asked.
+    """The variant of the wire format that an endpoint accepts.
 
     Attributes:
         limit: Its name for the limit of the answer.
-        takes_vendor_fields: It accepts the fields in which other endpoints want back what they
-            sent: reasoning, and what they attached to calls.
-        needs_reasoning: Each answer with calls holds some.
+        takes_vendor_fields: It accepts the fields that other endpoints send and want back:
+            reasoning, and attachments of calls.
+        needs_reasoning: It requires reasoning in each answer with calls.
         has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
         takes_tools: The model may be sent tools.
         takes_system: It takes a system message; else a person's first message begins with it.
@@ -93,7 +93,7 @@ def encode_request(
         request: The request; its own `max_output_tokens` overrides the argument.
         model: The endpoint's name of the model.
         options: More fields of the body, such as `temperature` or `chat_template_kwargs`.
-        dialect: What the endpoint accepts.
+        dialect: The endpoint's dialect.
         max_output_tokens: The operator's limit, None for the endpoint's own.
         tools: The request's tools if already encoded; see `encode_tools`.
     """
@@ -112,7 +112,7 @@ def encode_request(
 
 def encode_tools(tools: Iterable[ToolDefinition]) -> Raw:
     """Encode tools for a request body; worth caching, since most requests have the same tools."""
-    return Raw(_encoded([_tool(one) for one in tools]))
+    return Raw(_encoded([_tool(tool) for tool in tools]))
 
 
 def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
@@ -121,18 +121,18 @@ def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     if not dialect.takes_system:
         messages = tuple(map(_as_users, messages))
     messages = tuple(alternating(messages))
-    before, written = request.kept.get(dialect, ((), ()))
-    same = alike(before, messages)
-    fresh = messages[same:]
-    said = fresh if dialect == USUAL else [_in_dialect(one, dialect) for one in fresh]
-    written = (*written[:same], *(_encoded(_message(one, files)) for one in said))
+    earlier, written = request.kept.get(dialect, ((), ()))
+    shared = alike(earlier, messages)
+    unwritten = messages[shared:]
+    if dialect != USUAL:
+        unwritten = tuple(_in_dialect(message, dialect) for message in unwritten)
+    written = (*written[:shared], *(_encoded(_message(message, files)) for message in unwritten))
     # Stop caching at the first message with files: its files are sent for a while only.
-    with_files = (
-        at for at, one in enumerate(fresh, same) if isinstance(one, UserMessage) and one.files
-    )
-    kept = next(with_files, len(messages))
+    new = enumerate(unwritten, shared)
+    with_files = (at for at, one in new if isinstance(one, UserMessage) and one.files)
+    cached = next(with_files, len(messages))
     request.kept.clear()
-    request.kept[dialect] = messages[:kept], written[:kept]
+    request.kept[dialect] = messages[:cached], written[:cached]
     return Raw(b"[%b]" % b",".join(written))
 
 
@@ -140,7 +140,7 @@ def _encoded(body: object) -> bytes:
     try:
         return encode(body)
     except UnicodeEncodeError:  # UTF-8 can't carry an unpaired surrogate
-        return encode(_whole(body))
+        return encode(_encodable(body))
 
 
 def alternating(messages: Sequence[Message]) -> Iterable[Message]:
@@ -151,8 +151,8 @@ def alternating(messages: Sequence[Message]) -> Iterable[Message]:
 
 
 def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
-    last, *more = messages
-    for message in more:
+    last, *further = messages
+    for message in further:
         if isinstance(message, UserMessage):
             if isinstance(last, UserMessage):
                 text = f"{last.content}\n\n{message.content}"
@@ -179,9 +179,9 @@ def _in_dialect(message: Message, dialect: Dialect) -> Message:
         return message
     calls = message.tool_calls
     if dialect.has_short_ids:
-        calls = tuple(replace(one, id=_short(one.id)) for one in calls)
+        calls = tuple(replace(call, id=_short(call.id)) for call in calls)
     if not dialect.takes_vendor_fields:
-        calls = tuple(replace(one, extra="") for one in calls)
+        calls = tuple(replace(call, extra="") for call in calls)
         message = replace(message, reasoning="", reasoning_details=())
     elif dialect.needs_reasoning and calls:
         message = replace(message, reasoning=message.reasoning or " ")
@@ -212,10 +212,10 @@ def _content(message: UserMessage, files: Mapping[str, bytes]) -> object:
     Base64 needs no JSON escaping, so it is inserted raw: scanning megabytes for quotes would delay
     other tasks.
     """
-    here = [(one, files[one.digest]) for one in message.files if one.digest in files]
-    gone = [one.instead for one in message.files if one.digest not in files]
-    text = "\n".join((message.content, *gone))
-    return [{"type": "text", "text": text}, *(_part(*one) for one in here)] if here else text
+    sent = [(file, files[file.digest]) for file in message.files if file.digest in files]
+    lines = [file.instead for file in message.files if file.digest not in files]
+    text = "\n".join((message.content, *lines))
+    return [{"type": "text", "text": text}, *(_part(*pair) for pair in sent)] if sent else text
 
 
 def _part(file: FilePart, base64: bytes) -> dict[str, object]:
@@ -268,26 +268,26 @@ def _arguments(raw: str) -> str:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, object]:
-    said = {key: value for key, value in tool.parameters.items() if (key, value) not in _UNSAID}
+    schema = {key: value for key, value in tool.parameters.items() if (key, value) not in _UNSAID}
     return {
         "type": "function",
         "function": {
             "name": tool.name,
             "description": tool.description,
-            "parameters": said or {"type": "object", "properties": {}},
+            "parameters": schema or {"type": "object", "properties": {}},
         },
     }
 
 
-def _whole(value: object) -> object:
+def _encodable(value: object) -> object:
     """Return a JSON value with a question mark in place of each unpaired surrogate."""
     match value:
         case str():
             return value.encode(errors="replace").decode()
         case dict():
             fields = cast("dict[str, object]", value)
-            return {_whole(name): _whole(inner) for name, inner in fields.items()}
+            return {_encodable(name): _encodable(inner) for name, inner in fields.items()}
         case list() | tuple():
-            return [_whole(inner) for inner in cast("Iterable[object]", value)]
+            return [_encodable(inner) for inner in cast("Iterable[object]", value)]
         case _:
             return value

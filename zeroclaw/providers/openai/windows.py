@@ -1,4 +1,4 @@
-"""A model's context window: what the endpoint says, else a table.
+"""A model's context window: as the endpoint reports it, else from a table.
 
 Pure. Endpoints list their models at `/models`, but there is no agreed name for the window in that
 list. These are the names used by OpenRouter and Together, vLLM, Groq, Mistral and LM Studio, and
@@ -39,28 +39,26 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 
 def window_in(body: bytes, model: str) -> int | None:
     """Return a model's window according to an endpoint's list of models; None if not stated."""
-    for one in _models(body):
-        if model in (text_at(one, "id"), text_at(one, "name")):
-            said = [*map(one.get, NAMES), object_at(one, "meta").get("n_ctx")]
-            found = (
-                size for size in said if isinstance(size, int) and MIN_TOKENS <= size <= MAX_TOKENS
-            )
-            return next(found, None)
+    for entry in _models(body):
+        if model in (text_at(entry, "id"), text_at(entry, "name")):
+            values = [*map(entry.get, NAMES), object_at(entry, "meta").get("n_ctx")]
+            sizes = (value for value in values if isinstance(value, int))
+            return next((size for size in sizes if MIN_TOKENS <= size <= MAX_TOKENS), None)
     return None
 
 
 def is_llama_cpp(body: bytes) -> bool:
     """Whether a list of models was written by llama.cpp's server."""
-    return any(text_at(one, "owned_by") == "llamacpp" for one in _models(body))
+    return any(text_at(entry, "owned_by") == "llamacpp" for entry in _models(body))
 
 
 def _models(body: bytes) -> list[dict[str, object]]:
     listed = parse_bytes(body)
     models = listed.get("data") if is_object(listed) else listed
-    return [one for one in models if is_object(one)] if is_array(models) else []
+    return [entry for entry in models if is_object(entry)] if is_array(models) else []
 
 
 def known_window(model: str) -> int | None:
     """Return a model's window according to the table, ignoring a vendor prefix."""
     name = model.rpartition("/")[2].lower()
-    return next((size for known, size in WINDOWS if name.startswith(known)), None)
+    return next((size for prefix, size in WINDOWS if name.startswith(prefix)), None)

@@ -64,12 +64,12 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
         calls: list[ToolCall] = []
         reason: FinishReason | None = None
         usage: Usage | None = None
-        words, has_spoken = 0, False
+        word_count, has_spoken = 0, False
         for step in answer.steps:
             match step:
-                case Say(say=said) | Reason(reason=said):
-                    text = fill_in(said, request.messages)
-                    words += len(text.split())
+                case Say(say=template) | Reason(reason=template):
+                    text = fill_in(template, request.messages)
+                    word_count += len(text.split())
                     has_spoken = has_spoken or bool(text.strip())
                     for at in range(0, len(text), step.chunk_chars):
                         await self.clock.sleep(step.delay_s)
@@ -86,8 +86,8 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
                     reason = step.finish
                 case _:
                     assert_never(step)
-        asked = sum(len(message.content.split()) for message in request.messages)
-        counted = usage or Usage(input_tokens=asked, output_tokens=words)
+        input_words = sum(len(message.content.split()) for message in request.messages)
+        counted = usage or Usage(input_tokens=input_words, output_tokens=word_count)
         for event in _end(calls, counted, reason, has_spoken=has_spoken):
             yield event
 

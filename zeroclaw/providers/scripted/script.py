@@ -2,7 +2,7 @@
 
 Pure. A script is TOML:
 
-    otherwise = "I have no line for that."      # said if nothing matches; without it, an error
+    otherwise = "I have no line for that."      # the answer if no turn matches; else an error
 
     [[turn]]                                    # what happens after one user message
     when = "weather"                            # only after messages that contain this, in any case
@@ -30,7 +30,7 @@ from zeroclaw.errors import ConfigError, ProviderRejected
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 
 FailKind = Literal["overloaded", "rejected", "unauthorized", "overflow", "cut"]
-# The shape only: whoever reads a receipt verifies it.
+# The shape only: the reader of a receipt verifies it.
 RECEIPT = re.compile(r"zc-receipt-\d+-[A-Za-z0-9_-]+")
 PLACEHOLDER = re.compile(r"\{\{(user|result|receipt)\}\}")
 
@@ -159,8 +159,8 @@ def parse_script(text: str) -> Script:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError((f"script: not valid TOML: {str(error).lower()}",)) from error
     except ValidationError as error:
-        found = ((_path(fault["loc"]), fault["msg"]) for fault in error.errors())
-        raise ConfigError(tuple(f"{path}: {what.lower()}" for path, what in found)) from error
+        faults = ((_path(fault["loc"]), fault["msg"]) for fault in error.errors())
+        raise ConfigError(tuple(f"{path}: {text.lower()}" for path, text in faults)) from error
 
 
 def next_answer(script: Script, messages: tuple[Message, ...]) -> ScriptedAnswer:
@@ -169,23 +169,23 @@ def next_answer(script: Script, messages: tuple[Message, ...]) -> ScriptedAnswer
     Raises:
         ProviderRejected: The script has no answer for it.
     """
-    said = [
-        (place, message)
-        for place, message in enumerate(messages)
+    user_messages = [
+        (index, message)
+        for index, message in enumerate(messages)
         if isinstance(message, UserMessage) and not message.note
     ]
-    if not said:
-        message = "the script answers people, and nobody has said anything"
+    if not user_messages:
+        message = "the script answers people, and there is no message of a person"
         raise ProviderRejected(message)
-    last, newest = said[-1]
-    given = sum(isinstance(message, AssistantMessage) for message in messages[last:])
-    turn = _turn(script, [message.content for _, message in said])
-    if turn is not None and given < len(turn.answer):
-        return turn.answer[given]
+    last, newest = user_messages[-1]
+    answered = sum(isinstance(message, AssistantMessage) for message in messages[last:])
+    turn = _turn(script, [message.content for _, message in user_messages])
+    if turn is not None and answered < len(turn.answer):
+        return turn.answer[answered]
     if script.otherwise is not None:
         return ScriptedAnswer(steps=[Say(say=script.otherwise)])
-    shown = " ".join(newest.content.split())[:40]
-    message = f"the script has no answer {given + 1} to `{shown}`"
+    excerpt = " ".join(newest.content.split())[:40]
+    message = f"the script has no answer {answered + 1} to `{excerpt}`"
     raise ProviderRejected(message)
 
 
@@ -195,12 +195,12 @@ def fill_in(text: str, messages: tuple[Message, ...]) -> str:
     results = [message.content for message in messages if isinstance(message, ToolMessage)]
     result = results[-1] if results else ""
     receipts = RECEIPT.findall(result)
-    words = {
+    values = {
         "user": users[-1] if users else "",
         "result": result,
         "receipt": receipts[-1] if receipts else "",
     }
-    return PLACEHOLDER.sub(lambda found: words[found[1]], text)
+    return PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def arguments_text(call: Call, messages: tuple[Message, ...]) -> str:
@@ -210,18 +210,18 @@ def arguments_text(call: Call, messages: tuple[Message, ...]) -> str:
     return json.dumps(call.arguments, ensure_ascii=False)
 
 
-def _turn(script: Script, said: list[str]) -> Turn | None:
+def _turn(script: Script, texts: list[str]) -> Turn | None:
     """Return the turn for the newest user message: by its `when`, else the next in order."""
     in_order = [turn for turn in script.turn if not turn.when]
-    place = -1
+    index = -1
     found: Turn | None = None
-    for text in said:
-        named = [turn for turn in script.turn if turn.when and turn.when.lower() in text.lower()]
-        if named:
-            found = named[0]
+    for text in texts:
+        matching = [turn for turn in script.turn if turn.when and turn.when.lower() in text.lower()]
+        if matching:
+            found = matching[0]
         else:
-            place += 1
-            found = in_order[place] if place < len(in_order) else None
+            index += 1
+            found = in_order[index] if index < len(in_order) else None
     return found
 
 
