@@ -49,7 +49,10 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _memory(directory, clock) as store:
         yield WatchedStore(
-            store, failed=lambda error: None, written=lambda: None, noticed=lambda: None
+            store,
+            on_failed=lambda error: None,
+            on_written=lambda: None,
+            on_operators_due=lambda: None,
         )
 
 

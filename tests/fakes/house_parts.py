@@ -14,7 +14,7 @@ from zeroclaw.channel import Capabilities, Channel, ChannelContext, ChannelManif
 from zeroclaw.config.model import ChannelSettings, Config, ContextSettings, PersonSettings
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.gate.policy import configured
-from zeroclaw.host.control import Call, Control, Serve, written
+from zeroclaw.host.control import Call, Control, Serve, encoded
 from zeroclaw.host.places import Places
 from zeroclaw.redact import Redactor
 
@@ -112,7 +112,7 @@ class QuietControl(Control):
         await asyncio.get_running_loop().create_future()
 
     async def ask(self, name: str, **fields: object) -> dict[str, object]:
-        answered: dict[str, object] = json.loads(written(await self._registered[name](fields)))
+        answered: dict[str, object] = json.loads(encoded(await self._registered[name](fields)))
         return answered
 
 

@@ -31,7 +31,7 @@ async def visiting(
         trust_env=False,
     ) as client:
         if logged_in:
-            answer = await client.get(listener.fresh_login_url("/"))
+            answer = await client.get(listener.new_login_url("/"))
             assert answer.status_code == 200
         yield client
 

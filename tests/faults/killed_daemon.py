@@ -61,7 +61,9 @@ class ReportingStore(WatchedStore):
     """A store that reports its commits."""
 
     def __init__(self, store: Store, connection: TestConnection) -> None:
-        super().__init__(store, failed=lambda _: None, written=lambda: None, noticed=lambda: None)
+        super().__init__(
+            store, on_failed=lambda _: None, on_written=lambda: None, on_operators_due=lambda: None
+        )
         self._connection = connection
 
     async def commit(self, commit: Commit) -> None:

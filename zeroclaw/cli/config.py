@@ -124,7 +124,7 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     daemon_secrets = asyncio.run(secrets_of_daemon(places.data)) if missing else frozenset[str]()
     faults = (
         *(missing[key] for key in missing if key not in daemon_secrets),
-        *start.checked.unread,
+        *start.checked.unreadable,
     )
     if faults:
         raise ConfigError(in_file(path, faults))

@@ -1,4 +1,4 @@
-"""Runs the channels: creates them with what they need, mounts them, and keeps their accounts."""
+"""Runs the channels: creates them with their contexts, mounts them, and keeps their accounts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,17 +30,17 @@ CALLS_AT_ONCE = 32
 
 
 class ChannelHost:
-    """The configured channels; the `Mount` that they are given.
+    """The configured channels, and their `Mount`.
 
     Attributes:
         accounts: Accounts of the channels that were up at least once, by name.
         web_name: Name of the web chat; empty if there is none.
-        news: Set when a channel comes up.
+        wakeup: Set when a channel comes up, or something new is stored for operators.
     """
 
     def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
         """Set up the bookkeeping; nothing runs before `start`."""
-        self.news = asyncio.Event()
+        self.wakeup = asyncio.Event()
         self._foundation = foundation
         self._group = group
         channels = foundation.start.checked.channels
@@ -60,17 +60,18 @@ class ChannelHost:
         `menu` returns the command menu of a channel, by its name.
         """
         foundation = self._foundation
-        read = await self._read_positions(notices)
+        positions = await self._read_positions(notices)
         data, channels = foundation.start.places.data, foundation.start.checked.channels
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
         up = partial(self._up, supervisor)
-        # No await from here on: a channel that fails at once is reported on those that follow.
+        # No await from here on: a channel that fails at once is reported on the following ones.
         for part in channels:
-            mine = [(row, one) for row, one in read if row.key.startswith(f"{part.name}/")]
-            accounts = {row.place.removeprefix(f"{part.name}/") for row, _ in mine}
-            self._positions[part.name] = {one.scope: one.cursor for _, one in mine}
+            prefix = f"{part.name}/"
+            ours = [(row, position) for row, position in positions if row.key.startswith(prefix)]
+            accounts = {row.place.removeprefix(prefix) for row, _ in ours}
+            self._positions[part.name] = {position.scope: position.cursor for _, position in ours}
             context = ChannelContext(
                 name=part.name,
                 settings=part.settings,
@@ -94,52 +95,52 @@ class ChannelHost:
             )
 
     async def _read_positions(self, notices: Notices) -> list[tuple[Row, Position]]:
-        """Return the stored positions; tell of damaged ones, once, because messages may be missed."""
-        store, lost = self._foundation.store, dict[str, list[str]]()
-        read: list[tuple[Row, Position]] = []
+        """Return the stored positions; report damaged ones once, because messages may be missed."""
+        store, damaged = self._foundation.store, dict[str, list[str]]()
+        positions: list[tuple[Row, Position]] = []
         async for row in scan(store, POSITIONS.where()):
             try:
-                read.append((row, POSITIONS.of(row)))
+                positions.append((row, POSITIONS.of(row)))
             except RecordUnreadable:
-                lost.setdefault(row.key.partition("/")[0], []).append(row.key)
-        for channel, keys in lost.items():
+                damaged.setdefault(row.key.partition("/")[0], []).append(row.key)
+        for channel, keys in damaged.items():
             await notices.tell(catalogue.POSITION_LOST.about(channel=channel))
-            gone = tuple(map(POSITIONS.delete, keys))
-            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=gone))
-        return read
+            deletes = tuple(map(POSITIONS.delete, keys))
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=deletes))
+        return positions
 
-    def noting(self, admit: Admit) -> Admit:
+    def recording_positions(self, admit: Admit) -> Admit:
         """Wrap ingress to record the positions read, since an adapter may be recreated.
 
-        A cancelled adapter leaves its admissions to finish: what one has committed, such as a halt,
+        A cancelled adapter leaves its admissions to finish: a committed change, such as a halt,
         comes into force only once it is announced. An event that is delivered again meanwhile waits
         for the same admission, so that a store that stalls collects no more of them.
         """
-        under_way: dict[Envelope, asyncio.Task[Admission | Raised]] = {}
+        running: dict[Envelope, asyncio.Task[Admission | Raised]] = {}
 
-        async def noted(envelope: Envelope) -> Admission:
+        async def admit_and_record(envelope: Envelope) -> Admission:
             admission = await admit(envelope)
             if envelope.position is not None and isinstance(admission, Accepted | Answered):
-                mine = self._positions.setdefault(envelope.address.channel, {})
-                mine[envelope.position.scope] = envelope.position.cursor
+                positions = self._positions.setdefault(envelope.address.channel, {})
+                positions[envelope.position.scope] = envelope.position.cursor
             return admission
 
-        async def finished(envelope: Envelope) -> Admission:
-            admitting = under_way.get(envelope)
-            if admitting is None:
-                work = call(lambda: noted(envelope))
-                admitting = begin_in(self._group, work, name="admission")
-                if admitting is None:
+        async def admit_once(envelope: Envelope) -> Admission:
+            task = running.get(envelope)
+            if task is None:
+                work = call(lambda: admit_and_record(envelope))
+                task = begin_in(self._group, work, name="admission")
+                if task is None:
                     message = "zeroclaw is shutting down"
                     raise ShuttingDown(message)
-                under_way[envelope] = admitting
-                admitting.add_done_callback(lambda _: under_way.pop(envelope))
-            admission = await asyncio.shield(admitting)
+                running[envelope] = task
+                task.add_done_callback(lambda _: running.pop(envelope))
+            admission = await asyncio.shield(task)
             if isinstance(admission, Raised):
                 raise admission.error
             return admission
 
-        return finished
+        return admit_once
 
     # --- mounts --------------------------------------------------------------------------------
 
@@ -162,9 +163,9 @@ class ChannelHost:
         return self._foundation.public.mount(path, hook)
 
     def login_url(self) -> str:
-        """Return a fresh address that opens the web chat and logs in once; empty without a web chat."""
+        """Return a new address that opens the web chat and logs in once; empty without a web chat."""
         listener = self._foundation.listener
-        return "" if listener is None else listener.fresh_login_url(f"/{self.web_name}/")
+        return "" if listener is None else listener.new_login_url(f"/{self.web_name}/")
 
     async def log_out(self) -> int:
         """Log every browser out; return how many there were."""
@@ -178,8 +179,8 @@ class ChannelHost:
         account = self.accounts.get(name)
         return None if account is None else account.channel
 
-    def shows_drafts(self, name: str) -> Account | None:
-        """Return the account of a channel that shows answers while they are written."""
+    def draft_account(self, name: str) -> Account | None:
+        """Return the account of a channel if it shows answers while they are written."""
         # An answer may still be due on a channel that a reload removed.
         settings = self._foundation.settings.config.channels.get(name)
         return self.accounts.get(name) if settings is not None and settings.stream else None
@@ -188,7 +189,7 @@ class ChannelHost:
         return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, supervisor: Supervisor, channel: Channel) -> None:
-        self.news.set()
+        self.wakeup.set()
         if (account := self.accounts.get(channel.name)) is not None:
             account.swap_channel(channel)
             return
@@ -203,12 +204,12 @@ class ChannelHost:
         )
 
     def _ready(self, name: str) -> None:
-        self.news.set()
+        self.wakeup.set()
         self.accounts[name].retry_now()
 
 
 def _directory(data: Path, channel: str) -> Path:
-    """Create a channel's own directory."""
+    """Create a channel's directory."""
     directory = data / CHANNELS / channel
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory

@@ -36,7 +36,7 @@ ANSWERS, SUMMARISES = "provider", "compaction.provider"
 
 
 class ChannelPart(Value):
-    """A channel of the configuration, ready to be made.
+    """A channel of the configuration, whose adapter can be created.
 
     Attributes:
         is_public: Whether its platform calls it on the public listener.
@@ -54,7 +54,7 @@ class ChannelPart(Value):
         self.load_function(self.manifest.adapter)
 
     def make(self, context: ChannelContext) -> Channel:
-        """Make the adapter; imports its library if `load` has not."""
+        """Create the adapter; imports its library if `load` has not."""
         # An adapter that is not a channel fails at its first use, where the supervisor reports it.
         opener = cast(
             "Callable[[ChannelContext], Channel]", self.load_function(self.manifest.adapter)
@@ -67,11 +67,11 @@ class ChannelPart(Value):
         Raises:
             ConfigError: The libraries are not installed, or it can't be imported.
         """
-        if lacks := self.lacks():
-            raise ConfigError((lacks,))
+        if fault := self.missing_packages():
+            raise ConfigError((fault,))
         return plugins.resolve(target, key=_key_path(self.name))
 
-    def lacks(self) -> str:
+    def missing_packages(self) -> str:
         """Return a fault if libraries of this kind are not installed, else an empty string."""
         kind = self.manifest.kind
         if all(map(find_spec, self.manifest.needs)):
@@ -83,7 +83,7 @@ class ChannelPart(Value):
 
 
 class CheckedConfig(Value):
-    """A configuration without faults, as far as that can be checked without opening anything.
+    """A configuration without faults, except for those that only opening something can show.
 
     Attributes:
         statements: The policy statements of the configuration.
@@ -91,20 +91,20 @@ class CheckedConfig(Value):
         tokenizers: The tokenizer files of providers, by key path.
         redactor: Knows every secret that could be resolved.
         secrets: The needed secrets that could be resolved, by key path.
-        held: Key paths of all resolved secrets, those of disabled channels included.
+        resolved: Key paths of all resolved secrets, those of disabled channels included.
         missing: The faults of needed secrets that could not be resolved, by key path.
-        unread: The faults of needed files that this user can't read.
+        unreadable: The faults of needed files that this user can't read.
         skills: The skills in the configured folder.
-        warnings: What is valid, but probably not what was meant; each with its key path.
+        warnings: Valid settings that are probably mistakes; each with its key path.
     """
 
     statements: tuple[Statement, ...]
     channels: tuple[ChannelPart, ...]
     redactor: Redactor
     secrets: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
-    held: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
-    unread: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()
     warnings: tuple[str, ...] = ()
     tokenizers: Mapping[str, FileTokenizer] = field(default_factory=dict[str, FileTokenizer])
@@ -128,7 +128,7 @@ def check(
         environment: `os.environ`, for secret references.
         needs_all: Whether a missing secret or file is a fault. It is not for commands that can do
             without, as the daemon may have another environment; see `CheckedConfig.missing` and
-            `CheckedConfig.unread`.
+            `CheckedConfig.unreadable`.
         broken: Channels that were left out because of their own faults.
 
     Raises:
@@ -141,115 +141,119 @@ def check(
     manifests = {
         name: kinds[kind][0] for name in config.channels if (kind := config.kind_of(name)) in kinds
     }
-    statements, wrong = read_statements(config.policy.statement)
-    named = _name_faults(config, statements, broken)
-    faults += [*wrong, *named.faults, *_unmatchable_ids(config, statements, manifests)]
+    statements, statement_faults = read_statements(config.policy.statement)
+    findings = _name_findings(config, statements, broken)
+    faults += [*statement_faults, *findings.faults]
+    faults += _unmatchable_ids(config, statements, manifests)
     tables = (
         *providers_of(config),
-        *((_key_path(name), found) for name, found in settings.items()),
+        *((_key_path(name), table) for name, table in settings.items()),
     )
-    references = dict(one for path, table in tables for one in _references(table, path))
+    references = dict(item for path, table in tables for item in _references(table, path))
     resolved = resolve(references, environment=environment)
     # Those of disabled channels may be missing, since that may be why the channel was disabled.
-    spare = tuple(f"{_key_path(name)}." for name in settings if not config.channels[name].enabled)
-    missing = {key: one for key, one in resolved.faults.items() if not key.startswith(spare)}
-    secrets = {key: one for key, one in resolved.values.items() if not key.startswith(spare)}
+    disabled = tuple(
+        f"{_key_path(name)}." for name in settings if not config.channels[name].enabled
+    )
+    missing = {key: it for key, it in resolved.faults.items() if not key.startswith(disabled)}
+    secrets = {key: it for key, it in resolved.values.items() if not key.startswith(disabled)}
     parts = [
         ChannelPart(
             name=name,
             manifest=manifests[name],
-            settings=found,
+            settings=table,
             secrets=_below(_key_path(name), secrets),
-            is_public=_is_public(manifests[name], found, _key_path(name), faults),
+            is_public=_is_public(manifests[name], table, _key_path(name), faults),
         )
-        for name, found in settings.items()
+        for name, table in settings.items()
     ]
     faults += [
-        f'{_key_path(name)}.pairing: "code" would answer senders that are forged; name the people '
+        f'{_key_path(name)}.pairing: "code" would answer forged senders; name the people '
         "in `allowed_users` instead"
         for name in settings
         if config.channels[name].pairing == "code" and not manifests[name].may_pair
     ]
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:
-        faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
+        faults.append(f"approvals.chat: there is no channel `{route}`; begin with a channel's name")
     providers = ("auto", *plugins.names(plugins.PROVIDERS))
     tokenizers: dict[str, FileTokenizer] = {}
     for path, provider in providers_of(config):
         if provider.kind not in providers:
-            known = ", ".join(f"`{name}`" for name in providers)
-            faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {known}")
+            names = ", ".join(f"`{name}`" for name in providers)
+            faults.append(f"{path}.kind: `{provider.kind}` is not installed; use {names}")
         try:
             if provider.tokenizer:
                 tokenizers[path] = FileTokenizer(expand(provider.tokenizer).absolute())
         except Refused as error:
             faults.append(f"{path}.tokenizer: {error}")
     redactor = Redactor(references=values_to_redact(resolved.values, references, environment))
-    skills, odd = _skills(config.skills_dir, redactor, faults)
+    skills, skill_warnings = _skills(config.skills_dir, redactor, faults)
     enabled = tuple(part for part in parts if config.channels[part.name].enabled)
-    unread = tuple(_unread(config, enabled))
-    if faults or (needs_all and (missing or unread)):
-        raise ConfigError((*faults, *missing.values(), *unread))
+    unreadable = tuple(_unreadable(config, enabled))
+    if faults or (needs_all and (missing or unreadable)):
+        raise ConfigError((*faults, *missing.values(), *unreadable))
     return CheckedConfig(
         statements=tuple(statements.values()),
         channels=enabled,
         tokenizers=tokenizers,
         redactor=redactor,
         secrets=secrets,
-        held=tuple(resolved.values),
+        resolved=tuple(resolved.values),
         missing=missing,
-        unread=unread,
+        unreadable=unreadable,
         skills=skills,
         warnings=(
-            *filter(None, (part.lacks() for part in enabled)),
+            *filter(None, (part.missing_packages() for part in enabled)),
             *(
-                f"{_key_path(part.name)}.{key}: it is empty; few people, if any, are answered without it"
+                f"{_key_path(part.name)}.{key}: it is empty; without it, few people or none are answered"
                 for part in enabled
                 for key in part.manifest.asks
                 if not getattr(part.settings, key)
             ),
-            *named.warnings,
+            *findings.warnings,
             *_self_approvals(config, manifests),
             *_price_warnings(config),
             *_prompt_warnings(config, redactor),
-            *odd,
+            *skill_warnings,
         ),
     )
 
 
 def _skills(
-    place: str, redactor: Redactor, faults: list[str]
+    folder: str, redactor: Redactor, faults: list[str]
 ) -> tuple[tuple[Skill, ...], Iterator[str]]:
-    """Return the valid skills, and a warning for each folder that is not one."""
-    found: tuple[Skill, ...] = ()
-    odd: tuple[str, ...] = ()
+    """Return the valid skills, and a warning for each subfolder that is not one."""
+    if not folder:
+        return (), iter(())
     try:
-        found, odd = read_skills(expand(place).absolute(), redactor.redact) if place else ((), ())
+        skills, warnings = read_skills(expand(folder).absolute(), redactor.redact)
     except OSError as error:
-        faults.append(f"skills_dir: `{place}` can't be read: {system_words(error)}")
-    return found, (f"skills_dir: {one}" for one in odd)
+        faults.append(f"skills_dir: `{folder}` can't be read: {system_words(error)}")
+        return (), iter(())
+    return skills, (f"skills_dir: {warning}" for warning in warnings)
 
 
-def _unread(config: Config, channels: Collection[ChannelPart]) -> Iterator[str]:
+def _unreadable(config: Config, channels: Collection[ChannelPart]) -> Iterator[str]:
     """Yield a fault for each file that a start needs, such as a model, and this user can't read."""
-    public, named = config.public, dict[str, str]()
+    public, paths = config.public, dict[str, str]()
     if any(part.is_public for part in channels):
-        named = {"public.cert_file": public.cert_file, "public.key_file": public.key_file}
-    for path, provider in providers_of(config):
+        paths = {"public.cert_file": public.cert_file, "public.key_file": public.key_file}
+    for key, provider in providers_of(config):
         if provider.kind in {"auto", "local"}:
-            named[f"{path}.model_file"] = provider.model_file
+            paths[f"{key}.model_file"] = provider.model_file
         elif provider.kind == "scripted":
-            named[f"{path}.script"] = provider.script
+            paths[f"{key}.script"] = provider.script
     for part in channels:
-        named |= {
-            f"{_key_path(part.name)}.{key}": place
-            for key, place in part.settings
-            if key.endswith("_file") and isinstance(place, str)
+        paths |= {
+            f"{_key_path(part.name)}.{key}": path
+            for key, path in part.settings
+            if key.endswith("_file") and isinstance(path, str)
         }
-    for key, place in named.items():
+    for key, path in paths.items():
         # `is_file` raises for a name that is too long, and `access` does not.
-        if place and not (os.access(file := expand(place), os.R_OK) and file.is_file()):
-            yield f"{key}: `{place}` is no file that this user can read; name one that is"
+        if path and not (os.access(file := expand(path), os.R_OK) and file.is_file()):
+            yield f"{key}: `{path}` is no file that this user can read; name one that is"
 
 
 def _key_path(channel: str) -> str:
@@ -258,7 +262,7 @@ def _key_path(channel: str) -> str:
 
 # --- names in the policy -------------------------------------------------------------------------
 
-_OUR_TOOLS = (
+_BUILT_IN_TOOLS = (
     ("read_file", "file", "path first_line max_lines"),
     ("list_files", "file", "path depth"),
     ("search_files", "file", "pattern path names regex ignore_case max_results"),
@@ -275,30 +279,30 @@ _OUR_TOOLS = (
     ("load_tools", "tools", "groups"),
     ("load_skills", "skill", "name file"),
 )
-SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _OUR_TOOLS}
-"""Our own tools, enabled or not, each with the kinds of resources that it names."""
-ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _OUR_TOOLS}
+SHIPPED = {tool: frozenset(kinds.split()) for tool, kinds, _ in _BUILT_IN_TOOLS}
+"""The built-in tools, enabled or not, each with the kinds of resources that it names."""
+ARGUMENTS = {tool: frozenset(names.split()) for tool, _, names in _BUILT_IN_TOOLS}
 """The arguments of each of them; a test compares this with their declarations."""
 
 
 def vocabulary_of(config: Config, faults: list[str]) -> Vocabulary:
     """Return all names that a statement may use; blocks on imports of other packages.
 
-    What keeps the daemon from opening one of these packages joins `faults`.
+    Packages that the daemon could not open add their faults to `faults`.
     """
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
     for package in other_packages():
         for name in _opened(lambda package=package: tools_of(package), faults):
             if name in tools:
-                taken = f"`{name}` is a tool already; uninstall one of the two"
-                faults.append(f"tools.{package}: {taken}")
+                text = f"`{name}` is a tool already; uninstall one of the two"
+                faults.append(f"tools.{package}: {text}")
             tools[name] = None
     return Vocabulary(
         tools=tools,
         commands=tuple(COMMANDS),
         channels=tuple(config.channels),
-        people={OPERATOR: (OPERATOR,)} | {one.name: one.roles for one in config.people},
-        ids={identity: one.name for one in config.people for identity in one.ids},
+        people={OPERATOR: (OPERATOR,)} | {person.name: person.roles for person in config.people},
+        ids={identity: person.name for person in config.people for identity in person.ids},
         arguments=ARGUMENTS,
     )
 
@@ -306,37 +310,37 @@ def vocabulary_of(config: Config, faults: list[str]) -> Vocabulary:
 def _opened(
     opener: Callable[[], tuple[Tool | ContextProvider, ...]], faults: list[str]
 ) -> list[str]:
-    """Return the names of what a package brings; none, and a fault, if it can't be opened."""
+    """Return the names of a package's tools or providers; none, and a fault, if it can't be opened."""
     try:
-        return [one.spec.name for one in opener()]
+        return [part.spec.name for part in opener()]
     except ZeroclawError as error:
         faults += error.faults if isinstance(error, ConfigError) else (str(error),)
         return []
 
 
-def _name_faults(
+def _name_findings(
     config: Config, statements: Mapping[str, Statement], broken: Collection[str]
 ) -> Findings:
     """Return the faults and warnings about names in statements and approvers."""
     faults: list[str] = []
     _opened(open_context_providers, faults)
-    known = vocabulary_of(config, faults)
-    known = replace(known, channels=(*known.channels, *broken))
-    found = [check_approvers(config.approvals.approvers, "approvals.approvers", known)]
+    vocabulary = vocabulary_of(config, faults)
+    vocabulary = replace(vocabulary, channels=(*vocabulary.channels, *broken))
+    findings = [check_approvers(config.approvals.approvers, "approvals.approvers", vocabulary)]
     for path, statement in statements.items():
-        found.append(check_names(statement, path, known))
-        faults += (fault for one in statement.resources for fault in _links_in(one, path))
+        findings.append(check_names(statement, path, vocabulary))
+        faults += (fault for resource in statement.resources for fault in _links_in(resource, path))
     return Findings(
-        faults=(*(fault for one in found for fault in one.faults), *faults),
+        faults=(*(fault for finding in findings for fault in finding.faults), *faults),
         warnings=(
-            *(line for one in found for line in one.warnings),
-            # What their own sets ask about stays asked, and they allow everything else.
+            *(warning for finding in findings for warning in finding.warnings),
+            # The other sets already allow every call, or ask about it, and ask beats allow.
             *(
-                f'{path}: it has no effect beside `autonomy = "{config.autonomy}"`; choose '
+                f'{path}: it has no effect with `autonomy = "{config.autonomy}"`; choose '
                 "`readonly` to allow tools by statements"
-                for path, one in statements.items()
-                if config.autonomy != "readonly" and one.effect == "allow"
-                if all(action.startswith("tool:") for action in one.actions)
+                for path, statement in statements.items()
+                if config.autonomy != "readonly" and statement.effect == "allow"
+                if all(action.startswith("tool:") for action in statement.actions)
             ),
         ),
     )
@@ -346,40 +350,40 @@ def _unmatchable_ids(
     config: Config, statements: Mapping[str, Statement], manifests: Mapping[str, ChannelManifest]
 ) -> Iterator[str]:
     """Return faults for ids that no sender of that channel can have: they would never match."""
-    named = (
+    ids = (
         *(
-            (f"{_key_path(name)}.allowed_users", f"{name}:{one}")
+            (f"{_key_path(name)}.allowed_users", f"{name}:{sender}")
             for name, settings in config.channels.items()
-            for one in settings.allowed_users
-            if one != "*"
+            for sender in settings.allowed_users
+            if sender != "*"
         ),
         *(
-            (f"people[{number}].ids", one)
+            (f"people[{number}].ids", identity)
             for number, person in enumerate(config.people)
-            for one in person.ids
+            for identity in person.ids
         ),
         *(
-            (f"{path}.principals", one)
+            (f"{path}.principals", principal)
             for path, statement in statements.items()
-            for one in statement.principals
+            for principal in statement.principals
         ),
-        *(("approvals.approvers", one) for one in config.approvals.approvers),
+        *(("approvals.approvers", approver) for approver in config.approvals.approvers),
     )
-    for path, identity in named:
+    for path, identity in ids:
         channel, _, sender = identity.partition(":")
         manifest = manifests.get(channel)
         if manifest is None or (spelled := manifest.spelled(sender)) == sender:
             continue
-        meant = f"; did you mean `{spelled}`?" if spelled else ""
-        yield f"{path}: `{sender}` is the id of no sender there{meant}"
+        hint = f"; did you mean `{spelled}`?" if spelled else ""
+        yield f"{path}: no sender there can have the id `{sender}`{hint}"
 
 
 def _links_in(resource: str, path: str) -> Iterator[str]:
     """Yield a fault for a path through a link: tools name real paths, so it would never match."""
-    kind, _, place = resource.partition(":")
-    if kind != "file" or not place.startswith("/"):
+    kind, _, path_pattern = resource.partition(":")
+    if kind != "file" or not path_pattern.startswith("/"):
         return
-    plain, star, _ = place.partition("*")
+    plain, star, _ = path_pattern.partition("*")
     folder = plain.rpartition("/")[0] if star else plain
     target = real(Path(folder or "/"))
     if str(target) != (folder or "/"):
@@ -392,13 +396,14 @@ def _self_approvals(config: Config, manifests: Mapping[str, ChannelManifest]) ->
         return
     enabled = {name for name, settings in config.channels.items() if settings.enabled}
     local = {name for name in enabled if manifests[name].local_operator}
-    used = [{one.partition(":")[0] for one in person.ids} for person in config.people]
-    tied = set[str]().union(*(names for names in used if names & (enabled - local)))
-    if (enabled - local) and (loose := sorted(local - tied)):
-        ids = ", ".join(f"`{name}:{OPERATOR}`" for name in loose)
+    remote = enabled - local
+    used = [{identity.partition(":")[0] for identity in person.ids} for person in config.people]
+    linked = set[str]().union(*(names for names in used if names & remote))
+    if remote and (unlinked := sorted(local - linked)):
+        ids = ", ".join(f"`{name}:{OPERATOR}`" for name in unlinked)
         yield (
-            "approvals.requester_may_answer: whoever logs in on this machine can answer what they "
-            f"asked on another channel; put {ids} and their other ids into one `[[people]]` entry"
+            "approvals.requester_may_answer: a person who logs in on this machine can answer their own "
+            f"requests of another channel; put {ids} and their other ids into one `[[people]]` entry"
         )
 
 
@@ -408,22 +413,22 @@ def _self_approvals(config: Config, manifests: Mapping[str, ChannelManifest]) ->
 def _price_warnings(config: Config) -> Iterator[str]:
     """Warn if there is a money limit, but no price for the model."""
     model, budget = config.provider.model, config.budget
-    bounds = [key for key, most in budget if key.endswith("_usd") and most]
-    if bounds and model and price_of(model, budget, config.provider) is None:
+    limits = [key for key, limit in budget if key.endswith("_usd") and limit]
+    if limits and model and price_of(model, budget, config.provider) is None:
         yield (
-            f"budget.{bounds[0]}: no price of `{model}` is known, so only tokens count; say it in "
+            f"budget.{limits[0]}: no price of `{model}` is known, so only tokens count; set it in "
             "`budget.prices`"
         )
 
 
 def _prompt_warnings(config: Config, redactor: Redactor) -> Iterator[str]:
-    """Warn if the operator's prompt, or the files beside it, will be left out of requests."""
-    if (place := config.context.directory) and not os.path.isdir(expand(place)):  # noqa: PTH112  `is_dir` raises
-        yield f"context.directory: `{place}` is no directory that this user can see; make it"
+    """Warn if the operator's prompt, or the configured context files, will be left out of requests."""
+    if (path := config.context.directory) and not os.path.isdir(expand(path)):  # noqa: PTH112  `is_dir` raises
+        yield f"context.directory: `{path}` is no directory that this user can see; create it"
     if redactor.finds(config.runtime.prompt):
         yield (
-            "runtime.prompt: it holds a secret, or what looks like one, so all of it is left out of "
-            "requests; take that out"
+            "runtime.prompt: it contains a secret, or text that looks like one, so requests leave out "
+            "the whole prompt; remove the secret"
         )
 
 
@@ -487,12 +492,12 @@ def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults:
     if not manifest.public:
         return False
     try:
-        asked = cast("Callable[[BaseModel], bool]", plugins.resolve(manifest.public, key=key))
+        predicate = cast("Callable[[BaseModel], bool]", plugins.resolve(manifest.public, key=key))
     except ConfigError as error:
         faults += error.faults
         return False
-    said = call_now(lambda: asked(settings))
-    if isinstance(said, Raised):
-        faults.append(f"{key}: `{manifest.public}` {said.line}")
+    result = call_now(lambda: predicate(settings))
+    if isinstance(result, Raised):
+        faults.append(f"{key}: `{manifest.public}` {result.line}")
         return False
-    return said
+    return result

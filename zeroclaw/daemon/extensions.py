@@ -26,7 +26,7 @@ from zeroclaw.turn.tool_calls import state_of_files
 # --- tools ---------------------------------------------------------------------------------------
 
 _OUR_PACKAGES = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
-"""Entry points of the tools that are opened here, with settings of their own."""
+"""Entry points of the tools that `open_tools` opens, each with its table of settings."""
 
 
 async def open_tools(
@@ -39,7 +39,7 @@ async def open_tools(
     stack: AsyncExitStack,
     subtree: Path | None = None,
 ) -> tuple[dict[str, tuple[Tool, ...]], str]:
-    """Return the tools by group, and why there is no shell; `stack` closes what they opened.
+    """Return the tools by group, and why there is no shell; `stack` closes their resources.
 
     No tool sees the `hidden` paths. Commands get cgroups in `subtree`; None if this process has no
     subtree.
@@ -47,43 +47,43 @@ async def open_tools(
     Raises:
         ConfigError: A tool of another package can't be opened.
     """
-    wanted = settings.config.tools
-    found: dict[str, tuple[Tool, ...]] = {}
-    if wanted.fetch.enabled:
-        # A client of its own, which keeps no connections alive.
-        http = http_client(fetch.limits(wanted.fetch))
+    tables = settings.config.tools
+    groups: dict[str, tuple[Tool, ...]] = {}
+    if tables.fetch.enabled:
+        # This client keeps no connections alive.
+        http = http_client(fetch.limits(tables.fetch))
         stack.push_async_callback(http.aclose)
-        found["fetch"] = fetch.tools(wanted.fetch, http=http, user_agent=f"zeroclaw/{version}")
-    if wanted.files.enabled:
-        quota = Quota(wanted.shell.workspace_bytes)
-        shared = files.FilesSettings(limits=wanted.files, hidden=hidden, quota=quota)
-        found["files"] = files.tools(shared)
-    why = ""
-    if wanted.shell.enabled or wanted.attachments.enabled:
+        groups["fetch"] = fetch.tools(tables.fetch, http=http, user_agent=f"zeroclaw/{version}")
+    if tables.files.enabled:
+        quota = Quota(tables.shell.workspace_bytes)
+        shared = files.FilesSettings(limits=tables.files, hidden=hidden, quota=quota)
+        groups["files"] = files.tools(shared)
+    no_shell = ""
+    if tables.shell.enabled or tables.attachments.enabled:
         limits = sandbox.Limits(
-            memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
+            memory_bytes=tables.shell.memory_bytes, workspace_bytes=tables.shell.workspace_bytes
         )
-        boxed = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
-        if wanted.shell.enabled:
-            found["shell"] = shell.tools(
-                wanted.shell, boxed, limits, hidden=hidden, subtree=subtree
+        tested = await sandbox.self_test(limits, network=tables.shell.network, subtree=subtree)
+        if tables.shell.enabled:
+            groups["shell"] = shell.tools(
+                tables.shell, tested, limits, hidden=hidden, subtree=subtree
             )
-            why = boxed.reason if isinstance(boxed, sandbox.Broken) else ""
-        if wanted.attachments.enabled:
+            no_shell = tested.reason if isinstance(tested, sandbox.Broken) else ""
+        if tables.attachments.enabled:
             files_of, chars = AttachedFiles(store), partial(_answer_chars, settings)
-            found["attachments"] = attachments.tools(wanted.attachments, files_of, boxed, chars)
-    found |= stored_tools(settings, store, redact)
-    found |= {name: tools_of(name) for name in other_packages()}
-    return found, why
+            groups["attachments"] = attachments.tools(tables.attachments, files_of, tested, chars)
+    groups |= stored_tools(settings, store, redact)
+    groups |= {name: tools_of(name) for name in other_packages()}
+    return groups, no_shell
 
 
 def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
     """Return the tools of all groups, by name."""
-    return {tool.spec.name: tool for every in groups.values() for tool in every}
+    return {tool.spec.name: tool for tools in groups.values() for tool in tools}
 
 
 def other_packages() -> tuple[str, ...]:
-    """Return the packages of other authors that bring tools, by the names of their entry points."""
+    """Return the names of the entry points through which other packages add tools."""
     return tuple(name for name in plugins.names(plugins.TOOLS) if name not in _OUR_PACKAGES)
 
 
@@ -102,15 +102,15 @@ def stored_tools(
     settings: CurrentConfig, store: Store, redact: Callable[[str], str]
 ) -> dict[str, tuple[Tool, ...]]:
     """Return the tools that work on stored data alone: notes and cut results."""
-    wanted = settings.config.tools
-    found: dict[str, tuple[Tool, ...]] = {}
-    if wanted.notes.enabled:
-        found["notes"] = notes.tools(wanted.notes, Notes(store), redact)
-    if wanted.results.enabled:
-        found["results"] = results.tools(
+    tables = settings.config.tools
+    groups: dict[str, tuple[Tool, ...]] = {}
+    if tables.notes.enabled:
+        groups["notes"] = notes.tools(tables.notes, Notes(store), redact)
+    if tables.results.enabled:
+        groups["results"] = results.tools(
             partial(find_result, store), partial(_answer_chars, settings)
         )
-    return found
+    return groups
 
 
 def _answer_chars(settings: CurrentConfig) -> int:
@@ -125,10 +125,10 @@ RESERVED = frozenset(
 """Names that providers of other packages must not have."""
 
 
-def own_context(
+def built_in_context(
     settings: CurrentConfig, workspaces: Path, rows: Rows
 ) -> tuple[ContextProvider, ...]:
-    """Return the daemon's own providers, in the order in which the model reads their texts (S3-06).
+    """Return the built-in providers, in the order in which the model reads their texts (S3-06).
 
     Args:
         settings: For the operator's own prompt.
@@ -161,20 +161,22 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
     """Open the context providers of other packages.
 
     Raises:
-        ConfigError: One can't be opened, or has the name of another.
+        ConfigError: A provider can't be opened, or has the name of another one.
     """
     found: dict[str, ContextProvider] = {}
     for package in plugins.names(plugins.CONTEXT_PROVIDERS):
         key = f"context.{package}"
-        opener = plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key)
-        made = cast("Callable[[], tuple[ContextProvider, ...]]", opener)
-        opened = plugins.opened(
-            lambda made=made: [(one.spec.name, one) for one in made()], package, key=key
+        opener = cast(
+            "Callable[[], tuple[ContextProvider, ...]]",
+            plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key),
         )
-        for name, one in opened:
+        named = plugins.opened(
+            lambda opener=opener: [(it.spec.name, it) for it in opener()], package, key=key
+        )
+        for name, provider in named:
             if name in found or name in RESERVED:
                 raise ConfigError(
                     (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
                 )
-            found[name] = one
+            found[name] = provider
     return tuple(found.values())

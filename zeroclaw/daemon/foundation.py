@@ -1,4 +1,4 @@
-"""Opens everything that must be open before the first task: store, keys, providers, tools, listeners."""
+"""Opens the store, keys, providers, tools and listeners, before the first task runs."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class OpenStore(Protocol):
 
 
 class Openers(Value):
-    """What a composition root may replace; the product replaces nothing.
+    """The parts that a composition root may replace; the product replaces nothing.
 
     Attributes:
         store: Opens the store.
@@ -56,17 +56,16 @@ class Openers(Value):
 
 
 class Start(Value):
-    """What the daemon is started with; a reload reads another one, to compare.
+    """The inputs of a daemon's start; a reload reads another one, to compare.
 
     Attributes:
         config: The parsed configuration.
         checked: The result of checking it.
-        places: Where everything is.
+        places: The paths of its files and directories.
         version: The version shown to people.
         reread: Reads the configuration again; blocks, and raises `ConfigError` with every fault.
             None if there is no file.
-        written: The configuration as in the file, if `config` was completed: with a model that was
-            found.
+        written: The configuration as in the file, if `config` has a discovered model instead.
     """
 
     config: Config
@@ -78,7 +77,7 @@ class Start(Value):
 
 
 class ReadyFacts(Value):
-    """What a person is told when the daemon is up.
+    """The facts in the greeting of a daemon that is up.
 
     Attributes:
         model: The model's name.
@@ -114,7 +113,7 @@ class Public(Protocol):
 
 
 class Foundation(Value):
-    """Everything that is open before the first task runs.
+    """The resources that are open before the first task runs.
 
     Attributes:
         start: What the daemon was started with; its configuration is in force for keys that need a
@@ -122,7 +121,7 @@ class Foundation(Value):
         settings: The configuration in force, which a reload replaces.
         context: Context providers of other packages.
         summariser: Writes summaries instead of the provider; None if the provider does.
-        groups: The package of each tool; a tool not listed is a group of its own.
+        groups: The package of each tool; a tool without one is its own group.
     """
 
     start: Start
@@ -155,7 +154,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     """
     config, log = start.config, EventLog("daemon")
     settings = LiveConfig(config, start.checked.statements, start.checked.skills)
-    warn_of(start.checked, log)
+    log_warnings(start.checked, log)
     clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
@@ -181,17 +180,17 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     public = await _open_public(start, stack)
     providers: dict[str, Provider] = {}
     for path, _ in providers_of(config):
-        opened = await asyncio.to_thread(open_provider, start, clock, path)
-        stack.push_async_callback(opened.aclose)
-        providers[path] = opened
-    bounded = await asyncio.to_thread(cgroups.take_over)
-    subtree, watched = (None, bounded) if isinstance(bounded, str) else (bounded, "")
+        provider = await asyncio.to_thread(open_provider, start, clock, path)
+        stack.push_async_callback(provider.aclose)
+        providers[path] = provider
+    subtree = await asyncio.to_thread(cgroups.take_over)
+    subtree, watched = (None, subtree) if isinstance(subtree, str) else (subtree, "")
     log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
     groups, shell_note = await open_tools(
         settings,
         subtree=subtree,
         store=store,
-        hidden=_of_the_daemon(start.places),
+        hidden=_daemon_paths(start.places),
         redact=start.checked.redactor.redact,
         version=start.version,
         stack=stack,
@@ -205,7 +204,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         store=store,
         provider=providers[ANSWERS],
         tools=by_name(groups),
-        groups={tool.spec.name: name for name, every in groups.items() for tool in every},
+        groups={tool.spec.name: name for name, tools in groups.items() for tool in tools},
         keys=keys,
         protected=await asyncio.to_thread(protected_in, start.places),
         listener=listener,
@@ -222,7 +221,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     )
 
 
-def warn_of(checked: CheckedConfig, log: Log) -> None:
+def log_warnings(checked: CheckedConfig, log: Log) -> None:
     """Log the oddities of a configuration."""
     for warning in checked.warnings:
         log("config_odd", what=warning, level="warning")
@@ -281,13 +280,12 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
     return plugins.opened(lambda: opener(settings, context), settings.kind, key=key)
 
 
-def protected_in(where: places.Places) -> Protected:
+def protected_in(roots: places.Places) -> Protected:
     """Return the real paths that no policy can open: data directory, configuration and skills."""
-    closed = tuple(str(places.real(one)) for one in _of_the_daemon(where))
-    return Protected(closed=closed, open=(str(places.real(where.workspaces)),))
+    closed = tuple(str(places.real(path)) for path in _daemon_paths(roots))
+    return Protected(closed=closed, open=(str(places.real(roots.workspaces)),))
 
 
-def _of_the_daemon(where: places.Places) -> tuple[Path, ...]:
-    """Return the paths that tools never reach, whatever they are allowed."""
-    every = (where.data, where.config, where.skills)
-    return tuple(path for path in every if path is not None)
+def _daemon_paths(roots: places.Places) -> tuple[Path, ...]:
+    """Return the paths that tools never reach, whatever the policy allows."""
+    return tuple(path for path in (roots.data, roots.config, roots.skills) if path is not None)

@@ -1,4 +1,4 @@
-"""The composition root: opens and wires every room, and runs until it is told to stop.
+"""The composition root: opens and wires every room, and runs until the stop.
 
 Start:  store → process groups left by a crash → outbox, overdue approval requests → channels → open turns
 Stop:   admit nothing → give turns a grace time → mark open drafts, show open requests → close
@@ -54,7 +54,7 @@ class Stopped(Exception):
 
 
 class Hooks(Value):
-    """How the caller of `serve` is notified, and how it stops and reloads the daemon."""
+    """Notifies the caller of `serve`, and lets it stop and reload the daemon."""
 
     on_ready: Callable[[ReadyFacts], None]
     stop: asyncio.Event
@@ -72,13 +72,13 @@ def run(
     """Run the daemon until SIGTERM or SIGINT; SIGHUP reloads; blocks.
 
     Args:
-        start: What it is started with.
+        start: Its configuration, places and version.
         on_ready: Called once, when it is up.
         openers: Replaces parts of it.
-        lifeline: The read end of a pipe whose other end our parent holds. Its end of file means
-            that the parent is gone, however that happened, and stops the daemon too.
-        hangup: Created before the configuration was read, so that no SIGHUP is missed; None for
-            none.
+        lifeline: The read end of a pipe whose other end the parent holds. Its end of file means
+            that the parent has ended, in whatever way, and stops the daemon too.
+        hangup: Created before the configuration was read, so that no SIGHUP is missed; if None,
+            created now.
 
     Raises:
         NeedsOperator: It can't start, or can't go on; the text says what to do.
@@ -86,12 +86,12 @@ def run(
     watch = LoopWatch(EventLog("watchdog"))
 
     def ready(facts: ReadyFacts) -> None:
-        # Not during the start, which loads modules in a thread: more switching would slow it down.
+        # Not during the start, which loads modules in a thread: frequent switching slows it down.
         sys.setswitchinterval(SWITCH_S)
         on_ready(facts)
         _tell_service_manager(b"READY=1")
         if (every_us := os.environ.get("WATCHDOG_USEC", "")).isdecimal():
-            _beat(int(every_us) / 2_000_000)  # half of what it allows
+            _beat(int(every_us) / 2_000_000)  # half of the allowed interval, in seconds
         watch.start()
 
     async def main() -> None:
@@ -100,16 +100,16 @@ def run(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         hooks = Hooks(on_ready=ready, stop=stop)
-        heard = Hangup() if hangup is None else hangup
-        wishes = {"reload": hooks.reload.set, "stop": stop.set, "nothing": lambda: None}
+        hangups = Hangup() if hangup is None else hangup
+        actions = {"reload": hooks.reload.set, "stop": stop.set, "nothing": lambda: None}
 
-        def hung_up() -> None:
-            wishes[heard.means()]()
+        def on_hangup() -> None:
+            actions[hangups.meaning()]()
 
-        loop.add_signal_handler(signal.SIGHUP, hung_up)
-        heard.deliver()
+        loop.add_signal_handler(signal.SIGHUP, on_hangup)
+        hangups.deliver()
         if lifeline is not None:
-            loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
+            loop.add_reader(lifeline, _stop_at_end_of_file, lifeline, stop)
         await serve(start, hooks, openers or Openers())
 
     try:
@@ -126,7 +126,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         NeedsOperator: It can't start, or can't go on.
     """
     async with AsyncExitStack() as stack:
-        # Importing is half of a start; the other half waits for disks and processes meanwhile.
+        # Importing takes half of a start; meanwhile the other half waits for disks and processes.
         loop = asyncio.get_running_loop()
         loading = loop.run_in_executor(None, _load, start.checked.channels)
         foundation = await open_foundation(start, openers, stack)
@@ -151,7 +151,10 @@ class Daemon:
         self._gave_up = False
         notifier = Notifier()
         store = WatchedStore(
-            foundation.store, failed=self._give_up, written=notifier.notify, noticed=self._noticed
+            foundation.store,
+            on_failed=self._give_up,
+            on_written=notifier.notify,
+            on_operators_due=self._wake_operators,
         )
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)
@@ -162,9 +165,9 @@ class Daemon:
         services = self.services
         await services.erasure.clear_unrecorded()
         await services.remember()
-        unsaid = await services.outbox.resume()
+        unsent = await services.outbox.resume()
         await services.open_requests.end_overdue()
-        await self._wake(unsaid)
+        await self._wake(unsent)
         self.page.start()
         for name, answer in self._calls().items():
             self._foundation.control.call(name, answer)
@@ -176,12 +179,12 @@ class Daemon:
         await self._end()
         raise Stopped
 
-    def _noticed(self) -> None:
-        """Wake the task that shows operators what is stored for them."""
-        self.services.channels.news.set()
+    def _wake_operators(self) -> None:
+        """Wake the task that shows stored notices and requests to operators."""
+        self.services.channels.wakeup.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
-        """End the daemon: without a store it can't keep its promises, and the operator must be told."""
+        """End the daemon: it can't keep its promises without a store, and its end is noticed."""
 
         async def end() -> None:
             raise error
@@ -192,7 +195,7 @@ class Daemon:
 
     # --- start ---------------------------------------------------------------------------------
 
-    async def _wake(self, unsaid: Iterable[ConversationId]) -> None:
+    async def _wake(self, unsent: Iterable[ConversationId]) -> None:
         """Wake every conversation that has work to do, those with an open turn first.
 
         Includes those with an unsent answer: a conversation that `/new` began waits for it.
@@ -204,7 +207,7 @@ class Daemon:
             async for row in scan(store, Query(kind=kind, state=state))
             if row.conversation is not None
         }
-        for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
+        for conversation in waiting | dict.fromkeys(unsent):
             self.services.mailboxes.wake(conversation)
 
     # --- run -----------------------------------------------------------------------------------
@@ -215,8 +218,8 @@ class Daemon:
             "errors": self._errors,
             "usage": self._usage,
             "redact": self._redact,
-            "halt": lambda asked: self._switch(asked, on=True),
-            "resume": lambda asked: self._switch(asked, on=False),
+            "halt": lambda request: self._switch(request, on=True),
+            "resume": lambda request: self._switch(request, on=False),
             "logout": self._log_out,
             "reload": self._reload,
             "receipts": self._receipts,
@@ -224,59 +227,59 @@ class Daemon:
             "grants": self.services.grants.console,
         }
 
-    async def _status(self, _asked: Mapping[str, object]) -> answers.Status:
+    async def _status(self, _request: Mapping[str, object]) -> answers.Status:
         report, ready = await self.services.status.report(), self.services.ready_facts()
         return replace(report, login_url=ready.web_url, claim=ready.claim)
 
-    async def _usage(self, asked: Mapping[str, object]) -> answers.UsageReport:
-        first = first_day(self._foundation.clock.now(), int_at(asked, "days") or 1)
+    async def _usage(self, request: Mapping[str, object]) -> answers.UsageReport:
+        first = first_day(self._foundation.clock.now(), int_at(request, "days") or 1)
         return answers.UsageReport(used=await used_since(self._foundation.store, first))
 
-    async def _errors(self, _asked: Mapping[str, object]) -> answers.Errors:
+    async def _errors(self, _request: Mapping[str, object]) -> answers.Errors:
         record, checked = self.services.model_record, self._foundation.start.checked
-        why = checked.redactor.redact(record.reason)
+        reason = checked.redactor.redact(record.reason)
         return answers.Errors(
             errors=troubles(),
             sandbox=self._foundation.shell_note,
             watched=self._foundation.watched,
-            model=answers.ModelSeen(failures=record.failures, at=record.at, why=why),
-            secrets=frozenset(checked.held),
+            model=answers.ModelSeen(failures=record.failures, at=record.at, why=reason),
+            secrets=frozenset(checked.resolved),
         )
 
-    async def _redact(self, asked: Mapping[str, object]) -> answers.Redacted:
+    async def _redact(self, request: Mapping[str, object]) -> answers.Redacted:
         """Redact texts for a command that lacks the secrets of this process."""
-        texts = [*map(str, array_at(asked, "texts"))]
+        texts = [*map(str, array_at(request, "texts"))]
         redact = self._foundation.start.checked.redactor.redact
         return answers.Redacted(texts=await asyncio.to_thread(lambda: tuple(map(redact, texts))))
 
-    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> answers.Halted:
-        who = text_at(asked, "by") or catalogue.BY_CONSOLE.en
+    async def _switch(self, request: Mapping[str, object], *, on: bool) -> answers.Halted:
+        actor = text_at(request, "by") or catalogue.BY_CONSOLE.en
         before = not self.services.policy.last_halt.over
         store, now = self._foundation.store, self._foundation.clock.now()
-        self.services.take_halt(await switch(store, on=on, by=who, at=now))
+        self.services.take_halt(await switch(store, on=on, by=actor, at=now))
         return answers.Halted(halted=on, before=before)
 
-    async def _log_out(self, _asked: Mapping[str, object]) -> answers.LoggedOut:
+    async def _log_out(self, _request: Mapping[str, object]) -> answers.LoggedOut:
         return answers.LoggedOut(sessions=await self.services.channels.log_out())
 
-    async def _reload(self, _asked: Mapping[str, object]) -> answers.Reloaded:
+    async def _reload(self, _request: Mapping[str, object]) -> answers.Reloaded:
         try:
-            return await self.services.reloader.again()
+            return await self.services.reloader.reload()
         except ConfigError as error:
             return answers.Reloaded(faults=error.faults)
 
-    async def _receipts(self, asked: Mapping[str, object]) -> answers.Verdicts:
-        found = await self.services.receipts.verify(text_at(asked, "text"))
-        return answers.Verdicts(receipts=tuple(found))
+    async def _receipts(self, request: Mapping[str, object]) -> answers.Verdicts:
+        verdicts = await self.services.receipts.verify(text_at(request, "text"))
+        return answers.Verdicts(receipts=tuple(verdicts))
 
     async def _reload_on_sighup(self) -> None:
         """Reload at each SIGHUP; the result is logged."""
-        wish = self._hooks.reload
+        requested = self._hooks.reload
         while True:
-            await wish.wait()
-            wish.clear()
+            await requested.wait()
+            requested.clear()
             with suppress(ConfigError, Refused):
-                await self.services.reloader.again()
+                await self.services.reloader.reload()
 
     # --- stop ----------------------------------------------------------------------------------
 
@@ -300,7 +303,7 @@ class Daemon:
 
 
 def _beat(every_s: float) -> None:
-    """Tell systemd again and again that the event loop turns; else it starts another daemon."""
+    """Tell systemd every `every_s` that the event loop runs; else it restarts the daemon."""
     _tell_service_manager(b"WATCHDOG=1")
     asyncio.get_running_loop().call_later(every_s, _beat, every_s)
 
@@ -313,13 +316,13 @@ def _tell_service_manager(state: bytes) -> None:
         manager.sendto(state, f"\0{address[1:]}" if address.startswith("@") else address)
 
 
-def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
-    """Discard what the parent writes; at end of file, stop: the parent is gone."""
+def _stop_at_end_of_file(lifeline: int, stop: asyncio.Event) -> None:
+    """Discard the parent's writes; at end of file, stop: the parent has ended."""
     try:
-        said = os.read(lifeline, _LIFELINE_BYTES)
+        chunk = os.read(lifeline, _LIFELINE_BYTES)
     except OSError:  # a socket in place of the pipe was reset
-        said = b""
-    if not said:
+        chunk = b""
+    if not chunk:
         asyncio.get_running_loop().remove_reader(lifeline)
         stop.set()
 
@@ -345,7 +348,7 @@ async def _clean_up(foundation: Foundation) -> None:
             ended = await asyncio.to_thread(reap, PROCESSES.of(row))
             foundation.log("process_group_reaped", action=row.key, ended=ended)
         except RecordUnreadable as error:
-            why = str(error)
-            foundation.log("process_group_unknown", action=row.key, why=why, level="error")
-        forget = PROCESSES.delete(row.key)
-        await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
+            reason = str(error)
+            foundation.log("process_group_unknown", action=row.key, why=reason, level="error")
+        delete = PROCESSES.delete(row.key)
+        await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(delete,)))

@@ -1,7 +1,7 @@
 """The operator's web page, mounted if there is a local listener.
 
-The first request loads the page and its libraries, in a thread. A daemon whose operator never looks
-pays nothing for it, neither at its start nor in memory.
+The first request loads the page and its libraries, in a thread. Until then the page costs no time
+at the start, and no memory.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class OperatorPage(Struct, eq=False):
     """The page, from its first request to the end; the daemon has one.
 
     Attributes:
-        services: What it reads and calls.
+        services: The daemon's services.
         group: Owns its tasks.
         notifier: Tells open pages of changes.
     """
@@ -39,10 +39,10 @@ class OperatorPage(Struct, eq=False):
     def start(self) -> None:
         """Mount the page if there is a listener, which means that there is a web chat."""
         if (listener := self.services.foundation.listener) is not None:
-            listener.beside(PREFIX, self.answer)
+            listener.mount_beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; the first one loads the page, because it tells where it is mounted."""
+        """Answer a request; the first one loads the page, because it has the page's root path."""
         async with self._loading:
             if self._application is None:
                 root = str(scope["root_path"])
@@ -76,12 +76,12 @@ class OperatorPage(Struct, eq=False):
         from zeroclaw.inbound.commands.explain import Explainer
 
         services, foundation = self.services, self.services.foundation
-        beside, web = root.removesuffix(PREFIX), services.channels.web_name
+        prefix, web = root.removesuffix(PREFIX), services.channels.web_name
         context = ConsoleContext(
             place=ConsolePaths(
                 root=root,
-                chat=f"{beside}/{web}/",
-                log_out=f"{beside}{LOG_OUT}",
+                chat=f"{prefix}/{web}/",
+                log_out=f"{prefix}{LOG_OUT}",
                 token=foundation.ids.token(),
             ),
             chat=Address(channel=web, account="local", chat=OPERATOR, direct=True),

@@ -8,7 +8,7 @@ import asyncio
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import CheckedConfig
-from zeroclaw.daemon.foundation import Foundation, Start, warn_of
+from zeroclaw.daemon.foundation import Foundation, Start, log_warnings
 from zeroclaw.errors import ConfigError, Refused, refused_as
 from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.revocation import Revocation
@@ -16,7 +16,7 @@ from zeroclaw.value import Struct, field
 
 NO_FILE = (
     "this zeroclaw was started without a configuration file, so there is none to read again; "
-    "restart it to read one that was written since, or write one with `zeroclaw init`"
+    "restart it to read a newer file, or write one with `zeroclaw init`"
 )
 
 
@@ -33,9 +33,9 @@ class Reloader(Struct):
     revocation: Revocation
     waiting: tuple[str, ...] = ()
     _written: Config | None = None  # the file as of the last reload
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def again(self) -> Reloaded:
+    async def reload(self) -> Reloaded:
         """Read the file, and put the live keys into force.
 
         Raises:
@@ -46,45 +46,46 @@ class Reloader(Struct):
         if reread is None:
             log("reload_refused", why=NO_FILE, level="warning")
             raise Refused(NO_FILE)
-        async with self._one_at_a_time:
+        async with self._lock:
             try:
                 with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):
-                    fresh = await asyncio.to_thread(reread)
+                    start = await asyncio.to_thread(reread)
             except ConfigError as error:
                 log("reload_refused", why=str(error), level="error")
                 raise
-            done = self._take(fresh)
-            warn_of(fresh.checked, log)
-        log("reloaded", now=", ".join(done.live), needs_a_restart=", ".join(done.waiting))
-        return done
+            result = self._apply(start)
+            log_warnings(start.checked, log)
+        log("reloaded", now=", ".join(result.live), needs_a_restart=", ".join(result.waiting))
+        return result
 
-    def _take(self, fresh: Start) -> Reloaded:
+    def _apply(self, new: Start) -> Reloaded:
         """Put a configuration into force, in one step without an await."""
         start, settings = self.foundation.start, self.foundation.settings
         context = self.revocation.context
         before = self._written or start.written or start.config
-        keys = changed_keys(before, fresh.config)
+        keys = changed_keys(before, new.config)
         live = tuple(key for key in keys if is_live(key))
-        others = tuple(key for key in keys if not is_live(key))
-        secrets = replaced_secrets(start.checked, fresh.checked)
-        self._written = merge_live(before, fresh.config)
-        settings.config = merge_live(settings.config, fresh.config)
-        settings.statements = fresh.checked.statements
-        if fresh.places.skills == start.places.skills:
-            settings.skills = fresh.checked.skills
+        waiting = tuple(key for key in keys if not is_live(key))
+        secrets = replaced_secrets(start.checked, new.checked)
+        self._written = merge_live(before, new.config)
+        settings.config = merge_live(settings.config, new.config)
+        settings.statements = new.checked.statements
+        if new.places.skills == start.places.skills:
+            settings.skills = new.checked.skills
         context.people.apply_config(settings.config)
         context.policy.configured()
         self.revocation.begin()
-        self.waiting = (*others, *(key for key in secrets if key not in others))
+        self.waiting = (*waiting, *(key for key in secrets if key not in waiting))
         return Reloaded(
             file=str(start.places.config),
             live=live,
             waiting=self.waiting,
-            warnings=fresh.checked.warnings,
+            warnings=new.checked.warnings,
         )
 
 
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
     """Return the keys of secrets that were set before and have another value now."""
-    kept = ((key, before.secrets.get(key, fresh), fresh) for key, fresh in after.secrets.items())
-    return tuple(key for key, old, fresh in kept if old != fresh)
+    return tuple(
+        key for key, secret in after.secrets.items() if before.secrets.get(key, secret) != secret
+    )

@@ -16,7 +16,7 @@ from zeroclaw.context.skills import skills_provider
 from zeroclaw.conversation.downloads import Downloads
 from zeroclaw.conversation.turn_row import open_drafts
 from zeroclaw.daemon.channel_host import ChannelHost
-from zeroclaw.daemon.extensions import by_name, own_context
+from zeroclaw.daemon.extensions import built_in_context, by_name
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.reload import Reloader
 from zeroclaw.delivery.live import Live
@@ -69,8 +69,8 @@ from zeroclaw.turn.titles import Titles
 
 _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 MAX_QUEUED_HISTORIES = 10_000
-"""Most queued readings of one conversation's history: turns queue for them too, so as many as the
-rate limits can let through."""
+"""Limit of queued reads of long histories: turns queue for them too, so it is as many as the rate
+limits can let through."""
 
 
 class Services:
@@ -88,7 +88,7 @@ class Services:
             foundation.start.config, {part.name: part.manifest for part in checked.channels}
         )
         self._leases = Leases(store)
-        self.live = Live(account_of=self.channels.shows_drafts, group=group)
+        self.live = Live(account_of=self.channels.draft_account, group=group)
         self.bus = Bus(
             lambda raised: EventLog("turn")("subscriber_failed", why=raised.line, level="warning")
         )
@@ -109,7 +109,9 @@ class Services:
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
         self.requests = Approvals(context)
-        self.open_requests = OpenRequests(context, self.requests, self.notices, self.channels.news)
+        self.open_requests = OpenRequests(
+            context, self.requests, self.notices, self.channels.wakeup
+        )
         self.outbox = Outbox(
             store=store,
             accounts=self.channels.accounts,
@@ -142,7 +144,7 @@ class Services:
         self.runner = TurnRunner(
             self._turns,
             # A shutdown must notice that a turn now waits for a person.
-            on_parked=lambda: self.mailboxes.look_again(),  # noqa: PLW0108  they are made below
+            on_parked=lambda: self.mailboxes.look_again(),  # noqa: PLW0108  created below
         )
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
@@ -159,7 +161,7 @@ class Services:
         self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
-        self.revocation = Revocation(context, group, self.channels.news)
+        self.revocation = Revocation(context, group, self.channels.wakeup)
         self.reloader = Reloader(foundation, self.revocation)
         self.status = StatusCommand(store, self._report)
         planner = Planner(
@@ -182,9 +184,9 @@ class Services:
         )
         self.ingress = Ingress(context, self.strangers, planner, self.revocation)
         self.supervisor = Supervisor(
-            admit=self.channels.noting(self.ingress.admit),
+            admit=self.channels.recording_positions(self.ingress.admit),
             clock=clock,
-            tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
+            tell_operators=lambda name, message: self.notices.tell(message, but_channel=name),
             log=EventLog("channels"),
         )
         self.transcript = Transcript(
@@ -204,7 +206,7 @@ class Services:
         self.receipts = ReceiptVerifier(store, foundation.keys)
 
     def _turn_services(self) -> TurnServices:
-        """Return what every turn works with."""
+        """Return the services of turns."""
         foundation, settings, log = self.foundation, self.foundation.settings, EventLog("turn")
         config, redactor = foundation.start.config, foundation.start.checked.redactor
         recollection = Recollection(
@@ -229,7 +231,7 @@ class Services:
                 offers=self.offers,
                 providers=ContextProviders(
                     (
-                        *own_context(
+                        *built_in_context(
                             settings, foundation.start.places.workspaces, foundation.store
                         ),
                         skills_provider(self.offers.skills_for, self.offers.folders_for),
@@ -244,7 +246,7 @@ class Services:
                 clock=foundation.clock,
                 publish=self.bus.publish,
                 log=log,
-                share=FairShare("long histories", at_once=2, most_waiting=MAX_QUEUED_HISTORIES),
+                share=FairShare("long histories", at_once=2, max_waiting=MAX_QUEUED_HISTORIES),
             ),
             gate=Gate(
                 tools=self.tools,
@@ -295,7 +297,7 @@ class Services:
     # --- stored state --------------------------------------------------------------------------
 
     async def remember(self) -> None:
-        """Load what is stored before anybody is admitted; once, at the start."""
+        """Load the stored state before any message is admitted; once, at the start."""
         store = self.foundation.store
         self.take_halt(await last_halt(store))
         await self.people.remember(store)
@@ -305,7 +307,7 @@ class Services:
         await self.budget.remember()
 
     def announce(self, plan: Plan) -> None:
-        """Tell every service what has just been committed; never waits."""
+        """Tell every service about a committed plan; never waits."""
         for write in plan.writes:
             match write:
                 case Put(kind=RowKind.OUTBOX):
@@ -315,24 +317,26 @@ class Services:
                 case Put(kind=RowKind.SWITCH):
                     self.take_halt(HALTS.of(write))
                 case Put(kind=RowKind.PERSON):
-                    now = PEOPLE.of(write)
-                    self.foundation.log("person_decided", person=now.id, now=now.state, by=now.by)
+                    person = PEOPLE.of(write)
+                    self.foundation.log(
+                        "person_decided", person=person.id, now=person.state, by=person.by
+                    )
                 case _:
                     pass
-        if any(isinstance(one, Put | Delete) and one.kind in _OF_PEOPLE for one in plan.writes):
+        if any(isinstance(it, Put | Delete) and it.kind in _OF_PEOPLE for it in plan.writes):
             self.learn_people(plan.writes)
         for conversation in plan.wake:
             self.mailboxes.wake(conversation)
 
     def learn_people(self, writes: tuple[Write, ...]) -> None:
-        """Update ingress and gate about who is admitted, who asks to be, and who was revoked."""
+        """Update ingress and gate about admitted, waiting and revoked people."""
         self.strangers.written(writes)
         if self.people.learn_from_writes(writes):
             self.policy.revoke(self.people.revoked)
             self.revocation.begin()
 
     def take_halt(self, halt: Halt) -> None:
-        """Put a halt into force at once, or lift it; running turns are told to end."""
+        """Put a halt into force at once, which ends running turns, or lift it."""
         self.policy.halt(halt)
         self.mailboxes.hold(not halt.over)
         if not halt.over:
@@ -344,7 +348,7 @@ class Services:
         """Start listeners and channels; return when the listeners answer."""
         foundation = self.foundation
         ready = asyncio.Event()
-        served = {
+        tasks = {
             "control": foundation.control.serve(ready.set),
             "anchors": self.anchors.keep(),
             "retention": self.retention.keep(),
@@ -354,13 +358,13 @@ class Services:
             "titles": self.titles.keep(),
         }
         if foundation.listener is not None:
-            served["listener"] = foundation.listener.serve()
+            tasks["listener"] = foundation.listener.serve()
         if foundation.public is not None:
-            served["public_listener"] = foundation.public.serve()
-        for name, kept in served.items():
-            self._group.create_task(kept, name=name)
+            tasks["public_listener"] = foundation.public.serve()
+        for name, work in tasks.items():
+            self._group.create_task(work, name=name)
         await self.channels.start(self.supervisor, self.transcript, self.notices, self._menu)
-        # Behind the channels' tasks: before they are up, it would find nobody who can be asked.
+        # After the channels' tasks: before they are up, it would find no reachable operator.
         self._group.create_task(self.open_requests.keep(), name="open_requests")
         # Last, because a model's problems are reported through the channels.
         for provider in (foundation.provider, foundation.summariser):
@@ -371,7 +375,7 @@ class Services:
         await ready.wait()
 
     def ready_facts(self) -> ReadyFacts:
-        """Return what a person is told at this moment."""
+        """Return the facts for a greeting now."""
         foundation = self.foundation
         facts, checked = foundation.provider.facts, foundation.start.checked
         return ReadyFacts(
@@ -417,5 +421,5 @@ def recalled_chars(settings: NotesSettings, context_tokens: int | None) -> int:
     A character may take four tokens in a language that the model hardly knows; then the notes fill
     half of the window.
     """
-    most_chars = settings.recalled_chars if settings.enabled else 0
-    return most_chars if context_tokens is None else min(most_chars, context_tokens // 8)
+    max_chars = settings.recalled_chars if settings.enabled else 0
+    return max_chars if context_tokens is None else min(max_chars, context_tokens // 8)

@@ -1,7 +1,7 @@
 """Ends the daemon when the store can't be written any more.
 
-Such a commit fails in the middle of some conversation, and would be retried for ever with nobody
-looking. What is stored stays intact, and work continues after the next start.
+Otherwise the commit that fails, in the middle of some conversation, would be retried for ever and
+go unnoticed. The stored data stays intact, and work continues after the next start.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,21 +23,21 @@ class WatchedStore:
         self,
         store: Store,
         *,
-        failed: Callable[[StoreUnusable], None],
-        written: Callable[[], None],
-        noticed: Callable[[], None],
+        on_failed: Callable[[StoreUnusable], None],
+        on_written: Callable[[], None],
+        on_operators_due: Callable[[], None],
     ) -> None:
         """Wrap a store; each callback runs before the writer's call returns, and must not wait.
 
         Args:
             store: The wrapped store.
-            failed: Called when the store can't be written any more.
-            written: Called after each commit.
-            noticed: Called after a commit with something for operators: a notice, or a request.
+            on_failed: Called when the store can't be written any more.
+            on_written: Called after each commit.
+            on_operators_due: Called after a commit with a notice or a request for operators.
         """
         self._store = store
-        self._failed = failed
-        self._written, self._noticed = written, noticed
+        self._on_failed, self._on_written = on_failed, on_written
+        self._on_operators_due = on_operators_due
         self.get, self.select, self.count = store.get, store.select, store.count
         self.read, self.last, self.streams = store.read, store.last, store.streams
         self.blob, self.blobs = store.blob, store.blobs
@@ -46,20 +46,18 @@ class WatchedStore:
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
-        await self._told(self._store.commit(commit))
-        self._written()
-        for one in commit.writes:
-            if isinstance(one, Put) and one.kind in _FOR_OPERATORS:
-                self._noticed()
-                break
+        await self._watch(self._store.commit(commit))
+        self._on_written()
+        if any(isinstance(it, Put) and it.kind in _FOR_OPERATORS for it in commit.writes):
+            self._on_operators_due()
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""
-        return await self._told(self._store.lease(conversation))
+        return await self._watch(self._store.lease(conversation))
 
-    async def _told(self, done: Awaitable[T]) -> T:
+    async def _watch(self, call: Awaitable[T]) -> T:
         try:
-            return await done
+            return await call
         except StoreUnusable as error:
-            self._failed(error)
+            self._on_failed(error)
             raise

@@ -1,8 +1,8 @@
 """The HTTP client on aiohttp, which takes a fifth of httpx's CPU time per request.
 
-Nothing else in the daemon imports aiohttp. Its errors tell what was not sent from what may have
-arrived: `ClientConnectorError` means before, `ServerDisconnectedError`, `SocketTimeoutError` and
-`ClientPayloadError` mean after (aiohttp 3.14, tried on the wire 2026-11).
+No other file of the daemon imports aiohttp. Its errors show whether a request may have arrived:
+`ClientConnectorError` means that it was not sent; after `ServerDisconnectedError`,
+`SocketTimeoutError` and `ClientPayloadError` it may have (aiohttp 3.14, tried on the wire 2026-11).
 """
 
 import asyncio
@@ -38,20 +38,20 @@ _LINE_BYTES = 64 * 1024
 
 
 class _Protocol(ResponseHandler):
-    """The library's, without a fifth of what it does for each piece of an answer.
+    """The library's protocol, with a fifth less work for each piece of an answer.
 
-    It resumes the connection and its parser whenever a piece was taken, mostly without need
-    (aiohttp 3.14.5). Where a later one has no such attribute, it does as it likes.
+    The library resumes the connection and its parser after each piece, mostly without need (aiohttp
+    3.14.5). If a later version lacks the attribute, it always resumes.
     """
 
-    def resume_reading(self, *args: bool, **named: bool) -> None:
+    def resume_reading(self, *args: bool, **options: bool) -> None:
         if getattr(self, "_reading_paused", True):
-            super().resume_reading(*args, **named)
+            super().resume_reading(*args, **options)
 
 
 class _Connector(aiohttp.TCPConnector):
-    def __init__(self, kept_s: float | None) -> None:
-        super().__init__(limit=0, force_close=not kept_s, keepalive_timeout=kept_s)  # pyright: ignore[reportUnknownMemberType]  of the library
+    def __init__(self, keep_alive_s: float | None) -> None:
+        super().__init__(limit=0, force_close=not keep_alive_s, keepalive_timeout=keep_alive_s)  # pyright: ignore[reportUnknownMemberType]  of the library
         self._factory = partial[ResponseHandler](_Protocol, loop=asyncio.get_running_loop())
 
 
@@ -62,7 +62,7 @@ class AiohttpClient:
         """Open nothing yet; `trusted` replaces the environment's certificate authorities."""
         self._limits = limits
         self._network = Network(os.environ, asyncio.to_thread, trusted)
-        # We count connections: the library reports neither that the pool was full, nor how long.
+        # Counted here: the library reports neither that the pool was full, nor for how long.
         self._free = asyncio.Semaphore(limits.connections)
         self._session = aiohttp.ClientSession(
             connector=_Connector(limits.keep_alive_s or None),
@@ -78,7 +78,7 @@ class AiohttpClient:
     @asynccontextmanager
     async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
         """Send a request; see `HttpClient.open`."""
-        await self._take_place()
+        await self._acquire()
         try:
             response = await self._send(request)
             chunks = self._chunks(response.content)
@@ -92,7 +92,7 @@ class AiohttpClient:
                 )
             finally:
                 await chunks.aclose()
-                response.close()  # closes the connection, unless the answer was read whole
+                response.close()  # closes the connection, unless the whole answer was read
         finally:
             self._free.release()
 
@@ -100,7 +100,7 @@ class AiohttpClient:
         """Close every connection."""
         await self._session.close()
 
-    async def _take_place(self) -> None:
+    async def _acquire(self) -> None:
         if not self._free.locked():
             await self._free.acquire()  # succeeds at once, so it needs no time-out
             return
@@ -135,7 +135,7 @@ class AiohttpClient:
         except NoWayOut as error:
             raise HttpConnectFailed(str(error)) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise self._ours(error) from error
+            raise self._translated(error) from error
 
     async def _chunks(self, body: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives."""
@@ -143,9 +143,9 @@ class AiohttpClient:
             async for chunk in body.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._ours(error) from error
+            raise self._translated(error) from error
 
-    def _ours(self, error: Exception) -> HttpFailed:
+    def _translated(self, error: Exception) -> HttpFailed:
         """Translate an error of the library, without its text, which may contain anything."""
         match error:
             case aiohttp.ConnectionTimeoutError():
@@ -174,11 +174,11 @@ class AiohttpClient:
 def _unread(connection: aiohttp.connector.Connection | None) -> Generator[None]:
     """Read nothing from a connection; see `HttpAnswer.unread`.
 
-    The library itself pauses a transport only while it holds more than it was asked for, which is
-    nothing between two chunks.
+    The library itself pauses a transport only while it has buffered more than its limit, and
+    between two chunks it has buffered nothing.
     """
     transport = None if connection is None else connection.transport
-    if transport is None:  # the answer was received whole, or is cut
+    if transport is None:  # the whole answer was received, or it is cut
         yield
         return
     transport.pause_reading()

@@ -1,4 +1,4 @@
-"""Writes files that belong to a person, atomically, and closes what others open; blocks."""
+"""Replaces files atomically, and closes file descriptors; blocks."""
 
 import codecs
 import os
@@ -32,32 +32,32 @@ def replace_text(path: Path, text: str) -> None:
     target = real(path)
     with refused_as(Refused, f"`{path}` can't be written", _REMEDY):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = target.stat() if target.exists() else None
-        first = b"" if found is None else _first_line_of(target)
-        if first.startswith(codecs.BOM_UTF8):
+        old = target.stat() if target.exists() else None
+        first_line = b"" if old is None else _first_line_of(target)
+        if first_line.startswith(codecs.BOM_UTF8):
             text = f"\ufeff{text}"
-        if first.endswith(b"\r\n"):
+        if first_line.endswith(b"\r\n"):
             text = text.replace("\n", "\r\n")
-        with _in_place_of(target) as fresh:
-            mode = 0o600 if found is None else found.st_mode & 0o7777
-            _write(fresh, text.encode(), mode)
-            if found is not None and os.geteuid() == 0:
-                os.chown(fresh, found.st_uid, found.st_gid)
+        with _in_place_of(target) as new:
+            mode = 0o600 if old is None else old.st_mode & 0o7777
+            _write(new, text.encode(), mode)
+            if old is not None and os.geteuid() == 0:
+                os.chown(new, old.st_uid, old.st_gid)
     with refused_as(Refused, f"`{path}` is written, but a power cut may undo that"):
         sync_directory(target.parent)
 
 
 def replace_private(path: Path, body: bytes) -> None:
-    """Replace a file of the daemon's own, which only its owner can read; one writer at a time.
+    """Replace a file that belongs to the daemon, mode 0600; one writer at a time.
 
     Raises:
         OSError: The disk is full or permission is denied; the old file is kept.
     """
-    # A fixed name, so that what a kill leaves is overwritten by the next writer.
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    _write(fresh, body, 0o600)
-    fresh.replace(path)
+    # A fixed name, so that the next writer removes a file that a killed one left.
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    _write(new, body, 0o600)
+    new.replace(path)
 
 
 def sync_directory(directory: Path) -> None:
@@ -80,7 +80,7 @@ def _first_line_of(path: Path) -> bytes:
         return file.readline()
 
 
-def backup_path(path: Path) -> Path:
+def back_up(path: Path) -> Path:
     """Copy a file that is about to be replaced to `<name>.before`, and return that path.
 
     The copy has the file's mode, and replaces an older copy.
@@ -88,33 +88,33 @@ def backup_path(path: Path) -> Path:
     Raises:
         Refused: The disk is full or permission is denied.
     """
-    kept = path.with_name(f"{path.name}.before")
-    with refused_as(Refused, f"`{kept}` can't be written", _REMEDY), _in_place_of(kept) as fresh:
-        shutil.copy2(path, fresh)
-    return kept
+    copy = path.with_name(f"{path.name}.before")
+    with refused_as(Refused, f"`{copy}` can't be written", _REMEDY), _in_place_of(copy) as new:
+        shutil.copy2(path, new)
+    return copy
 
 
 def write_secret(path: Path, value: str) -> None:
-    """Write a secret into a file that only its owner can read, in place of what is there.
+    """Write a secret into a file that only its owner can read; replaces an existing file.
 
     Raises:
         Refused: The file can't be created or replaced.
     """
     with refused_as(Refused, f"`{path}` can't be written", "name another file"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _in_place_of(path) as fresh:
-            _write(fresh, f"{value}\n".encode(), 0o600)
+        with _in_place_of(path) as new:
+            _write(new, f"{value}\n".encode(), 0o600)
 
 
 @contextmanager
 def _in_place_of(target: Path) -> Generator[Path]:
-    """Yield a temporary name next to a file; what the block wrote there then replaces the file."""
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    """Yield a temporary path next to a file; the file written there then replaces it."""
+    new = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
-        yield fresh
-        fresh.replace(target)
+        yield new
+        new.replace(target)
     finally:
-        fresh.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
 
 
 def _write(path: Path, body: bytes, mode: int) -> None:

@@ -1,10 +1,10 @@
-"""Bounds a command as a whole with a cgroup of its own, if the daemon has a delegated subtree.
+"""Bounds all processes of a command together with a cgroup, if the daemon has a delegated subtree.
 
     <delegated>            delegated by `Delegate=yes` in a systemd unit
       zeroclaw-daemon      this process, as a group with child groups must not contain processes
       zeroclaw-run-<hex>   one command: bounds its memory and processes, and can kill them all
 
-The kernel counts what polling can't: memory between two samples, `/tmp` and `/dev/shm`, shared
+The kernel counts more than a poller sees: memory between two samples, `/tmp` and `/dev/shm`, shared
 memory that no process maps any more, and processes that left their group and their parent. Without
 such a subtree, `quotas` watches each command.
 
@@ -29,21 +29,21 @@ CONTROLLERS = frozenset({"memory", "pids"})
 AROUND = 8
 """Processes of the sandbox itself, on top of the command's own limit."""
 
-_OWN = Path("/proc/self/cgroup")
+_CGROUP = Path("/proc/self/cgroup")
 _MOUNTS = Path("/proc/self/mountinfo")
-_LOOKS = 5
-_LOOK_MS = 2_000
+_POLLS = 5
+_POLL_MS = 2_000
 
 
 class Closed(Value):
     """The outcome of closing a cgroup.
 
     Attributes:
-        all_gone: Whether no process is left in it.
+        is_empty: Whether it has no process any more.
         excess: The limit for which the kernel ended the command; empty if none.
     """
 
-    all_gone: bool = True
+    is_empty: bool = True
     excess: str = ""
 
 
@@ -68,9 +68,9 @@ class Group(Value):
 
     def close(self) -> Closed:
         """Kill all processes in the group, wait for their end, and remove it; safe twice."""
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # it was removed already
             _write(self.place / "cgroup.kill", "1")
-        for _ in range(_LOOKS):
+        for _ in range(_POLLS):
             if not self._is_populated():
                 break
         excess = self._excess()
@@ -79,15 +79,15 @@ class Group(Value):
         except FileNotFoundError:
             return Closed(excess=excess)
         except OSError:
-            return Closed(all_gone=False, excess=excess)
+            return Closed(is_empty=False, excess=excess)
         return Closed(excess=excess)
 
     def _excess(self) -> str:
-        counted = _table(self.place / "memory.events")
-        if counted.get("oom"):
+        events = _table(self.place / "memory.events")
+        if events.get("oom"):
             return f"its processes together used more than {self.memory_bytes:,} bytes of memory"
-        if counted.get("oom_kill"):
-            return "the daemon and its commands together used more memory than there is for them"
+        if events.get("oom_kill"):
+            return "the daemon and its commands together used more memory than they may have"
         return ""
 
     def _is_populated(self) -> bool:
@@ -99,26 +99,26 @@ class Group(Value):
         with closing_descriptor(events):
             if b"populated 1" not in os.read(events, 4_096):
                 return False
-            changed = select.poll()
-            changed.register(events, select.POLLPRI)
-            changed.poll(_LOOK_MS)
+            poll = select.poll()
+            poll.register(events, select.POLLPRI)
+            poll.poll(_POLL_MS)
             return True
 
 
 def take_over() -> Path | str:
     """Set up the cgroup that this process was started in.
 
-    Fails if other processes are in it, because then it is not ours. Groups left by an earlier
+    Fails if it has other processes, because then it is not the daemon's. Groups left by an earlier
     daemon are killed and removed. Safe twice.
 
     Returns:
-        Where groups can be created; or why they can't, in one line for people.
+        The directory for groups; or why there is none, in one line for people.
     """
-    own = _own_place()
-    if isinstance(own, str):
-        return own
+    cgroup = _current_directory()
+    if isinstance(cgroup, str):
+        return cgroup
     try:
-        return _prepared(own)
+        return _prepare(cgroup)
     except OSError as error:
         return f"its cgroup was not delegated to it ({system_words(error)})"
 
@@ -129,7 +129,7 @@ def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
     Args:
         subtree: The directory that `take_over` returned.
         memory_bytes: Memory limit of all its processes together; none of it may be swapped out.
-        processes: Most processes at once, threads included.
+        processes: Limit of concurrent processes, threads included.
 
     Raises:
         OSError: The kernel refuses.
@@ -148,24 +148,24 @@ def open_group(subtree: Path, *, memory_bytes: int, processes: int) -> Group:
     return group
 
 
-def _prepared(own: Path) -> Path | str:
+def _prepare(cgroup: Path) -> Path | str:
     """Move this process to a leaf and enable the controllers, or undo everything."""
-    alone = (own / "cgroup.procs").read_text("ascii").split() == [str(os.getpid())]
-    if not alone:
+    is_alone = (cgroup / "cgroup.procs").read_text("ascii").split() == [str(os.getpid())]
+    if not is_alone:
         return "other programs share its cgroup"
-    place = own.parent if own.name == DAEMON else own
+    place = cgroup.parent if cgroup.name == DAEMON else cgroup
     missing = CONTROLLERS - set((place / "cgroup.controllers").read_text("ascii").split())
     if missing:
         return f"its cgroup has no controller for {' and '.join(sorted(missing))}"
-    if not (own / "cgroup.kill").exists():
+    if not (cgroup / "cgroup.kill").exists():
         return "this kernel is older than 5.14, and can't end a cgroup at once"
     daemon = place / DAEMON
     daemon.mkdir(exist_ok=True)
     try:
         _write(daemon / "cgroup.procs", str(os.getpid()))
         _write(place / "cgroup.subtree_control", "+memory +pids")
-        for left in sorted(place.glob(f"{RUN}*")):
-            Group(place=left, memory_bytes=0).close()
+        for leftover in sorted(place.glob(f"{RUN}*")):
+            Group(place=leftover, memory_bytes=0).close()
         open_group(place, memory_bytes=1 << 20, processes=1).close()
     except OSError:
         with suppress(OSError):
@@ -177,17 +177,17 @@ def _prepared(own: Path) -> Path | str:
     return place
 
 
-def _own_place() -> Path | str:
+def _current_directory() -> Path | str:
     """Return the directory of this process's cgroup v2, or why there is none."""
     with suppress(OSError, StopIteration):
-        own = next(
-            line[3:] for line in _OWN.read_text("utf-8").splitlines() if line.startswith("0::")
+        path = next(
+            line[3:] for line in _CGROUP.read_text("utf-8").splitlines() if line.startswith("0::")
         )
         for line in _MOUNTS.read_text("utf-8").splitlines():
             fields, _, kind = line.partition(" - ")
-            root, at = fields.split()[3:5]
-            if kind.startswith("cgroup2 ") and Path(own).is_relative_to(root):
-                return Path(at) / Path(own).relative_to(root)
+            root, mount_point = fields.split()[3:5]
+            if kind.startswith("cgroup2 ") and Path(path).is_relative_to(root):
+                return Path(mount_point) / Path(path).relative_to(root)
     return "this machine has no cgroups of version 2"
 
 

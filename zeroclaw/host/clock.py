@@ -1,4 +1,4 @@
-"""The real clock, which is the only file that reads time; and how tasks wait on any clock."""
+"""The real clock, the only reader of time; and helpers to start tasks and to wait on any clock."""
 
 import asyncio
 import time
@@ -40,11 +40,11 @@ def begin_in(
 
 
 async def wait_at_most(
-    seconds: float, coming: Coroutine[None, None, object], *, clock: Clock
+    seconds: float, work: Coroutine[None, None, object], *, clock: Clock
 ) -> None:
-    """Wait until `coming` returns, but no longer than `seconds`; then cancel it."""
+    """Wait until `work` returns, but no longer than `seconds`; then cancel it."""
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(coming)
-        sleeping = group.create_task(clock.sleep(seconds))
-        waiting.add_done_callback(lambda _: sleeping.cancel())
-        sleeping.add_done_callback(lambda _: waiting.cancel())
+        task = group.create_task(work)
+        timer = group.create_task(clock.sleep(seconds))
+        task.add_done_callback(lambda _: timer.cancel())
+        timer.add_done_callback(lambda _: task.cancel())

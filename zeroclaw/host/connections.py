@@ -1,4 +1,4 @@
-"""What all listeners are built from: a bound socket, how to accept, bounds, and ASGI's types."""
+"""The common parts of all listeners: a bound socket, the accept loop, bounds, and ASGI's types."""
 
 import asyncio
 import errno
@@ -23,7 +23,7 @@ PROVE = "zeroclaw.prove"
 
 
 class Bounds(Value):
-    """Bounds what strangers can make grow on a listener; times in seconds.
+    """Bounds the resources that strangers can use on a listener; times in seconds.
 
     Attributes:
         connections: Maximum number, including those in the TLS handshake; each serves one request
@@ -35,10 +35,10 @@ class Bounds(Value):
         body_s: Time for a body; on the local listener, for its next piece.
         answer_s: Time for body and hook together; Telegram gives up after 60 s.
         keep_s: Time from an answer to the end of the next head. It exceeds the 60 s after which
-            Telegram closes, so Telegram closes first, and no update meets a connection that we are
-            closing.
-        linger_bytes: Most bytes read and discarded after an early answer.
-        linger_s: Longest time for that.
+            Telegram closes, so Telegram closes first, and no update meets a connection that this
+            side is closing.
+        linger_bytes: Limit of bytes read and discarded after an early answer.
+        linger_s: Time limit for that.
         full_s: Pause before accepting again when the system had no room for a connection.
         mount_s: Time from the start of serving in which requests wait for a page to be mounted.
     """
@@ -65,24 +65,24 @@ async def accept_each(
 ) -> None:
     """Accept connections until cancelled; serve each in a task, and close it when that ends.
 
-    Not asyncio's: what arrives while they are cancelled, `start_server` and `sock_accept` leave
-    open, and the former does any number of TLS handshakes before it reports a connection.
+    asyncio's `start_server` and `sock_accept` would leave a connection open that arrives while they
+    are cancelled, and the former does any number of TLS handshakes before it reports a connection.
 
     Args:
         bound: Listens, and does not block.
         serve: Serves a connection; must not raise.
-        log: Told of connections that the system has no room for.
+        log: Receives an event for each connection that the system has no room for.
         full_s: Pause after one of these, in seconds.
     """
-    loop, waiting = asyncio.get_running_loop(), asyncio.Event()
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         while True:
-            loop.add_reader(bound, waiting.set)
+            loop.add_reader(bound, readable.set)
             try:
-                await waiting.wait()
+                await readable.wait()
             finally:
                 loop.remove_reader(bound)
-                waiting.clear()
+                readable.clear()
             try:
                 accepted, _ = bound.accept()
             except (BlockingIOError, ConnectionError):  # the peer left before it was accepted
@@ -106,8 +106,8 @@ async def close_stream(writer: asyncio.StreamWriter) -> None:
             async with asyncio.timeout(CLOSE_S):
                 await writer.wait_closed()
     finally:
-        # Also if this is cancelled, or the loop would go on watching what its owner now closes. A
-        # transport that is gone can't be aborted (AttributeError).
+        # Also if this is cancelled, or the loop would go on watching the socket that its owner now
+        # closes. A closed transport can't be aborted (AttributeError).
         if accepted is not None and accepted.fileno() >= 0:
             writer.transport.abort()
 
@@ -132,9 +132,11 @@ def bind(host: str, port: int, *, key: str) -> socket.socket:
         bound.listen()  # otherwise a second daemon could bind too
     except OSError as error:
         bound.close()
-        taken = error.errno == errno.EADDRINUSE
-        why = "is in use by another program" if taken else f"can't be had: {system_words(error)}"
-        message = f"port {port} on {host} {why}; set `{key}` to a free one, or stop that"
-        raise PortInUse(message if taken else message.removesuffix(", or stop that")) from error
+        remedy = f"set `{key}` to a free one"
+        if error.errno == errno.EADDRINUSE:
+            message = f"port {port} on {host} is in use by another program; {remedy}, or stop that"
+        else:
+            message = f"port {port} on {host} can't be used: {system_words(error)}; {remedy}"
+        raise PortInUse(message) from error
     bound.settimeout(0)
     return bound

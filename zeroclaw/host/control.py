@@ -32,7 +32,7 @@ FILE = "control.sock"
 LONGEST_LINE = 1024 * 1024
 LONGEST_ANSWER = 64 * LONGEST_LINE
 """The daemon is trusted with more than its clients: it may answer with thousands of faults."""
-MOST_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 ANSWER_S = 60.0
 """Seconds that a command waits; only a reload and a check of very many receipts may take longer."""
 _CREDENTIALS = struct.Struct("iII")
@@ -45,7 +45,7 @@ Serve = Callable[[LineStream], Awaitable[None]]
 
 
 class DaemonUnreachable(NeedsOperator):
-    """Raised when the daemon can't be asked: none runs or listens, or it serves another user."""
+    """Raised when the daemon can't be reached: none runs or listens, or it serves another user."""
 
     exit_code = 3
 
@@ -61,21 +61,21 @@ class Lines:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        longest: int = LONGEST_ANSWER,
+        max_bytes: int = LONGEST_ANSWER,
     ) -> None:
-        """Wrap an open connection whose peer reads lines of up to `longest` bytes."""
+        """Wrap an open connection whose peer reads lines of up to `max_bytes`."""
         self._reader = reader
         self._writer = writer
-        self._longest = longest
+        self._max_bytes = max_bytes
 
     async def receive(self) -> Mapping[str, object] | None:
         """Return the next object; None at the end, or if the line is not a JSON object."""
         try:
             line = await self._reader.readline()
-            found: object = json.loads(line) if line.endswith(b"\n") else None
+            value: object = json.loads(line) if line.endswith(b"\n") else None
         except (ValueError, RecursionError, ConnectionError):
             return None
-        return found if is_object(found) else None
+        return value if is_object(value) else None
 
     async def send(self, line: DaemonAnswer | Mapping[str, object]) -> None:
         """Write one object.
@@ -93,10 +93,10 @@ class Lines:
         Raises:
             Refused: The line is longer than the peer reads, which would end the connection.
         """
-        data = written(line)
-        if len(data) > self._longest:
-            most = f"{self._longest:,}; send less"
-            message = f"{len(data):,} bytes are more than the daemon reads at once: {most}"
+        data = encoded(line)
+        if len(data) > self._max_bytes:
+            limit = f"{self._max_bytes:,}; send less"
+            message = f"{len(data):,} bytes are more than the daemon reads at once: {limit}"
             raise Refused(message)
         self._writer.write(data)
 
@@ -105,7 +105,7 @@ class Lines:
         await close_stream(self._writer)
 
 
-def written(line: DaemonAnswer | Mapping[str, object]) -> bytes:
+def encoded(line: DaemonAnswer | Mapping[str, object]) -> bytes:
     """Return an object as a line; a year of usage of 200 people takes 60 ms."""
     try:
         return encode(line) + b"\n"
@@ -147,7 +147,7 @@ class Control:
             await accept_each(bound, self._connection, log=self._log)
 
     async def _connection(self, accepted: socket.socket) -> None:
-        if self._count == MOST_CONNECTIONS or _peer_of(accepted) != os.getuid():
+        if self._count == MAX_CONNECTIONS or _peer_of(accepted) != os.getuid():
             return
         self._count += 1
         try:
@@ -167,26 +167,26 @@ class Control:
         first = await lines.receive()
         if first is None:
             return
-        called, opened = first.get("call"), first.get("open")
-        if isinstance(called, str) and (answer := self._calls.get(called)):
+        name, service = first.get("call"), first.get("open")
+        if isinstance(name, str) and (answer := self._calls.get(name)):
             try:
                 reply = await answer(first)
             except ZeroclawError as error:
                 reply = {"error": str(error)}
             await lines.send(reply)
-        elif isinstance(opened, str) and (serve := self._streams.get(opened)):
+        elif isinstance(service, str) and (serve := self._streams.get(service)):
             await serve(lines)
         else:
             await lines.send({"error": "the running daemon does not know this; is it older?"})
 
 
 def _bound(path: Path) -> socket.socket:
-    """Return a listening socket that nobody else could ever connect to; blocks."""
-    # We hold the lock of the data directory, so an existing socket is stale.
+    """Return a listening socket to which no other user could ever connect; blocks."""
+    # This process has locked the data directory, so an existing socket is stale.
     path.unlink(missing_ok=True)
     bound = socket.socket(socket.AF_UNIX)
     bound.bind(os.fspath(path))
-    path.chmod(0o600)  # no mask, which would hold for the files of all other threads as well
+    path.chmod(0o600)  # no umask, which would apply to files of all other threads as well
     bound.listen()
     bound.settimeout(0)
     return bound

@@ -30,7 +30,7 @@ STYLE = (
     "font:16px/1.6 ui-sans-serif,system-ui,sans-serif}"
     "h1{font-size:1.25rem}code{padding:.1em .35em;border-radius:.3em;background:#8883}"
 )
-"""Style of the pages in this file; a browser may load nothing yet, so it is allowed by its hash."""
+"""Style of the pages in this file, allowed by its hash: without a session, no style sheet is served."""
 STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' '{STYLE_HASH}'; connect-src 'self'; "
@@ -48,7 +48,7 @@ HEADERS = (
 
 
 class RequestHead(Value):
-    """The parts of a request that the rules look at.
+    """The parts of a request that the rules check.
 
     Attributes:
         method: As sent.
@@ -87,10 +87,10 @@ def refusal(request: RequestHead, port: int, max_body_bytes: int) -> Refusal | N
     if request.header("host").lower() not in _hosts(port):
         text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
         return Refusal(status=421, text=text)
-    if not _from_here(request):
+    if not _is_same_origin(request):
         return Refusal(status=403, text="this request comes from another page")
     if request.header("transfer-encoding"):
-        return Refusal(status=411, text="say the length of the body")
+        return Refusal(status=411, text="send the length of the body")
     if length := request.header("content-length"):
         return _too_large(length, max_body_bytes)
     return None
@@ -102,17 +102,17 @@ def _hosts(port: int) -> frozenset[str]:
     return frozenset(f"{name}{end}" for name in ("127.0.0.1", "localhost", "[::1]") for end in ends)
 
 
-def _from_here(request: RequestHead) -> bool:
+def _is_same_origin(request: RequestHead) -> bool:
     site = request.header("sec-fetch-site")
     if request.method in SAFE_METHODS:
         # A typed address or a followed link is `navigate`: it shows our page, and reveals nothing
         # to another.
-        elsewhere = site in {"cross-site", "same-site"}
-        return not elsewhere or request.header("sec-fetch-mode") == "navigate"
+        is_foreign = site in {"cross-site", "same-site"}
+        return not is_foreign or request.header("sec-fetch-mode") == "navigate"
     if site:
         return site == "same-origin"
-    ours = f"{request.scheme}://{request.header('host')}"
-    return request.header("origin").lower() == ours.lower()
+    origin = f"{request.scheme}://{request.header('host')}"
+    return request.header("origin").lower() == origin.lower()
 
 
 def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
@@ -140,11 +140,11 @@ def sessions_of(request: RequestHead, port: int) -> tuple[str, ...]:
     return tuple(value for name, _, value in pairs if name == cookie_name(request, port))
 
 
-def cookie(request: RequestHead, session: str, port: int, *, path: str, kept_s: int) -> str:
+def cookie(request: RequestHead, session: str, port: int, *, path: str, max_age_s: int) -> str:
     """Return the Set-Cookie header that gives a browser its session, for this path only."""
     secure = "; Secure" if request.scheme == "https" else ""
     return (
-        f"{cookie_name(request, port)}={session}; Path={path}; Max-Age={kept_s}; HttpOnly; "
+        f"{cookie_name(request, port)}={session}; Path={path}; Max-Age={max_age_s}; HttpOnly; "
         f"SameSite=Strict{secure}"
     )
 
@@ -166,7 +166,7 @@ def link_of(request: RequestHead) -> str:
     return parse_qs(request.query).get("login", [""])[-1]
 
 
-def here(path: str) -> str:
+def local_url(path: str) -> str:
     """Return a path as a URL on this listener; `//host` would lead to another machine."""
     return quote("/" + path.lstrip("/"))
 
@@ -196,7 +196,7 @@ def login_page(root: str) -> bytes:
     return page(
         root,
         "Please log in",
-        "This page belongs to whoever runs the daemon.",
+        "This page belongs to the person who runs the daemon.",
         "Run <code>zeroclaw status</code> on this machine and open the link that it prints."
         " A link works once; this browser then stays logged in for 30 days.",
     )

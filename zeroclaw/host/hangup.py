@@ -23,16 +23,16 @@ class Hangup:
 
         Args:
             has_terminal: Returns whether there is a terminal now; None asks the system.
-            ignored: Whether our parent ignored the signal, as `nohup` does; None asks the system.
+            ignored: Whether the parent process ignored it, as `nohup` does; None asks the system.
         """
         self._has_terminal = has_terminal or terminal
-        self._had = self._has_terminal()
+        self._had_terminal = self._has_terminal()
         self._ignored = (
             signal.getsignal(signal.SIGHUP) is signal.SIG_IGN if ignored is None else ignored
         )
 
     def keep(self) -> None:
-        """Block the signal until the daemon handles it; otherwise it would end the process.
+        """Block the signal until the daemon handles it, because by default it ends the process.
 
         Applies to the calling thread and those it starts; `deliver` unblocks it.
         """
@@ -42,11 +42,11 @@ class Hangup:
         """Unblock the signal; call this once a handler is set."""
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
-    def means(self) -> Meaning:
+    def meaning(self) -> Meaning:
         """Return the meaning of a signal that has just arrived."""
-        if not self._had or self._has_terminal():
+        if not self._had_terminal or self._has_terminal():
             return "reload"
-        self._had = False
+        self._had_terminal = False
         return "nothing" if self._ignored else "stop"
 
 

@@ -48,7 +48,7 @@ class HttpTimedOut(HttpFailed):
 
 
 class HttpPoolExhausted(HttpTimedOut):
-    """Raised when none of our connections became free in time; the request was not sent."""
+    """Raised when none of the client's connections became free in time; nothing was sent."""
 
 
 class HttpCut(HttpFailed):
@@ -86,9 +86,9 @@ class HttpAnswer(Value):
         headers: Names in lower case; repeated headers are joined by commas.
         chunks: The body without transfer encoding, in order; iterate once. Ends when the body is
             complete; raises `HttpCut` or `HttpTimedOut` if it does not complete.
-        unread: While this block runs, the system keeps what arrives, so that one read takes all of
-            it; wait for no chunk in it. A cut is noticed only after what came before it.
-        is_received: Whether the body has come to its end; some of it may still be in `chunks`.
+        unread: While this block runs, the system buffers incoming data, so that one read gets all
+            of it; await no chunk within. A cut is noticed only after the data before it.
+        is_received: Whether the whole body has arrived; `chunks` may not have yielded all of it.
     """
 
     status: int
@@ -117,7 +117,7 @@ class HttpLimits(Value):
 
 
 class HttpClient(Protocol):
-    """What other rooms need of an HTTP library; safe for concurrent requests.
+    """The part of an HTTP library that other rooms use; safe for concurrent requests.
 
     Sends no cookies, and no credentials but those in a request's headers. A request with an
     `address` uses no proxy; `Network` chooses proxy and trusted certificates of all others.
@@ -139,8 +139,8 @@ class HttpClient(Protocol):
         ...
 
 
-async def read_whole(
-    http: HttpClient, request: HttpRequest, *, most_bytes: int
+async def read_answer(
+    http: HttpClient, request: HttpRequest, *, max_bytes: int
 ) -> tuple[int, bytes]:
     """Return status and body of an answer; a body over the limit is cut a little beyond it.
 
@@ -151,7 +151,7 @@ async def read_whole(
     async with http.open(request) as answer:
         async for chunk in answer.chunks:
             body += chunk
-            if len(body) > most_bytes:
+            if len(body) > max_bytes:
                 break
         return answer.status, bytes(body)
 
@@ -166,10 +166,10 @@ class _Lazy:
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
         client = self._client
-        return self._first(request) if client is None else client.open(request)
+        return self._open_first(request) if client is None else client.open(request)
 
     @asynccontextmanager
-    async def _first(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
+    async def _open_first(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
         async with self._opening:
             if (client := self._client) is None:
                 client = self._client = (await asyncio.to_thread(load_library))(self._limits)
@@ -210,14 +210,14 @@ def authorities_by_directory(
 ) -> Generator[None]:
     """Keep the SSL contexts that a library creates on import from loading all certificates.
 
-    aiohttp creates two, which read the system's bundle: 50 ms and 1.3 MiB for nothing, because we
-    pass a context with each connection. Without the bundle, OpenSSL looks certificates up in its
-    directory, which has the same ones under hashed names. If the directory is not hashed, or the
-    environment sets what to trust, nothing is changed. Meanwhile no other thread may read
-    `SSL_CERT_FILE`, or start a process with the whole environment.
+    aiohttp creates two, which read the system's bundle: 50 ms and 1.3 MiB for nothing, because
+    `AiohttpClient` passes a context with each connection. Without the bundle, OpenSSL looks
+    certificates up in its directory, which has the same ones under hashed names. If the directory is
+    not hashed, or the environment sets the trusted certificates, nothing is changed. Meanwhile no
+    other thread may read `SSL_CERT_FILE`, or start a process with the whole environment.
     """
-    said = {paths.openssl_cafile_env, paths.openssl_capath_env} & set(environment)
-    if said or not _is_hashed(paths.openssl_capath):
+    configured = {paths.openssl_cafile_env, paths.openssl_capath_env} & set(environment)
+    if configured or not _is_hashed(paths.openssl_capath):
         yield
         return
     environment[paths.openssl_cafile_env] = os.devnull
@@ -228,13 +228,13 @@ def authorities_by_directory(
 
 
 def _is_hashed(directory: str) -> bool:
-    with suppress(OSError), os.scandir(directory) as found:
-        return any(_HASHED.fullmatch(one.name) for one in found)
+    with suppress(OSError), os.scandir(directory) as entries:
+        return any(_HASHED.fullmatch(entry.name) for entry in entries)
     return False
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why no connection could be made, from the innermost cause that says so."""
+    """Return why no connection could be made, from the innermost cause that has a reason."""
     cause: BaseException | None = error
     reason = "none of its addresses can be reached"  # each failed in its own way
     while cause is not None:

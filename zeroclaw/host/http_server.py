@@ -2,9 +2,9 @@
 
     connection ── (TLS) ── head ── handler: body, answer ── the next head ── …
 
-Everything that a stranger can make grow has a bound (`Bounds`): connections, the head, the body,
-and the time for each. A client that holds connections open can't keep others out: when all
-connections are taken, the server cuts the one with the lowest claim, and among equals the oldest.
+All resources that a stranger can use are bounded (`Bounds`): connections, the head, the body, and
+the time for each. A client that holds connections open can't keep others out: when all connections
+are taken, the server cuts the one with the lowest claim, and among equals the oldest.
 h11 parses and writes the HTTP.
 """
 
@@ -25,8 +25,8 @@ from zeroclaw.value import Struct, field
 READ_BYTES = 16 * 1024
 ANSWERED = 4
 """The claim of a connection whose request has fully arrived and is being answered."""
-_PHRASES = {one.value: one.phrase for one in HTTPStatus}
-_UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_INCOMPLETE = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
 _WITH_BODY = frozenset({b"content-length", b"transfer-encoding"})  # RFC 9112, 6
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -52,21 +52,21 @@ class HttpConnection:
 
     @property
     def claim(self) -> int:
-        """How strongly the connection may stay when room is needed; `ANSWERED` means that it must.
+        """The rank of the connection when room is needed; `ANSWERED` means that it must stay.
 
-        Ascending: one that sent nothing useful; one that is idle between requests; one with half a
-        request; one whose peer does not read its answer. The peer can reconnect.
+        Ascending: it sent nothing useful; it is idle between requests; it has half a request; its
+        peer does not read the answer. The peer can reconnect.
         """
-        if self.has_whole_request and not self._is_stalled:
+        if self.has_full_request and not self._is_stalled:
             return ANSWERED
         if not self.is_proven:
             return 0
         return 3 if self._is_stalled else 1 + (self._http.their_state is not h11.IDLE)
 
     @property
-    def has_whole_request(self) -> bool:
+    def has_full_request(self) -> bool:
         """Whether a request has fully arrived and waits for its answer."""
-        return self._http.their_state not in _UNHEARD
+        return self._http.their_state not in _INCOMPLETE
 
     async def open(self, tls: ssl.SSLContext | None) -> None:
         """Do the TLS handshake if there is one, and create the streams.
@@ -98,9 +98,9 @@ class HttpConnection:
             return None
         lengths = [name for name, _ in head.headers if name in _WITH_BODY]
         if not lengths:
-            self._http.next_event()  # consumes EndOfMessage, so that the request counts as heard
+            self._http.next_event()  # consumes EndOfMessage, so that the request counts as full
         elif len(lengths) > 1:  # a proxy in front may take the end of the body to be elsewhere
-            message = "the length of the body is told twice"
+            message = "the length of the body is given twice"
             raise h11.RemoteProtocolError(message)
         return head
 
@@ -111,7 +111,7 @@ class HttpConnection:
             OSError: The connection broke.
             h11.RemoteProtocolError: The data is not HTTP.
         """
-        event = None if self.has_whole_request else await self.next()
+        event = None if self.has_full_request else await self.next()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     async def next(self) -> h11.Event:
@@ -126,7 +126,7 @@ class HttpConnection:
             if not isinstance(event, type):
                 return event
             if event is h11.PAUSED:  # the client pipelines: it sends on before it was answered
-                message = "no answer was waited for"
+                message = "the client did not wait for the answer"
                 raise h11.RemoteProtocolError(message)
             if self._http.they_are_waiting_for_100_continue:
                 self.write(h11.InformationalResponse(status_code=100, headers=[]))
@@ -176,9 +176,9 @@ class HttpConnection:
         self.write(h11.Response(status_code=status, headers=list(headers), reason=phrase))
 
     def discard_buffered_body(self) -> None:
-        """Discard what is buffered of the request's body, which mostly is all of it."""
+        """Discard the buffered part of the request's body, which mostly is all of it."""
         with suppress(h11.RemoteProtocolError):
-            while not self.has_whole_request and isinstance(self._http.next_event(), h11.Data):
+            while not self.has_full_request and isinstance(self._http.next_event(), h11.Data):
                 pass
 
     async def finish(self) -> bool:
@@ -187,19 +187,19 @@ class HttpConnection:
         The rest of a request that was answered early is read and discarded, within bounds:
         otherwise the system might reset the connection before the answer is read.
         """
-        mine = self._http.our_state
-        if mine not in (h11.DONE, h11.MUST_CLOSE):  # the answer is incomplete
+        state = self._http.our_state
+        if state not in (h11.DONE, h11.MUST_CLOSE):  # the answer is incomplete
             return False
         self.discard_buffered_body()
-        if not self.has_whole_request:
-            left = self.bounds.linger_bytes
+        if not self.has_full_request:
+            remaining = self.bounds.linger_bytes
             with suppress(OSError, h11.RemoteProtocolError):
-                if mine is h11.MUST_CLOSE and self._out.can_write_eof():  # not over TLS
+                if state is h11.MUST_CLOSE and self._out.can_write_eof():  # not over TLS
                     self._out.write_eof()
                 async with asyncio.timeout(self.bounds.linger_s):
-                    while left > 0 and (data := await self.body()):
-                        left -= len(data)
-        if mine is h11.MUST_CLOSE or self._http.their_state is not h11.DONE:
+                    while remaining > 0 and (data := await self.body()):
+                        remaining -= len(data)
+        if state is h11.MUST_CLOSE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
         return True
@@ -262,23 +262,23 @@ class HttpServer(Struct, eq=False):
             if self._enter(connection):
                 ended = await call(lambda: self._talk(connection))
                 if isinstance(ended, Raised):
-                    self._broke(connection, ended)
+                    self._note_failure(connection, ended)
         finally:
             self._open.pop(connection, None)
             await connection.aclose()
 
-    def _enter(self, one: HttpConnection) -> bool:
+    def _enter(self, connection: HttpConnection) -> bool:
         """Register a connection; cut it and return False if there is no room and none can be made."""
         if len(self._open) >= self.bounds.connections:
             self.refused.note("crowded")
-            oldest = min(self._open, key=lambda other: other.claim)
-            if oldest.claim == ANSWERED:
-                oldest = one
-            oldest.cut()
-            self._open.pop(oldest, None)
-            if oldest is one:
+            loser = min(self._open, key=lambda other: other.claim)
+            if loser.claim == ANSWERED:
+                loser = connection
+            loser.cut()
+            self._open.pop(loser, None)
+            if loser is connection:
                 return False
-        self._open[one] = None
+        self._open[connection] = None
         return True
 
     async def _talk(self, connection: HttpConnection) -> None:
@@ -287,13 +287,13 @@ class HttpServer(Struct, eq=False):
             await self.handle(connection, head)
             if not await connection.finish():
                 return
-            if connection in self._open:  # move to the end, as the first is taken for the oldest
+            if connection in self._open:  # move to the end: `_enter` treats the first as the oldest
                 self._open[connection] = self._open.pop(connection)
 
-    def _broke(self, connection: HttpConnection, ended: Raised) -> None:
+    def _note_failure(self, connection: HttpConnection, failure: Raised) -> None:
         connection.cut()
-        if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
+        if not isinstance(failure.error, OSError | h11.RemoteProtocolError):
             # A bug in a handler ends this connection, never the daemon.
-            self.log("connection_failed", why=ended.line, level="error")
+            self.log("connection_failed", why=failure.line, level="error")
         elif connection in self._open and not connection.is_proven:
             self.refused.note("garbled or slow")

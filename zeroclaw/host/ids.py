@@ -6,22 +6,22 @@ from threading import Lock
 
 from zeroclaw.clock import ULID_ALPHABET, UNSET, Clock, made_at, ulid_number
 
-_PAIRS = tuple(one + two for one in ULID_ALPHABET for two in ULID_ALPHABET)
+_PAIRS = tuple(first + second for first in ULID_ALPHABET for second in ULID_ALPHABET)
 _PAIR_BITS = 10
 _PAIR_MASK = 2**_PAIR_BITS - 1
 _SHIFTS = range(12 * _PAIR_BITS, -1, -_PAIR_BITS)
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
-MOST_AHEAD = timedelta(days=1)
+MAX_AHEAD = timedelta(days=1)
 """`follow` ignores ids further in the future: the age of rows is read from their ids."""
 
 
 class SystemIds:
-    """`Ids` from the machine's randomness; each ULID sorts strictly after the one before.
+    """`Ids` from the machine's randomness; each ULID sorts strictly after the previous one.
 
     Within one millisecond, and after the wall clock was set back, the next ULID is the last one
-    plus a random step (github.com/ulid/spec, "monotonicity", read 2026-11; the step of one given
-    there would let a reader of one id guess the next). Thread-safe.
+    plus a random step (github.com/ulid/spec, "monotonicity", read 2026-11; its step of 1 would let
+    a reader of one id guess the next). Thread-safe.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -32,23 +32,23 @@ class SystemIds:
     def ulid(self) -> str:
         """Return 26 characters: 48 bits of milliseconds since 1970, 80 random bits."""
         milliseconds = int(self._clock.now().timestamp() * _MILLISECONDS_PER_S)
-        fresh = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        new = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
             # INVARIANT: strictly increasing; a full millisecond carries over into the next one.
-            is_later = fresh >> _RANDOM_BITS > self._last >> _RANDOM_BITS
-            self._last = fresh if is_later else self._last + 1 + secrets.randbits(32)
+            is_later = new >> _RANDOM_BITS > self._last >> _RANDOM_BITS
+            self._last = new if is_later else self._last + 1 + secrets.randbits(32)
             number = self._last
         return _encoded(number)
 
     def follow(self, ulid: str) -> None:
         """Make new ids sort after this one of an earlier process, even if the clock was set back.
 
-        Ignores text that is not a ULID, and one that is more than `MOST_AHEAD` in the future, unless
+        Ignores text that is not a ULID, and one that is more than `MAX_AHEAD` in the future, unless
         the clock was never set.
         """
         now = self._clock.now()
         try:
-            is_near = now < UNSET or made_at(ulid) <= now + MOST_AHEAD
+            is_near = now < UNSET or made_at(ulid) <= now + MAX_AHEAD
             number = ulid_number(ulid)
         except (ValueError, OverflowError):
             return

@@ -29,14 +29,15 @@ from zeroclaw.value import replace
 SESSIONS = "sessions.json"
 """File in the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
-"""Fits a file that a person sends with a message; applications that take less check it themselves."""
+"""Room for a file in a message; applications with smaller limits check them themselves."""
 BOUNDS = Bounds(
     connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
 )
-"""We wait for a body only if its head carried a session, and then as long as pieces of it come. A
-browser reads the refusal of a body only after it has sent all of it."""
-MOST_STREAMS = 4
-"""Of one browser, which makes six connections to a server (HTTP/1.1) and needs some for the rest."""
+"""The listener waits for a body only if its head has a session, and then as long as pieces of it
+arrive. A browser reads the refusal of a body only after it has sent all of it."""
+MAX_STREAMS = 4
+"""Streams of one browser, which opens six connections to a server (HTTP/1.1) and needs some for
+other requests."""
 PATH_CHARS = 22
 """Characters of a base64 token: 132 bits, and a link still fits on a line or two."""
 LOG_OUT = "/logout"
@@ -69,13 +70,12 @@ class Listener:
         """Bind; blocks on files, so call this in a thread.
 
         Args:
-            settings: Where it listens.
-            sessions_at: The file (0600) that keeps the secret path and the sessions; its directory
-                exists.
+            settings: The address and port.
+            sessions_at: The file (0600) with the secret path and the sessions; its directory exists.
             clock: For the expiry of links and sessions.
             ids: Makes links and sessions.
             log: For events.
-            bounds: Bounds what other programs of this machine can make grow.
+            bounds: Bounds the resources that other programs of this machine can use.
 
         Raises:
             PortInUse: Another program has the port, or binding is not permitted.
@@ -111,7 +111,7 @@ class Listener:
 
     @property
     def root(self) -> str:
-        """The secret path that everything is served below, `/…`."""
+        """The secret path above every application, `/…`."""
         return f"/{self._logins.path}"
 
     @property
@@ -119,25 +119,25 @@ class Listener:
         """The address of this listener, with the secret path."""
         return f"http://{self._host}:{self.port}{self.root}"
 
-    def fresh_login_url(self, path: str = "/") -> str:
+    def new_login_url(self, path: str = "/") -> str:
         """Return an address that opens `path` and logs a browser in; it works once."""
         link = self._ids.token()
         self._logins = login.with_link(self._logins, link, self._clock.now())
-        return f"{self.url}{guard.here(path)}?login={link}"
+        return f"{self.url}{guard.local_url(path)}?login={link}"
 
     def web(self, prefix: str, application: object) -> str:
         """Mount an application below `/prefix/`, or replace the one there; see `Mount.web`."""
         if PREFIX.fullmatch(prefix) is None or not callable(application):
-            message = f"`{prefix}` must be a slash and one name, and carry an ASGI application"
+            message = f"`{prefix}` must be a slash and one name, and have an ASGI application"
             raise ValueError(message)
         # It is called with ASGI's three arguments; a callable that takes others fails at its first
         # request.
-        self.beside(prefix, application)
+        self.mount_beside(prefix, application)
         self._front[prefix] = None
-        return self.fresh_login_url(f"{prefix}/")
+        return self.new_login_url(f"{prefix}/")
 
-    def beside(self, prefix: str, application: object) -> None:
-        """Mount an application that others link to; the bare address never redirects to it."""
+    def mount_beside(self, prefix: str, application: object) -> None:
+        """Mount an application that other pages link to; the bare address never redirects to it."""
         self._mounted[prefix] = cast("ASGIApp", application)
         self._mounts.set()
         self._mounts = asyncio.Event()
@@ -150,7 +150,7 @@ class Listener:
         """
         now = self._clock.now()
         count = sum(now < ends_at for ends_at in self._logins.sessions.values())
-        if not await self._take(replace(self._logins, links={}, sessions={})):
+        if not await self._apply(replace(self._logins, links={}, sessions={})):
             message = (
                 f"every browser is logged out until the daemon starts again: `{self._sessions_at}` "
                 "can't be written"
@@ -167,66 +167,67 @@ class Listener:
             query=cast("bytes", scope["query_string"]).decode("latin-1"),
             headers=headers_of(cast("Iterable[Header]", scope["headers"])),
         )
-        refused = guard.refusal(request, self.port, MAX_BODY_BYTES)
-        rest = guard.below(request.path, self.root)
-        if request.path == "/health" and refused is None:
-            await _say(send, 200, "application/json", b'{"status":"ok"}')
-        elif rest is None:
-            await _say(send, 404, "text/plain", NOTHING)
-        elif refused is not None:
-            await _say(send, refused.status, "text/plain", refused.text.encode())
-        elif rest == guard.ICON:
-            await _say(send, 204, "image/x-icon", b"")
+        refusal = guard.refusal(request, self.port, MAX_BODY_BYTES)
+        path = guard.below(request.path, self.root)
+        if request.path == "/health" and refusal is None:
+            await _respond(send, 200, "application/json", b'{"status":"ok"}')
+        elif path is None:
+            await _respond(send, 404, "text/plain", NOTHING)
+        elif refusal is not None:
+            await _respond(send, refusal.status, "text/plain", refusal.text.encode())
+        elif path == guard.ICON:
+            await _respond(send, 204, "image/x-icon", b"")
         elif link := guard.link_of(request):
             await self._log_in(request, link, send)
         elif not self._is_open(request):
-            await _say(send, 401, "text/html", guard.login_page(self.root))
+            await _respond(send, 401, "text/html", guard.login_page(self.root))
         else:
             cast("Callable[[], None]", scope[PROVE])()
-            await self._hand_over(request, rest, scope, receive, send)
+            await self._route(request, path, scope, receive, send)
 
     def _is_open(self, request: guard.RequestHead) -> bool:
-        carried = guard.sessions_of(request, self.port)
-        return login.is_open(self._logins, carried, self._clock.now())
+        sessions = guard.sessions_of(request, self.port)
+        return login.is_open(self._logins, sessions, self._clock.now())
 
     async def _log_in(self, request: guard.RequestHead, link: str, send: Send) -> None:
         session = self._ids.token()
         logins = login.redeem(self._logins, link, session, self._clock.now())
-        carried = guard.sessions_of(request, self.port)
-        target = guard.here(request.path)
+        old_sessions = guard.sessions_of(request, self.port)
+        target = guard.local_url(request.path)
         if logins is None:
             if self._is_open(request):
-                await _say(send, 303, "text/plain", b"", ("location", target))
+                await _respond(send, 303, "text/plain", b"", ("location", target))
             else:
                 self._log("login_refused")
-                await _say(send, 401, "text/html", guard.login_page(self.root))
+                await _respond(send, 401, "text/html", guard.login_page(self.root))
             return
         self._log("logged_in")
-        await self._take(login.without(logins, carried))
+        await self._apply(login.without(logins, old_sessions))
         body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
-        kept_s = int(login.SESSION_KEPT.total_seconds())
-        await _say(send, 200, "text/html", body, self._cookie(request, session, kept_s))
+        max_age_s = int(login.SESSION_LIFETIME.total_seconds())
+        await _respond(send, 200, "text/html", body, self._cookie(request, session, max_age_s))
 
     async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
-        """End the sessions that a request carries."""
+        """End the sessions in a request's cookies."""
         self._log("logged_out")
-        await self._take(login.without(self._logins, guard.sessions_of(request, self.port)))
-        forgotten = self._cookie(request, "", 0)
-        await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
+        await self._apply(login.without(self._logins, guard.sessions_of(request, self.port)))
+        expired = self._cookie(request, "", 0)
+        await _respond(send, 200, "text/html", guard.logged_out_page(self.root), expired)
 
-    def _cookie(self, request: guard.RequestHead, session: str, kept_s: int) -> tuple[str, str]:
+    def _cookie(self, request: guard.RequestHead, session: str, max_age_s: int) -> tuple[str, str]:
         path = f"{self.root}/"
-        return "set-cookie", guard.cookie(request, session, self.port, path=path, kept_s=kept_s)
+        cookie = guard.cookie(request, session, self.port, path=path, max_age_s=max_age_s)
+        return "set-cookie", cookie
 
-    async def _take(self, logins: login.Logins) -> bool:
-        """Switch to these logins, end the streams of sessions that are gone, and store both.
+    async def _apply(self, logins: login.Logins) -> bool:
+        """Switch to these logins, end the streams of ended sessions, and store the logins.
 
-        Returns False if they last only until the daemon ends.
+        Returns False if they could not be stored, and so last only until the daemon ends.
         """
         self._logins = logins
-        for until, request in [*self._streams.items()]:
+        for stream, request in [*self._streams.items()]:
             if not self._is_open(request):
-                self._end(until)
+                self._end(stream)
         async with self._writing:
             return await asyncio.to_thread(self._write, login.write_sessions(self._logins))
 
@@ -238,25 +239,25 @@ class Listener:
             return False
         return True
 
-    async def _hand_over(
-        self, request: guard.RequestHead, rest: str, scope: Scope, receive: Receive, send: Send
+    async def _route(
+        self, request: guard.RequestHead, path: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        prefix, slash, _ = rest[1:].partition("/")
-        is_ours = not prefix or rest == LOG_OUT
+        prefix, slash, _ = path[1:].partition("/")
+        is_ours = not prefix or path == LOG_OUT
         application = None if is_ours else await self._application(f"/{prefix}")
         if application is not None and slash:
             inner = {**scope, "root_path": f"{self.root}/{prefix}"}
-            await self._served(application, request, inner, receive, send)
+            await self._serve_application(application, request, inner, receive, send)
         elif application is not None:
-            there = guard.here(f"{self.root}/{prefix}/")
-            await _say(send, 307, "text/plain", b"", ("location", there))
-        elif rest == LOG_OUT and request.method == "POST":
+            target = guard.local_url(f"{self.root}/{prefix}/")
+            await _respond(send, 307, "text/plain", b"", ("location", target))
+        elif path == LOG_OUT and request.method == "POST":
             await self._log_out_one(request, send)
-        elif rest in ("", "/") and self._front:
-            first = guard.here(f"{self.root}{next(iter(self._front))}/")
-            await _say(send, 303, "text/plain", b"", ("location", first))
+        elif path in ("", "/") and self._front:
+            target = guard.local_url(f"{self.root}{next(iter(self._front))}/")
+            await _respond(send, 303, "text/plain", b"", ("location", target))
         else:
-            await _say(send, 404, "text/plain", NOTHING)
+            await _respond(send, 404, "text/plain", NOTHING)
 
     async def _application(self, prefix: str) -> ASGIApp | None:
         """Return the application mounted there; just after the start, wait for it to be mounted."""
@@ -266,7 +267,7 @@ class Listener:
                     await self._mounts.wait()
         return self._mounted.get(prefix)
 
-    async def _served(
+    async def _serve_application(
         self,
         application: ASGIApp,
         request: guard.RequestHead,
@@ -275,53 +276,52 @@ class Listener:
         send: Send,
     ) -> None:
         """Let an application answer; its stream ends when its session does."""
-        until = asyncio.timeout(None)
+        stream = asyncio.timeout(None)
         try:
-            async with until:
-                await application(scope, receive, self._sending(send, request, until))
+            async with stream:
+                await application(scope, receive, self._guarded(send, request, stream))
         except TimeoutError:
-            if until.when() is None:
+            if stream.when() is None:
                 raise
         finally:
-            self._streams.pop(until, None)
-        if until.when() is not None:
+            self._streams.pop(stream, None)
+        if stream.when() is not None:
             await send({"type": "http.response.body", "body": b""})
 
-    def _add_stream(self, until: asyncio.Timeout, request: guard.RequestHead) -> None:
-        """Note a stream, and end the oldest of a browser that could otherwise send nothing more."""
-        self._streams[until] = request
-        cookies = request.header("cookie")
-        same = [one for one, other in self._streams.items() if other.header("cookie") == cookies]
-        for one in same[:-MOST_STREAMS]:
-            self._end(one)
+    def _add_stream(self, stream: asyncio.Timeout, request: guard.RequestHead) -> None:
+        """Note a stream, and end the oldest ones of a browser that would run out of connections."""
+        self._streams[stream] = request
+        cookie = request.header("cookie")
+        same = [key for key, other in self._streams.items() if other.header("cookie") == cookie]
+        for oldest in same[:-MAX_STREAMS]:
+            self._end(oldest)
 
-    def _end(self, until: asyncio.Timeout) -> None:
-        """End a stream; only once, because one that is just ending can't be ended again."""
-        del self._streams[until]
-        until.reschedule(0)
+    def _end(self, stream: asyncio.Timeout) -> None:
+        """End a stream, once: a timeout that has expired can't be rescheduled."""
+        del self._streams[stream]
+        stream.reschedule(0)
 
-    def _sending(self, send: Send, request: guard.RequestHead, until: asyncio.Timeout) -> Send:
-        """Set our headers on an answer, replacing those of the same names."""
-        ours = frozenset(name for name, _ in guard.HEADERS)
+    def _guarded(self, send: Send, request: guard.RequestHead, stream: asyncio.Timeout) -> Send:
+        """Set the guard's headers on an answer, and end its stream when its session has ended."""
+        guarded = frozenset(name for name, _ in guard.HEADERS)
 
-        async def sending(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                theirs = cast("Iterable[Header]", message.get("headers", ()))
-                names = {name.lower() for name, _ in theirs}
-                if b"content-length" not in names:
-                    self._add_stream(until, request)
-                kept = [header for header in theirs if header[0].lower() not in ours]
-                message = {**message, "headers": [*guard.HEADERS, *kept]}
-            elif until in self._streams and not self._is_open(request):  # its session has ended
-                self._end(until)
+                headers = [*cast("Iterable[Header]", message.get("headers", ()))]
+                if b"content-length" not in {name.lower() for name, _ in headers}:
+                    self._add_stream(stream, request)
+                others = [header for header in headers if header[0].lower() not in guarded]
+                message = {**message, "headers": [*guard.HEADERS, *others]}
+            elif stream in self._streams and not self._is_open(request):  # its session has ended
+                self._end(stream)
                 return
-            elif until.when() is not None:
+            elif stream.when() is not None:
                 return
             elif not message.get("more_body"):
-                self._streams.pop(until, None)
+                self._streams.pop(stream, None)
             await send(message)
 
-        return sending
+        return send_guarded
 
 
 def log_out_stored(path: Path) -> int:
@@ -339,13 +339,15 @@ def log_out_stored(path: Path) -> int:
 # --- responses -----------------------------------------------------------------------------------
 
 
-async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str, str]) -> None:
-    """Send a whole answer."""
+async def _respond(
+    send: Send, status: int, kind: str, body: bytes, *extra: tuple[str, str]
+) -> None:
+    """Send a whole answer, with `extra` headers."""
     headers = [
         *guard.HEADERS,
         (b"content-type", f"{kind}; charset=utf-8".encode()),
         (b"content-length", str(len(body)).encode()),
-        *((name.encode(), value.encode()) for name, value in more),
+        *((name.encode(), value.encode()) for name, value in extra),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -355,7 +357,7 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
 
 
 def _stored_logins(path: Path) -> login.Logins:
-    """Read the stored sessions; if that fails, everybody has to log in again."""
+    """Read the stored sessions; if that fails, every browser has to log in again."""
     with suppress(OSError, StoreUnusable):
         return login.read_sessions(path.read_bytes())
     return login.Logins()

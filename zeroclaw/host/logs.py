@@ -1,9 +1,9 @@
 """Writes events to stderr, one redacted line each, without ever blocking the daemon.
 
 The caller's thread formats a line, and another thread writes it, from a bounded queue. If stderr is
-not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9). So is
-what a library repeats within a second: without a free descriptor, asyncio logs a traceback for each
-connection that it might accept.
+not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9). A
+line that a library repeats within a second is dropped, too: without a free descriptor, asyncio logs
+a traceback for each connection that it might accept.
 """
 
 import logging
@@ -25,12 +25,12 @@ Level = Literal["debug", "info", "warning", "error"]
 
 _LEVELS = {name.lower(): level for name, level in logging.getLevelNamesMapping().items()}
 _FIELDS = "zeroclaw_fields"
-_LONGEST_SCANNED_CHARS = 65_536  # text beyond this is dropped unread
-_LONGEST_VALUE_CHARS = 2_000
-_LONGEST_LINE_CHARS = 16_000
-_WAITING_LINES = 10_000
-_MOST_TROUBLES = 50
-_LONGEST_TROUBLE_CHARS = 500
+_MAX_SCANNED_CHARS = 65_536  # text beyond this is dropped unread
+_MAX_VALUE_CHARS = 2_000
+_MAX_LINE_CHARS = 16_000
+_MAX_QUEUED_LINES = 10_000
+_MAX_TROUBLES = 50
+_MAX_TROUBLE_CHARS = 500
 _TRACES = logging.Formatter()
 _REPEATED_S = 1.0
 _CLOSING_S = 1.0  # a stalled reader must not hang the exit
@@ -66,11 +66,11 @@ def set_up(
         redact: Removes known secrets and secret patterns; applied to every text of a line,
             tracebacks included, before the text is cut.
         form: `json` for machines, `lines` for people.
-        level: Lowest level of our own records; libraries are logged from warning on.
+        level: Lowest level of zeroclaw's records; libraries are logged from warning on.
         stream: `sys.stderr` if None.
 
     Returns:
-        A function that writes what is queued and stops; safe twice, as `logging` calls it at exit
+        A function that writes the queued lines and stops; safe twice, as `logging` calls it at exit
         too.
     """
     handler = _Handler(stream or sys.stderr, redact, form)
@@ -87,17 +87,17 @@ def set_up(
 def troubles() -> tuple[Trouble, ...]:
     """Return the newest warnings and errors since `set_up`, at most 50, newest last."""
     handlers = logging.getLogger().handlers
-    return next((one.troubles() for one in handlers if isinstance(one, _Handler)), ())
+    return next((it.troubles() for it in handlers if isinstance(it, _Handler)), ())
 
 
 class _Handler(logging.Handler):
-    """Formats on the calling thread, writes on its own; keeps the newest warnings in memory."""
+    """Formats on the calling thread, writes on another; keeps the newest warnings in memory."""
 
     def __init__(self, stream: TextIO, redact: Redact, form: LineForm) -> None:
         super().__init__()
         self._redact = redact
         self._form = form
-        self._troubles: deque[Trouble] = deque(maxlen=_MOST_TROUBLES)
+        self._troubles: deque[Trouble] = deque(maxlen=_MAX_TROUBLES)
         self._stream = stream
         self._lines: SimpleQueue[str | None] = SimpleQueue()  # bounded in `emit`
         self._dropped = 0
@@ -106,7 +106,7 @@ class _Handler(logging.Handler):
         self._thread.start()
 
     def troubles(self) -> tuple[Trouble, ...]:
-        """Return the kept warnings; `copy` is atomic with respect to other threads."""
+        """Return the newest warnings; `copy` is atomic with respect to other threads."""
         return tuple(self._troubles.copy())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -117,14 +117,14 @@ class _Handler(logging.Handler):
                     self._dropped += 1
                     return
                 self._foreign_at = record.created
-            head, fields = self._fact(record)
-            line = _json(head, fields) if self._form == "json" else _words(head, fields)
+            head, fields = self._parts(record)
+            line = _json(head, fields) if self._form == "json" else _as_line(head, fields)
             if record.levelno >= logging.WARNING:
-                self._troubles.append(_trouble(_words(head, fields), record))
+                self._troubles.append(_trouble(_as_line(head, fields), record))
         except (TypeError, ValueError, KeyError, AttributeError):
             # The arguments don't fit the format. Omit the text, because it was not redacted.
             line = f"log_record_broken logger={record.name}"
-        if self._lines.qsize() < _WAITING_LINES:
+        if self._lines.qsize() < _MAX_QUEUED_LINES:
             self._lines.put(line)
         else:
             self._dropped += 1
@@ -134,7 +134,7 @@ class _Handler(logging.Handler):
         self._thread.join(timeout=_CLOSING_S)
         super().close()
 
-    def _fact(self, record: logging.LogRecord) -> tuple[Fields, Fields]:
+    def _parts(self, record: logging.LogRecord) -> tuple[Fields, Fields]:
         """Return the head that every line has, and the other fields; each text is redacted, then cut."""
         at = datetime.fromtimestamp(record.created, UTC)
         head: Fields = {
@@ -143,8 +143,8 @@ class _Handler(logging.Handler):
             "room": record.name,
             "event": self._clean(record.getMessage()),
         }
-        given: Fields = getattr(record, _FIELDS, {})
-        fields = {name: self._value(value) for name, value in given.items()}
+        raw_fields: Fields = getattr(record, _FIELDS, {})
+        fields = {name: self._value(value) for name, value in raw_fields.items()}
         if record.exc_info:
             fields["trace"] = self._clean(_TRACES.formatException(record.exc_info))
         return head, fields
@@ -155,17 +155,17 @@ class _Handler(logging.Handler):
         return self._clean(str(value))
 
     def _clean(self, text: str) -> str:
-        clean = self._redact(text[:_LONGEST_SCANNED_CHARS])
-        if len(clean) <= _LONGEST_VALUE_CHARS:
-            return clean
-        return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
+        redacted = self._redact(text[:_MAX_SCANNED_CHARS])
+        if len(redacted) <= _MAX_VALUE_CHARS:
+            return redacted
+        return f"{redacted[:_MAX_VALUE_CHARS]}… ({len(text)} characters)"
 
     def _write_all(self) -> None:
         while (line := self._lines.get()) is not None:
             dropped, self._dropped = self._dropped, 0
-            more = f"log_lines_dropped count={dropped}\n" if dropped else ""
+            notice = f"log_lines_dropped count={dropped}\n" if dropped else ""
             try:
-                self._stream.write(f"{more}{line}\n")
+                self._stream.write(f"{notice}{line}\n")
                 self._stream.flush()
             except (OSError, ValueError):  # a full disk may have room later
                 self._dropped += dropped + 1
@@ -174,23 +174,23 @@ class _Handler(logging.Handler):
 def _json(head: Fields, fields: Fields) -> str:
     """Return one JSON object: `at`, `level`, `room`, `event`, then the fields."""
     text = as_json({**head, **fields, **head})
-    if len(text) <= _LONGEST_LINE_CHARS:
+    if len(text) <= _MAX_LINE_CHARS:
         return text
     return as_json({**head, "fields_too_long": len(text)})
 
 
-def _words(head: Fields, fields: Fields) -> str:
+def _as_line(head: Fields, fields: Fields) -> str:
     """Return `2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
-    words = [*map(str, head.values())]
+    parts = [*map(str, head.values())]
     for name, value in fields.items():
         text = str(value)
         plain = text and text.isprintable() and " " not in text and '"' not in text
-        words.append(f"{name}={text if plain else as_json(text)}")
-    return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
+        parts.append(f"{name}={text if plain else as_json(text)}")
+    return " ".join(" ".join(parts).splitlines())[:_MAX_LINE_CHARS]
 
 
-def _trouble(words: str, record: logging.LogRecord) -> Trouble:
-    _at, level, text = words.split(" ", 2)
-    if len(text) > _LONGEST_TROUBLE_CHARS:
-        text = f"{text[:_LONGEST_TROUBLE_CHARS]}…"
+def _trouble(line: str, record: logging.LogRecord) -> Trouble:
+    _at, level, text = line.split(" ", 2)
+    if len(text) > _MAX_TROUBLE_CHARS:
+        text = f"{text[:_MAX_TROUBLE_CHARS]}…"
     return Trouble(at=datetime.fromtimestamp(record.created, UTC), level=level, text=text)

@@ -11,8 +11,8 @@ from zeroclaw.value import Value
 Parts = tuple[str, ...]
 """A place, by its names from the workspace or the folder down."""
 
-MOST_ENTRIES = 5_000
-"""Most entries of a folder next to the workspace; each is checked before each command."""
+MAX_ENTRIES = 5_000
+"""Limit of entries of a folder next to the workspace; each is checked before each command."""
 
 
 class Mask(Value):
@@ -21,8 +21,8 @@ class Mask(Value):
     Attributes:
         parts: The place.
         is_directory: Whether it is a directory.
-        is_secret: It is masked for its name. If a command moves the directory above it, the mask
-            moves along; other places must not be moved.
+        is_secret: It is masked because of its name. If a command moves the directory above it, the
+            mask moves along; other places must not be moved.
     """
 
     parts: Parts
@@ -42,45 +42,45 @@ def hidden_in(workspace: Path, hidden: tuple[Path, ...]) -> tuple[Parts, ...]:
 
 def is_masked(parts: Parts, hidden: tuple[Parts, ...]) -> bool:
     """Whether a place must not be seen or changed."""
-    return any(parts[: len(one)] == one for one in hidden)
+    return any(parts[: len(prefix)] == prefix for prefix in hidden)
 
 
 def masks_of(workspace: Path, hidden: tuple[Parts, ...]) -> tuple[Mask, ...]:
     """Return the masks of the hidden places that exist; blocks, so call it in a thread.
 
     Raises:
-        ToolFailed: The path to one of them contains a symbolic link, so masking it would mask
-            something else.
+        ToolFailed: The path to one of them contains a symbolic link, so a mask would cover another
+            place.
     """
     return tuple(
-        Mask(parts=parts, is_directory=stat.S_ISDIR(seen.st_mode))
+        Mask(parts=parts, is_directory=stat.S_ISDIR(status.st_mode))
         for parts in hidden
-        if (seen := _look(workspace, parts)) is not None
+        if (status := _status(workspace, parts)) is not None
     )
 
 
-def _look(workspace: Path, parts: Parts) -> os.stat_result | None:
-    seen = workspace.lstat()
+def _status(workspace: Path, parts: Parts) -> os.stat_result | None:
+    status = workspace.lstat()
     for depth in range(1, len(parts) + 1):
         place = workspace.joinpath(*parts[:depth])
         try:
-            seen = place.lstat()
+            status = place.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if stat.S_ISLNK(seen.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             name = "/".join(parts[:depth])
             message = f"`{name}` is protected, but is a symbolic link: remove the link first"
             raise ToolFailed(message)
-    return seen
+    return status
 
 
-def is_closed(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     """Whether no tool sees a file or directory of this name in a skill's folder."""
     return name[0] == "." or names_secrets(name)
 
 
 def masks_in(folder: Path) -> tuple[Mask, ...]:
-    """Return what a command must not see in a skill's folder: hidden and special files, and secrets.
+    """Return the masks of a skill's folder, over hidden and special files and secrets.
 
     Links stay visible: within a sandbox they lead nowhere else on this machine.
 
@@ -88,36 +88,36 @@ def masks_in(folder: Path) -> tuple[Mask, ...]:
         ValueError: The folder must not be mounted, because it became a link, is world-writable, or
             has too many entries. The message is half a sentence.
     """
-    found: list[Mask] = []
-    left = [folder]
+    masks: list[Mask] = []
+    pending = [folder]
     count = 0
     try:
         if folder != Path(os.path.realpath(folder, strict=True)):
             message = "became a symbolic link"
             raise ValueError(message)
-        while left:
-            for one in sorted((here := left.pop()).iterdir()):
-                seen, count = one.lstat(), count + 1
-                is_directory = stat.S_ISDIR(seen.st_mode)
-                is_plain = is_directory or stat.S_ISREG(seen.st_mode)
-                if count > MOST_ENTRIES:
-                    message = f"holds more than {MOST_ENTRIES:,} files"
+        while pending:
+            directory = pending.pop()
+            for path in sorted(directory.iterdir()):
+                mode, count = path.lstat().st_mode, count + 1
+                is_directory = stat.S_ISDIR(mode)
+                is_plain = is_directory or stat.S_ISREG(mode)
+                if count > MAX_ENTRIES:
+                    message = f"holds more than {MAX_ENTRIES:,} files"
                     raise ValueError(message)
-                if (is_plain and is_closed(one.name)) or not (is_plain or one.is_symlink()):
-                    found.append(
-                        Mask(parts=one.relative_to(folder).parts, is_directory=is_directory)
-                    )
+                if (is_plain and is_hidden(path.name)) or not (is_plain or path.is_symlink()):
+                    parts = path.relative_to(folder).parts
+                    masks.append(Mask(parts=parts, is_directory=is_directory))
                 elif is_directory:
-                    left.append(one)
-                elif is_plain and seen.st_mode & stat.S_IWOTH:
-                    raise _written_by_all()
-            if here.stat().st_mode & stat.S_IWOTH:
-                raise _written_by_all()
+                    pending.append(path)
+                elif is_plain and mode & stat.S_IWOTH:
+                    raise _world_writable()
+            if directory.stat().st_mode & stat.S_IWOTH:
+                raise _world_writable()
     except OSError as error:
         message = f"can't be read: {system_words(error)}"
         raise ValueError(message) from error
-    return tuple(found)
+    return tuple(masks)
 
 
-def _written_by_all() -> ValueError:
-    return ValueError("can be written by everybody on this machine: `chmod -R o-w` it")
+def _world_writable() -> ValueError:
+    return ValueError("can be written by every user of this machine: `chmod -R o-w` it")

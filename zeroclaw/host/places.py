@@ -18,7 +18,7 @@ CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
 LOCK = "lock"
 """The file in the data directory that the running daemon keeps locked; it contains its pid."""
 CHANNELS = "channels"
-"""The directory, within the data, of what channels keep by themselves."""
+"""The directory, within the data, of the channels' own files."""
 
 
 class Places(Value):
@@ -54,11 +54,11 @@ def find_config(named: Path | None) -> Path | None:
     if named is None and not variable:
         usual = usual_config()
         return usual if usual.is_file() else None
-    asked = expand(variable) if named is None else named
-    if not asked.is_file():
-        said_by = f"${CONFIG_VARIABLE}" if named is None else "--config"
-        raise ConfigError((f"{said_by}: `{asked}` is no file; name the configuration's file",))
-    return asked.absolute()
+    path = expand(variable) if named is None else named
+    if not path.is_file():
+        source = f"${CONFIG_VARIABLE}" if named is None else "--config"
+        raise ConfigError((f"{source}: `{path}` is no file; name the configuration's file",))
+    return path.absolute()
 
 
 def usual_config() -> Path:
@@ -102,7 +102,7 @@ def places_of(
     Args:
         config: The result of `find_config`.
         data_dir: From the configuration or the command line; empty for the default. Relative paths
-            count from the working directory.
+            start at the working directory.
         workspace_dir: Likewise. The default is next to the data directory, so that a second data
             directory has its own workspaces.
         skills_dir: Likewise; empty for none.
@@ -113,8 +113,7 @@ def places_of(
     """
     usual = _usual_data()
     data = _or_usual(data_dir, usual)
-    beside = data.with_name(f"{data.name}-workspaces")
-    workspaces = _or_usual(workspace_dir, beside)
+    workspaces = _or_usual(workspace_dir, data.with_name(f"{data.name}-workspaces"))
     if real(data).is_relative_to(real(workspaces)):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))
@@ -136,16 +135,17 @@ def make_workspace(place: Path) -> Path:
     Raises:
         ConfigError: It can't be created, or this user can't write there.
     """
-    what, remedy = f"workspace_dir: `{place}`", "name another, or let this user write there"
-    with refused_as(lambda line: ConfigError((line,)), what, remedy):
+    prefix, remedy = f"workspace_dir: `{place}`", "name another, or let this user write there"
+    with refused_as(lambda line: ConfigError((line,)), prefix, remedy):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(place, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "Permission denied")
     return place.resolve()
 
 
-def _are_nested(one: Path, other: Path) -> bool:
-    return real(one).is_relative_to(real(other)) or real(other).is_relative_to(real(one))
+def _are_nested(first: Path, second: Path) -> bool:
+    first, second = real(first), real(second)
+    return first.is_relative_to(second) or second.is_relative_to(first)
 
 
 def data_place(named: Path | None, data_dir: Path | None) -> Path:
@@ -171,7 +171,7 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
 def holder_of(data: Path) -> str:
     """Return the pid of the process that has locked a data directory; empty for none; blocks.
 
-    Reads /proc/locks (proc(5)): trying the lock could keep a daemon from starting at that moment.
+    Reads /proc/locks (proc(5)): trying the lock could keep a daemon from starting at the same time.
     """
     with suppress(OSError):
         lock = data / LOCK
@@ -191,17 +191,17 @@ def is_there(path: Path) -> bool:
 
 def nearest(path: Path) -> Path:
     """Return the part of a path that exists; blocks."""
-    return next((one for one in (path, *path.parents) if is_there(one)), path)
+    return next((parent for parent in (path, *path.parents) if is_there(parent)), path)
 
 
 def real(path: Path) -> Path:
-    """Return a path without links; one that leads in a circle stays, for its use to fail."""
+    """Return a path without links; a path through a circle of links stays, and fails at its use."""
     return Path(os.path.realpath(path))  # `Path.resolve` raises there, before Python 3.13
 
 
 def expand(path: str) -> Path:
-    """Return a path with a leading `~` or `~user` expanded; as it is if there is no such user."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's raises for nobody's home
+    """Return a path with a leading `~` or `~user` expanded; unchanged if there is no such user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's raises for an unknown user
 
 
 def _or_usual(path: str, usual: Path) -> Path:

@@ -39,8 +39,8 @@ def load(group: str, name: str, *, key: str) -> object:
     for point in _in(group):
         if point.name == name:
             return _imported(point.load, f"{key}: `{name}` is installed but")
-    known = ", ".join(f"`{one}`" for one in names(group)) or "nothing"
-    raise ConfigError((f"{key}: `{name}` is not installed; installed are {known}",))
+    installed = ", ".join(f"`{other}`" for other in names(group)) or "none"
+    raise ConfigError((f"{key}: `{name}` is not installed; installed are {installed}",))
 
 
 def resolve(target: str, *, key: str) -> object:
@@ -53,12 +53,12 @@ def resolve(target: str, *, key: str) -> object:
     return _imported(lambda: getattr(import_module(module), name), f"{key}: `{target}`")
 
 
-def _imported(load: Callable[[], object], what: str) -> object:
-    found = call_now(load)
-    if isinstance(found, Raised):
-        fault = f"{what} can't be loaded ({found.line}); is its extra installed?"
-        raise ConfigError((fault,)) from found.error
-    return found
+def _imported(load: Callable[[], object], prefix: str) -> object:
+    target = call_now(load)
+    if isinstance(target, Raised):
+        fault = f"{prefix} can't be loaded ({target.line}); is its extra installed?"
+        raise ConfigError((fault,)) from target.error
+    return target
 
 
 def _in(group: str) -> EntryPoints:
@@ -68,7 +68,7 @@ def _in(group: str) -> EntryPoints:
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> EntryPoints:
     """Read the entry points of every package on the path; cached, as modules are imported only once."""
-    # Skip parsing those of unrelated packages, which is two thirds of the cost of `entry_points`.
+    # Unrelated packages are not parsed, which saves two thirds of the cost of `entry_points`.
     return EntryPoints(
         point
         for package in distributions()
@@ -79,11 +79,11 @@ def _installed(_path: tuple[str, ...]) -> EntryPoints:
 
 
 def opened(opener: Callable[[], T], name: str, *, key: str) -> T:
-    """Call an opener that may be third-party code; our own errors pass, others become a `ConfigError`."""
-    found = call_now(opener)
-    if not isinstance(found, Raised):
-        return found
-    if isinstance(found.error, ZeroclawError):
-        raise found.error
-    fault = f"{key}: `{name}` can't be opened (it {found.line})"
-    raise ConfigError((fault,)) from found.error
+    """Call an opener that may be third-party code; other errors than zeroclaw's become a `ConfigError`."""
+    result = call_now(opener)
+    if not isinstance(result, Raised):
+        return result
+    if isinstance(result.error, ZeroclawError):
+        raise result.error
+    fault = f"{key}: `{name}` can't be opened (it {result.line})"
+    raise ConfigError((fault,)) from result.error

@@ -1,8 +1,8 @@
-"""Runs a program that can neither flood us nor outlive us.
+"""Runs a program with bounded output, and kills its whole process group at its end.
 
 A child starts in its own session and process group and waits at a gate: it reads one line before it
 executes the program. By then its group has been recorded, and it is in its cgroup, if there is one
-(`cgroups`). Whatever happens to the daemon, the group can be found again and killed.
+(`cgroups`). So even after the daemon was killed, the next one can find the group and kill it.
 
 `/proc` is described in proc(5); the start time is field 22 of `/proc/<pid>/stat`.
 """
@@ -38,7 +38,7 @@ _WATCH_S = 0.1
 _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 _STAT_BYTES = 4096  # for a line of some 50 numbers and a name of at most 64 bytes
 _NICE = 10
-"""A program gets a tenth of a CPU that the daemon wants too; sched(7)."""
+"""A program gets a tenth of a CPU for which it competes with the daemon; sched(7)."""
 
 Recorder = Callable[[Spawned | None], Awaitable[None]]
 Watch = Callable[[int], str]
@@ -48,7 +48,7 @@ Reaped = Literal["gone", "killed", "alive"]
 
 
 class OutputCaps(Value):
-    """How much of a child's output is kept, in bytes.
+    """The limits of a child's output, in bytes.
 
     Attributes:
         head_bytes: Kept from its beginning.
@@ -65,19 +65,19 @@ class Captured(Value):
     """The kept parts of an output.
 
     Attributes:
-        head: Its beginning; the whole output if `tail` is empty and `left_out_bytes` is 0.
+        head: Its beginning; the whole output if `tail` is empty and `dropped_bytes` is 0.
         tail: Its end, after `head` and the dropped part.
-        left_out_bytes: Size of the dropped part between them.
+        dropped_bytes: Size of the dropped part between them.
     """
 
     head: bytes
     tail: bytes
-    left_out_bytes: int
+    dropped_bytes: int
 
     @property
     def total_bytes(self) -> int:
         """Size of the whole output."""
-        return len(self.head) + self.left_out_bytes + len(self.tail)
+        return len(self.head) + self.dropped_bytes + len(self.tail)
 
 
 class ProcessEnd(Value):
@@ -85,18 +85,18 @@ class ProcessEnd(Value):
 
     Attributes:
         ending: By itself, at its time-out, or because it wrote or used too much.
-        status: Its exit status, or the negative number of the signal that ended it; the signal is
-            ours unless `ending` is `exited`.
+        status: Its exit status, or the negative number of the signal that ended it, which the
+            daemon sent unless `ending` is `exited`.
         output: Its output, both streams in the order of writing.
-        all_gone: Whether no process of its group is left.
-        why: The limit that it exceeded; empty for none.
+        is_gone: Whether every process of its group has ended.
+        excess: The limit that it exceeded; empty for none.
     """
 
     ending: Ending
     status: int
     output: Captured
-    all_gone: bool
-    why: str = ""
+    is_gone: bool
+    excess: str = ""
 
 
 class Capture:
@@ -109,7 +109,7 @@ class Capture:
         self.total_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self.total_bytes += len(data)
         room = self._caps.head_bytes - len(self._head)
         self._head += data[:room]
@@ -117,11 +117,11 @@ class Capture:
         if len(self._tail) > 2 * self._caps.tail_bytes:
             self._tail = self._tail[-self._caps.tail_bytes :]
 
-    def taken(self) -> Captured:
-        """Return what is kept so far."""
+    def captured(self) -> Captured:
+        """Return the kept parts so far."""
         head, tail = bytes(self._head), bytes(self._tail[-self._caps.tail_bytes :])
         return Captured(
-            head=head, tail=tail, left_out_bytes=self.total_bytes - len(head) - len(tail)
+            head=head, tail=tail, dropped_bytes=self.total_bytes - len(head) - len(tail)
         )
 
 
@@ -131,18 +131,18 @@ class _Child(asyncio.SubprocessProtocol):
     def __init__(self, caps: OutputCaps) -> None:
         self._flood_bytes = caps.flood_bytes
         self.capture = Capture(caps)
-        self.over = asyncio.Event()  # it exited, or wrote too much
+        self.ended = asyncio.Event()  # it exited, or wrote too much
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()  # it exited, and no process has its output open
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  one pipe only
         self.capture.feed(data)
         if self.capture.total_bytes > self._flood_bytes:
-            self.over.set()
+            self.ended.set()
 
     def process_exited(self) -> None:
         self.exited.set()
-        self.over.set()
+        self.ended.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self.closed.set()
@@ -156,8 +156,8 @@ async def run(
     timeout_s: float,
     caps: OutputCaps,
     spawned: Recorder,
-    given: bytes | None = None,
-    passed: tuple[int, ...] = (),
+    stdin: bytes | None = None,
+    pass_fds: tuple[int, ...] = (),
     watch: Watch | None = None,
     group: Group | None = None,
 ) -> ProcessEnd:
@@ -171,10 +171,10 @@ async def run(
         directory: Its working directory.
         environment: Its whole environment; nothing is inherited.
         timeout_s: Seconds from the opening of the gate until it is killed.
-        caps: How much output is kept, and how much is allowed.
+        caps: The limits of its output.
         spawned: Awaited with the group before the program starts, and with None when it is gone.
-        given: Its standard input; None for empty.
-        passed: Additional descriptors of ours that it inherits.
+        stdin: Its standard input; None for empty.
+        pass_fds: Additional descriptors of the daemon that it inherits.
         watch: Called with its first process while it runs; a non-empty result kills it.
         group: The cgroup to run it in. Closed on return, but the caller must close it if this
             raises.
@@ -188,7 +188,7 @@ async def run(
     try:
         transport, _ = await loop.subprocess_exec(
             lambda: child,
-            *(_GATE if given is None else _GATE_WITH_INPUT),
+            *(_GATE if stdin is None else _GATE_WITH_INPUT),
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -196,25 +196,25 @@ async def run(
             cwd=directory,
             env=dict(environment),
             start_new_session=True,
-            pass_fds=passed,
+            pass_fds=pass_fds,
         )
     except (OSError, ValueError) as error:
-        why = system_words(error) if isinstance(error, OSError) else str(error)
-        message = f"the program could not be started: {why}"
+        reason = system_words(error) if isinstance(error, OSError) else str(error)
+        message = f"the program could not be started: {reason}"
         raise ToolFailed(message) from error
     pgid = transport.get_pid()
     ending: Ending = "exited"
-    why = ""
-    closed = Closed(all_gone=False)
+    excess = ""
+    closed = Closed(is_empty=False)
     try:
         await spawned(await asyncio.to_thread(_admit, pgid, group))
-        _open_gate(transport, given or b"")
+        _open_gate(transport, stdin or b"")
         try:
             async with asyncio.timeout(timeout_s):
-                why = await _over(child, pgid, watch)
+                excess = await _wait(child, pgid, watch)
         except TimeoutError:
             ending = "timed_out"
-        if why:
+        if excess:
             ending = "over_bounds"
         elif not child.exited.is_set() and ending == "exited":
             ending = "flooded"
@@ -223,44 +223,44 @@ async def run(
         try:
             async with asyncio.timeout(CLEANING_S):
                 closed = await _clean_up(child, pgid, group)
-                if closed.all_gone:
+                if closed.is_empty:
                     await spawned(None)
         except TimeoutError:
-            closed = Closed(all_gone=False)  # its record stays: the next start kills it
+            closed = Closed(is_empty=False)  # its record stays: the next start kills it
         finally:
             transport.close()
     if ending == "exited" and closed.excess:
-        ending, why = "over_bounds", closed.excess
+        ending, excess = "over_bounds", closed.excess
     status = transport.get_returncode()
     return ProcessEnd(
         ending=ending,
         status=-signal.SIGKILL if status is None else status,
-        output=child.capture.taken(),
-        all_gone=closed.all_gone,
-        why=why,
+        output=child.capture.captured(),
+        is_gone=closed.is_empty,
+        excess=excess,
     )
 
 
-def reap(left: Spawned) -> Reaped:
+def reap(leftover: Spawned) -> Reaped:
     """Kill a group that an earlier daemon started and could not kill; blocks, so call it in a thread.
 
-    A group is ours while its first process lives and has the recorded start time. Once that process
-    is gone, its number may be reused. Its sandbox has died with it, except one so young that its
-    second process had not yet asked for that.
+    A process group is the recorded one while its first process lives and has the recorded start
+    time. Once that process is gone, its number may be reused. Its sandbox has died with it, unless
+    the sandbox's second process had not yet requested that (PR_SET_PDEATHSIG).
 
     Returns:
-        `gone` if nothing was left, `killed` if it is gone now, `alive` if it could not be killed.
+        `gone` if none was left, `killed` if it is gone now, `alive` if it could not be killed.
     """
-    if left.boot != _boot():
+    if leftover.boot != _boot():
         return "gone"
-    seen = _look(left.pgid)
-    if seen is None:
-        is_ours = any(_is_rest(one, left) for _, one in _all())
+    first = _process(leftover.pgid)
+    if first is None:
+        is_same = any(_is_sandbox_of(process, leftover) for _, process in _all())
     else:
-        is_ours = (seen.start_ticks, seen.pgid) == (left.start_ticks, left.pgid)
-    if not is_ours:
+        is_same = (first.start_ticks, first.pgid) == (leftover.start_ticks, leftover.pgid)
+    if not is_same:
         return "gone"
-    return "killed" if end_group(left.pgid) else "alive"
+    return "killed" if end_group(leftover.pgid) else "alive"
 
 
 def identify(pgid: int) -> Spawned:
@@ -269,11 +269,11 @@ def identify(pgid: int) -> Spawned:
     Raises:
         ToolFailed: There is no such process.
     """
-    seen = _look(pgid)
-    if seen is None:
+    process = _process(pgid)
+    if process is None:
         message = "the program ended before it began"
         raise ToolFailed(message)
-    return Spawned(pgid=pgid, start_ticks=seen.start_ticks, boot=_boot())
+    return Spawned(pgid=pgid, start_ticks=process.start_ticks, boot=_boot())
 
 
 def _admit(pgid: int, group: Group | None) -> Spawned:
@@ -282,7 +282,7 @@ def _admit(pgid: int, group: Group | None) -> Spawned:
     # them.
     with suppress(OSError):
         os.setpriority(os.PRIO_PGRP, pgid, os.getpriority(os.PRIO_PROCESS, 0) + _NICE)
-        # With autogroups, nice values only count within a session; this sets the session's own.
+        # With autogroups, nice values only count within a session; this sets the session's value.
         (PROC / str(pgid) / "autogroup").write_text(str(_NICE), encoding="ascii")
     if group is not None:
         with refused_as(ToolFailed, "the program could not be put in a cgroup"):
@@ -294,7 +294,7 @@ def living(pgid: int) -> tuple[int, ...]:
     """Return the processes of a group, without zombies; blocks, so call it in a thread."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, 0)
-        return tuple(pid for pid, seen in _all() if seen.pgid == pgid and seen.state not in "ZX")
+        return tuple(pid for pid, it in _all() if it.pgid == pgid and it.state not in "ZX")
     return ()
 
 
@@ -304,12 +304,12 @@ def tree(pid: int) -> tuple[int, ...]:
     In a sandbox no process leaves the tree: the sandbox's first process adopts orphans.
     """
     children: dict[int, list[int]] = {}
-    for child, seen in _all():
-        children.setdefault(seen.parent, []).append(child)
-    found = [pid]
-    for one in found:  # grows during the iteration
-        found += children.get(one, ())
-    return tuple(found)
+    for child, process in _all():
+        children.setdefault(process.parent, []).append(child)
+    pids = [pid]
+    for parent in pids:  # grows during the iteration
+        pids += children.get(parent, ())
+    return tuple(pids)
 
 
 def end_group(pgid: int) -> bool:
@@ -333,26 +333,26 @@ def end_group(pgid: int) -> bool:
     return not living(pgid)
 
 
-async def _over(child: _Child, pid: int, watch: Watch | None) -> str:
+async def _wait(child: _Child, pid: int, watch: Watch | None) -> str:
     """Wait for the end; return the exceeded limit if it must be killed, else an empty string."""
     while watch is not None:
         try:
             async with asyncio.timeout(_WATCH_S):
-                await child.over.wait()
+                await child.ended.wait()
         except TimeoutError:
-            if why := await asyncio.to_thread(watch, pid):
-                return why
+            if excess := await asyncio.to_thread(watch, pid):
+                return excess
         else:
             return ""
-    await child.over.wait()
+    await child.ended.wait()
     return ""
 
 
 def _leave_keyring() -> None:
-    """Join a new, empty session keyring, for us and the processes that we start; keyctl(2).
+    """Join a new, empty session keyring, for the daemon and its child processes; keyctl(2).
 
-    We don't need the keyring of the login session. If the kernel refuses, the sandbox's filter
-    still blocks every keyring.
+    The daemon does not need the keyring of the login session. If the kernel refuses, the sandbox's
+    filter still blocks every keyring.
     """
     if (machine := seccomp.MACHINES.get(platform.machine())) is not None:
         number = seccomp.DENIED["keyctl"][machine.column]
@@ -362,9 +362,9 @@ def _leave_keyring() -> None:
 async def _clean_up(child: _Child, pgid: int, group: Group | None) -> Closed:
     """Wait until the group is gone, then for the child's exit, then for the end of its output."""
     closed = await asyncio.to_thread(_end, pgid, group)
-    if closed.all_gone:
+    if closed.is_empty:
         await child.exited.wait()
-    with suppress(TimeoutError):  # we return what was read until then
+    with suppress(TimeoutError):  # then the output is cut
         async with asyncio.timeout(_LAST_OUTPUT_S):
             await child.closed.wait()
     return closed
@@ -372,17 +372,17 @@ async def _clean_up(child: _Child, pgid: int, group: Group | None) -> Closed:
 
 def _end(pgid: int, group: Group | None) -> Closed:
     """Kill a process group, and the processes of its cgroup that left it."""
-    all_gone = end_group(pgid)
+    is_gone = end_group(pgid)
     if group is None:
-        return Closed(all_gone=all_gone)
+        return Closed(is_empty=is_gone)
     closed = group.close()
-    return replace(closed, all_gone=all_gone and closed.all_gone)
+    return replace(closed, is_empty=is_gone and closed.is_empty)
 
 
-def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:
+def _open_gate(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
     gate = transport.get_pipe_transport(0)
     if isinstance(gate, asyncio.WriteTransport):
-        gate.write(b"\n" + given)
+        gate.write(b"\n" + stdin)
         gate.close()  # after the write completes, or the reader is gone
 
 
@@ -401,24 +401,24 @@ class _Process(Value):
     start_ticks: int
 
 
-def _is_rest(seen: _Process, left: Spawned) -> bool:
+def _is_sandbox_of(process: _Process, spawned: Spawned) -> bool:
     """Whether a process is a sandbox of that group and session, and no older than its first process."""
-    group = (left.pgid, left.pgid, b"bwrap")
-    return (seen.pgid, seen.session, seen.name) == group and seen.start_ticks >= left.start_ticks
+    is_ours = (process.pgid, process.session) == (spawned.pgid, spawned.pgid)
+    return is_ours and process.name == b"bwrap" and process.start_ticks >= spawned.start_ticks
 
 
 def _all() -> Iterator[tuple[int, _Process]]:
     with os.scandir(PROC) as entries:
         pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
     for pid in pids:
-        if (seen := _look(pid)) is not None:
-            yield pid, seen
+        if (process := _process(pid)) is not None:
+            yield pid, process
 
 
-def _look(pid: int) -> _Process | None:
+def _process(pid: int) -> _Process | None:
     """Read the kernel's facts about a process; None if it does not exist."""
-    # While a command runs, this reads every process of the machine ten times a second. Most of the
-    # cost was creating a `Path` and a buffer for each.
+    # While a command runs, this reads every process of the machine ten times a second. Creating a
+    # `Path` and a buffer for each took most of the time.
     try:
         descriptor = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)
         try:

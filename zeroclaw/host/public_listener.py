@@ -30,7 +30,7 @@ class NotRead(ZeroclawError):
     """Raised when a body is not acceptable; its text is the reason for the counter."""
 
     def __init__(self, status: int) -> None:
-        """Store the status to answer with; 0 if the client is gone."""
+        """Store the status of the answer; 0 if the client is gone."""
         super().__init__({413: "too large", 408: "slow"}.get(status, "cut"))
         self.status = status
 
@@ -51,22 +51,22 @@ class Request:
 
     async def body(self) -> bytes:
         """Read the body; see `HookRequest.body`."""
-        said = self.headers.get("content-length", "")
+        length = self.headers.get("content-length", "")
         # h11 bounds the number of digits.
-        if said.isdecimal() and int(said) > self._bounds.body_bytes:
+        if length.isdecimal() and int(length) > self._bounds.body_bytes:
             raise NotRead(413)
-        read = bytearray()
+        body = bytearray()
         try:
             async with asyncio.timeout(self._bounds.body_s):
                 while data := await self._connection.body():
-                    read += data
-                    if len(read) > self._bounds.body_bytes:
+                    body += data
+                    if len(body) > self._bounds.body_bytes:
                         raise NotRead(413)
         except TimeoutError as error:
             raise NotRead(408) from error
         except (OSError, h11.RemoteProtocolError) as error:
             raise NotRead(0) from error
-        return bytes(read)
+        return bytes(body)
 
 
 class PublicListener:
@@ -84,8 +84,8 @@ class PublicListener:
     ) -> None:
         """Bind; blocks on files, so call this in a thread.
 
-        Without a certificate it speaks plain HTTP, to a proxy. `bounds` bounds what strangers can
-        make grow.
+        Without a certificate it speaks plain HTTP, to a proxy. `bounds` bounds the resources that
+        strangers can use.
 
         Raises:
             ConfigError: The certificate or its key can't be used.
@@ -114,7 +114,7 @@ class PublicListener:
             fault = f"`{path}` can't be the path of a webhook; use one such as `/telegram`"
             raise ConfigError((fault,))
         if path in self._hooks:
-            fault = f"two channels are to be called at `{path}`; give each a path of its own"
+            fault = f"two channels have the webhook path `{path}`; give each another path"
             raise ConfigError((fault,))
         self._hooks[path] = hook
         try:
@@ -128,18 +128,18 @@ class PublicListener:
         if hook is None:
             self.refused.note("elsewhere")
             answer = HookAnswer(status=404)
-        elif (heard := await self._asked(hook, Request(connection, head))) is None:
+        elif (reply := await self._call(hook, Request(connection, head))) is None:
             connection.cut()
             return
         else:
-            answer = heard
+            answer = reply
         connection.discard_buffered_body()
         headers: list[tuple[bytes, bytes]] = []
         if answer.retry_after_s:
             headers.append((b"retry-after", str(answer.retry_after_s).encode()))
         # Announce it if we close the connection after this answer.
         connection.is_proven |= answer.status < SUCCESS
-        if not connection.has_whole_request or answer.status >= SUCCESS:
+        if not connection.has_full_request or answer.status >= SUCCESS:
             headers.append((b"connection", b"close"))
         if answer.body:
             # So that no browser interprets text that the hook echoes as a page.
@@ -147,7 +147,7 @@ class PublicListener:
             headers.append((b"x-content-type-options", b"nosniff"))
         connection.answer(answer.status, headers, answer.body.encode())
 
-    async def _asked(self, hook: Hook, request: Request) -> HookAnswer | None:
+    async def _call(self, hook: Hook, request: Request) -> HookAnswer | None:
         """Call a hook and return its answer; None if the client is gone."""
         try:
             async with asyncio.timeout(self._bounds.answer_s):
@@ -172,8 +172,9 @@ def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     cert, key = expand(cert_file), expand(key_file)
     for name, path in (("cert_file", cert), ("key_file", key)):
-        what = f"public.{name}: `{path}` can't be read"
-        with refused_as(lambda line: ConfigError((line,)), what):
+        with refused_as(
+            lambda line: ConfigError((line,)), f"public.{name}: `{path}` can't be read"
+        ):
             path.read_bytes()
     try:
         # With a password argument, OpenSSL never prompts on the terminal.

@@ -1,8 +1,8 @@
-"""What a command uses: the memory of all its processes, and the space in its workspace.
+"""Measures a command: the memory of all its processes, and the space in its workspace.
 
-The walk that measures a workspace also finds the places in it that hold secrets.
+The walk that measures a workspace also finds its places with secrets.
 
-Without a cgroup (`cgroups`) the kernel limits each process on its own (setrlimit(2)), so a command
+Without a cgroup (`cgroups`) the kernel limits each process by itself (setrlimit(2)), so a command
 with many processes could use many times the limit. The watch then adds up their memory several
 times a second, from proc(5). It measures the workspace in any case, because no cgroup limits that.
 Everything blocks: call it in a thread.
@@ -23,37 +23,37 @@ from zeroclaw.host.masks import Mask, Parts
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Struct, Value, field
 
-MOST_ENTRIES = 200_000
-MOST_DEPTH = 64
-MOST_SECRETS = 1_000
-"""Most places with secrets; each is a mount in the sandbox of every command."""
-_COUNTED_ENTRIES = 2 * MOST_ENTRIES  # with a margin, to see how far it is over and whether it grows
+MAX_ENTRIES = 200_000
+MAX_DEPTH = 64
+MAX_SECRETS = 1_000
+"""Limit of places with secrets; each is a mount in the sandbox of every command."""
+_COUNTED_ENTRIES = 2 * MAX_ENTRIES  # with a margin, to see how far it is over and whether it grows
 SPARE_BYTES = 268_435_456
-"""Space that stays free on the disk of a workspace, whatever fills it."""
+"""Space that stays free on the disk of a workspace, also if other programs fill it."""
 
 GRANT_BYTES = 67_108_864
 """Bytes that tools may write into a workspace before it is measured again."""
 BLOCK_BYTES = 4_096
 """Charged for each name, and the unit that file sizes are rounded up to: the usual block size."""
-_MOST_GRANTS = 1_000
+_MAX_GRANTS = 1_000
 _ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small one
 _BLOCK = 512  # unit of `st_blocks`, stat(2)
 _KB = 1_024  # unit in proc(5)
-_OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class DiskUsage(Struct, kw_only=True):
-    """What a workspace contains.
+    """The contents of a workspace, measured.
 
     Attributes:
-        bytes_: Disk space; sparse files count what they occupy, hard links count once.
+        bytes_: Disk space; of sparse files the occupied part, of hard links one.
         entries: Number of files, directories and other entries.
-        is_whole: Whether everything was counted; if not, there is far too much, or it is nested
-            deeper than `MOST_DEPTH`.
+        is_whole: Whether everything was counted; if not, there are far too many entries, or some
+            are nested deeper than `MAX_DEPTH`.
         is_disk_full: Whether its disk has less than `SPARE_BYTES` left.
         largest_bytes: Size of its largest file, holes included.
-        secrets: The outermost places with names of secrets, at most `MOST_SECRETS` + 1. Links don't
-            count: their targets are judged by their own names.
+        secrets: The outermost places with names of secrets, at most `MAX_SECRETS` + 1. Links don't
+            count: the names of their targets do.
     """
 
     bytes_: int = 0
@@ -63,29 +63,29 @@ class DiskUsage(Struct, kw_only=True):
     largest_bytes: int = 0
     secrets: list[Mask] = field(default_factory=list[Mask])
 
-    def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
+    def excess(self, max_bytes: int, max_entries: int = MAX_ENTRIES) -> str:
         """Return which limit is exceeded; empty if none is."""
-        if not self.is_whole or self.entries > most_entries:
+        if not self.is_whole or self.entries > max_entries:
             return (
-                f"the workspace holds more than {most_entries:,} files, or directories nested"
-                f" deeper than {MOST_DEPTH}"
+                f"the workspace holds more than {max_entries:,} files, or directories nested"
+                f" deeper than {MAX_DEPTH}"
             )
-        if self.bytes_ > most_bytes:
-            return f"the workspace holds more than its {most_bytes:,} bytes"
+        if self.bytes_ > max_bytes:
+            return f"the workspace holds more than its {max_bytes:,} bytes"
         return "the disk of the workspace is nearly full" if self.is_disk_full else ""
 
 
 class Quota:
-    """Bounds what tools write into workspaces; thread-safe.
+    """Bounds the files that tools write into workspaces; thread-safe.
 
     Measuring a large workspace is slow, so each measurement grants an allowance, and the next one
-    is taken when that is spent. What commands write in the meantime is not counted: a workspace can
+    is taken when that is spent. Writes of commands in the meantime are not counted: a workspace can
     exceed its limit by up to `GRANT_BYTES`.
     """
 
-    def __init__(self, most_bytes: int = 2_147_483_648) -> None:
+    def __init__(self, max_bytes: int = 2_147_483_648) -> None:
         """Set the limit of each workspace."""
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._granted: dict[Path, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
@@ -105,31 +105,31 @@ class Quota:
         cost = max(new_bytes, 0) + new_entries * BLOCK_BYTES
         if self._take(workspace, cost, new_entries):
             return
-        held = measure(workspace)
-        if why := held.excess(self._most_bytes):
-            message = f"{why}: remove something first"
+        usage = measure(workspace)
+        if excess := usage.excess(self._max_bytes):
+            message = f"{excess}: remove something first"
             raise ToolFailed(message)
-        left_bytes = self._most_bytes - held.bytes_
-        left_entries = MOST_ENTRIES - held.entries
-        if cost > left_bytes or new_entries > left_entries:
+        free_bytes = self._max_bytes - usage.bytes_
+        free_entries = MAX_ENTRIES - usage.entries
+        if cost > free_bytes or new_entries > free_entries:
             message = (
-                f"the workspace has no room for it: {max(left_bytes, 0):,} of its"
-                f" {self._most_bytes:,} bytes and {left_entries:,} of its {MOST_ENTRIES:,} files"
-                " are left"
+                f"the workspace has no room for it: {max(free_bytes, 0):,} of its"
+                f" {self._max_bytes:,} bytes and {free_entries:,} of its {MAX_ENTRIES:,} files"
+                " are free"
             )
             raise ToolFailed(message)
         with self._lock:
-            if len(self._granted) >= _MOST_GRANTS:
+            if len(self._granted) >= _MAX_GRANTS:
                 self._granted.clear()  # each is measured again
-            self._granted[workspace] = (max(cost, min(left_bytes, GRANT_BYTES)), left_entries)
+            self._granted[workspace] = (max(cost, min(free_bytes, GRANT_BYTES)), free_entries)
         self._take(workspace, cost, new_entries)
 
     def _take(self, workspace: Path, cost: int, entries: int) -> bool:
         with self._lock:
-            left_bytes, left_entries = self._granted.get(workspace, (0, 0))
-            if cost > left_bytes or entries > left_entries:
+            free_bytes, free_entries = self._granted.get(workspace, (0, 0))
+            if cost > free_bytes or entries > free_entries:
                 return False
-            self._granted[workspace] = (left_bytes - cost, left_entries - entries)
+            self._granted[workspace] = (free_bytes - cost, free_entries - entries)
             return True
 
 
@@ -137,43 +137,43 @@ class Meter(Struct, kw_only=True):
     """Watches one command, and reports when it exceeds a limit.
 
     Attributes:
-        most_bytes: Limit of its workspace; one that was larger before must not grow.
-        held: What the workspace contained before.
+        max_bytes: Limit of its workspace; a workspace that is larger at the start must not grow.
+        usage: The workspace's contents at the start.
         memory_bytes: Limit of its memory; None if a cgroup bounds memory and processes.
-        most_processes: Limit of its processes; None in a sandbox, whose processes stay in one tree.
+        max_processes: Limit of its processes; None in a sandbox, whose processes stay in one tree.
     """
 
-    most_bytes: int
+    max_bytes: int
     workspace: Path
-    held: DiskUsage
+    usage: DiskUsage
     memory_bytes: int | None = None
-    most_processes: int | None = None
-    _calls_to_look: int = 0
+    max_processes: int | None = None
+    _calls_to_skip: int = 0
 
     def __call__(self, pid: int) -> str:
         """Return which limit the command (by its first process) exceeds; empty if none."""
         pids = processes.tree(pid)
-        if self.most_processes is not None:
+        if self.max_processes is not None:
             # An orphan leaves the tree, but stays in the group.
             pids = tuple({*pids, *processes.living(pid)})
-        if why := self._running(pids):
-            return why
-        self._calls_to_look -= 1
-        if self._calls_to_look > 0:
+        if excess := self._process_excess(pids):
+            return excess
+        self._calls_to_skip -= 1
+        if self._calls_to_skip > 0:
             return ""
-        held = measure(self.workspace)
-        held.bytes_ += nameless_bytes(pids, self.workspace)
-        self._calls_to_look = 1 + held.entries // _ENTRIES_A_CALL
-        before = self.held
-        held.is_disk_full &= not before.is_disk_full
-        most_bytes = max(self.most_bytes, before.bytes_)
-        return held.excess(most_bytes, max(MOST_ENTRIES, before.entries))
+        usage = measure(self.workspace)
+        usage.bytes_ += nameless_bytes(pids, self.workspace)
+        self._calls_to_skip = 1 + usage.entries // _ENTRIES_A_CALL
+        before = self.usage
+        usage.is_disk_full &= not before.is_disk_full
+        max_bytes = max(self.max_bytes, before.bytes_)
+        return usage.excess(max_bytes, max(MAX_ENTRIES, before.entries))
 
-    def _running(self, pids: tuple[int, ...]) -> str:
+    def _process_excess(self, pids: tuple[int, ...]) -> str:
         if self.memory_bytes is None:
             return ""
-        if self.most_processes is not None and len(pids) > self.most_processes:
-            return f"more than {self.most_processes} of its processes ran at once"
+        if self.max_processes is not None and len(pids) > self.max_processes:
+            return f"more than {self.max_processes} of its processes ran at once"
         if memory_bytes(pids) > self.memory_bytes:
             return f"its processes together used more than {self.memory_bytes:,} bytes of memory"
         return ""
@@ -183,10 +183,10 @@ def memory_bytes(pids: tuple[int, ...]) -> int:
     """Return the private memory of the processes, and the memory they share, each piece once.
 
     Anonymous shared pages (`MAP_SHARED | MAP_ANONYMOUS`) outlive their writer and are charged to no
-    process that does not touch them. So such a mapping counts as a whole.
+    process that does not touch them. So the whole mapping counts.
     """
-    shared = _mapped_bytes(pids, lambda one: one.is_shared_memory)
-    return sum(map(_own_bytes, pids)) + sum(shared.values())
+    shared = _mapped_bytes(pids, lambda mapped: mapped.is_shared_memory)
+    return sum(map(_private_bytes, pids)) + sum(shared.values())
 
 
 def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
@@ -198,13 +198,13 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
         device = workspace.stat().st_dev
     except OSError:
         return 0  # measuring the workspace reports that it is gone
-    named = f"{os.major(device):02x}:{os.minor(device):02x}"
-    found = _mapped_bytes(pids, lambda one: one.device == named)
+    device_name = f"{os.major(device):02x}:{os.minor(device):02x}"
+    sizes = _mapped_bytes(pids, lambda mapped: mapped.device == device_name)
     for pid in pids:
-        for seen in _opened_by(pid):
-            if seen.st_nlink == 0 and seen.st_dev == device and stat.S_ISREG(seen.st_mode):
-                found[seen.st_ino] = seen.st_blocks * _BLOCK
-    return sum(found.values())
+        for status in _open_files(pid):
+            if status.st_nlink == 0 and status.st_dev == device and stat.S_ISREG(status.st_mode):
+                sizes[status.st_ino] = status.st_blocks * _BLOCK
+    return sum(sizes.values())
 
 
 def measure(
@@ -217,99 +217,95 @@ def measure(
     Args:
         workspace: Its real path.
         skipped: Places to skip, by their names from the workspace down.
-        owner: User id that takes over our files; None to leave them. Secrets keep their owner,
-            because no command sees them.
+        owner: User id that takes over the daemon's files; None to leave them. Secrets keep their
+            owner, because no command sees them.
 
     Raises:
         ToolFailed: The workspace can't be opened.
     """
-    directory = _opened(str(workspace), None)
+    directory = _open_directory(str(workspace), None)
     if directory is None:
-        message = "the workspace is gone, or is somebody else's"
+        message = "the workspace is gone, or belongs to another user"
         raise ToolFailed(message)
-    held = DiskUsage()
+    usage = DiskUsage()
     with closing_descriptor(directory):
-        found = os.fstat(directory)
-        if owner is not None and found.st_uid == os.geteuid():
+        status = os.fstat(directory)
+        if owner is not None and status.st_uid == os.geteuid():
             os.fchown(directory, owner, owner)
-        is_ours = found.st_uid in (os.geteuid(), owner)
-        if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        is_ours = status.st_uid in (os.geteuid(), owner)
+        if is_ours and status.st_mode & stat.S_IRWXU != stat.S_IRWXU:
             # Root can enter anyway, but the user that runs its commands can't.
-            os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
-        counted = _Measurement(held, skipped, owner, found.st_dev)
-        counted.walk(directory, (), is_secret=False)
+            os.fchmod(directory, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+        measurement = _Measurement(usage, skipped, owner, status.st_dev)
+        measurement.walk(directory, (), is_secret=False)
         disk = os.fstatvfs(directory)
-    held.is_disk_full = disk.f_bavail * disk.f_frsize < SPARE_BYTES
-    return held
+    usage.is_disk_full = disk.f_bavail * disk.f_frsize < SPARE_BYTES
+    return usage
 
 
 class _Measurement(Struct):
     """The state of a walk. Every step starts from an open directory, so no link leads outside."""
 
-    held: DiskUsage
+    usage: DiskUsage
     skipped: frozenset[Parts]
     owner: int | None
     device: int
-    _ours: int = field(default_factory=os.geteuid)
+    _daemon: int = field(default_factory=os.geteuid)
     _linked: set[int] = field(default_factory=set[int])
-    _looked: int = 0
+    _visited: int = 0
 
     def walk(self, directory: int, parts: Parts, *, is_secret: bool) -> None:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if self._looked >= _COUNTED_ENTRIES:
-                    self.held.is_whole = False
+                if self._visited >= _COUNTED_ENTRIES:
+                    self.usage.is_whole = False
                     return
                 inner = (*parts, entry.name)
                 if self.skipped and inner in self.skipped:
                     continue
                 try:
-                    found = entry.stat(follow_symlinks=False)
+                    status = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue  # it disappeared meanwhile
-                self._looked += 1
-                is_ours = found.st_dev == self.device  # another disk is not filled from here
-                if is_ours:
-                    self._count(found)
-                is_kept = is_secret or self._keeps_secrets(inner, found)
-                if (
-                    is_ours
-                    and not is_kept
-                    and self.owner is not None
-                    and found.st_uid == self._ours
-                ):
-                    self._give(entry.name, directory)
-                if stat.S_ISDIR(found.st_mode):
-                    self._descend(entry.name, directory, inner, is_secret=is_kept)
+                self._visited += 1
+                is_on_disk = status.st_dev == self.device  # other disks don't count
+                if is_on_disk:
+                    self._count(status)
+                is_inner_secret = is_secret or self._note_secret(inner, status)
+                if self.owner is not None and is_on_disk and not is_inner_secret:
+                    self._change_owner(entry.name, directory, status, self.owner)
+                if stat.S_ISDIR(status.st_mode):
+                    self._descend(entry.name, directory, inner, is_secret=is_inner_secret)
 
-    def _keeps_secrets(self, parts: Parts, found: os.stat_result) -> bool:
-        if stat.S_ISLNK(found.st_mode) or not names_secrets(parts[-1]):
+    def _note_secret(self, parts: Parts, status: os.stat_result) -> bool:
+        """Note a place whose name is one of secrets; return whether it is."""
+        if stat.S_ISLNK(status.st_mode) or not names_secrets(parts[-1]):
             return False
-        if len(self.held.secrets) <= MOST_SECRETS:
-            is_directory = stat.S_ISDIR(found.st_mode)
-            self.held.secrets.append(Mask(parts=parts, is_directory=is_directory, is_secret=True))
+        if len(self.usage.secrets) <= MAX_SECRETS:
+            is_directory = stat.S_ISDIR(status.st_mode)
+            self.usage.secrets.append(Mask(parts=parts, is_directory=is_directory, is_secret=True))
         return True
 
-    def _count(self, found: os.stat_result) -> None:
-        self.held.entries += 1
-        if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
-            if found.st_ino in self._linked:
+    def _count(self, status: os.stat_result) -> None:
+        self.usage.entries += 1
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            if status.st_ino in self._linked:
                 return
-            self._linked.add(found.st_ino)
-        self.held.bytes_ += found.st_blocks * _BLOCK
-        if stat.S_ISREG(found.st_mode):
-            self.held.largest_bytes = max(self.held.largest_bytes, found.st_size)
+            self._linked.add(status.st_ino)
+        self.usage.bytes_ += status.st_blocks * _BLOCK
+        if stat.S_ISREG(status.st_mode):
+            self.usage.largest_bytes = max(self.usage.largest_bytes, status.st_size)
 
-    def _give(self, name: str, directory: int) -> None:
-        owner = self.owner or 0
-        with suppress(FileNotFoundError):
-            os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
+    def _change_owner(self, name: str, directory: int, status: os.stat_result, owner: int) -> None:
+        if status.st_uid == self._daemon:
+            with suppress(FileNotFoundError):
+                os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
 
     def _descend(self, name: str, directory: int, parts: Parts, *, is_secret: bool) -> None:
-        if len(parts) > MOST_DEPTH:
-            self.held.is_whole = False
+        if len(parts) > MAX_DEPTH:
+            self.usage.is_whole = False
             return
-        inner = _opened(name, directory)
+        inner = _open_directory(name, directory)
         if inner is None:
             return
         with closing_descriptor(inner):
@@ -325,43 +321,42 @@ class _Mapped(Value):
     is_shared_memory: bool
 
 
-def _opened(name: str, directory: int | None) -> int | None:
-    """Open a directory; first give ourselves access if we own it and lack it."""
-    # If that fails, it is gone, not a directory, or another user's, and no command put anything
-    # there.
+def _open_directory(name: str, directory: int | None) -> int | None:
+    """Open a directory; if the daemon owns it without access, give access first."""
+    # If that fails, it is gone, no directory, or another user's, and no command wrote into it.
     with suppress(OSError):
         with suppress(PermissionError):
-            return os.open(name, _OPENED, dir_fd=directory)
-        with closing_descriptor(os.open(name, os.O_PATH | _OPENED, dir_fd=directory)) as place:
-            # chmod the opened directory, not whatever may have taken its name.
-            at = Path(f"/proc/self/fd/{place}")
-            at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
-            return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return os.open(name, _DIRECTORY, dir_fd=directory)
+        with closing_descriptor(os.open(name, os.O_PATH | _DIRECTORY, dir_fd=directory)) as place:
+            # chmod the opened directory, not another one that may have taken its name.
+            path = Path(f"/proc/self/fd/{place}")
+            path.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
+            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     return None
 
 
-def _opened_by(pid: int) -> Iterator[os.stat_result]:
+def _open_files(pid: int) -> Iterator[os.stat_result]:
     try:
-        opened = tuple((processes.PROC / str(pid) / "fd").iterdir())
+        descriptors = tuple((processes.PROC / str(pid) / "fd").iterdir())
     except OSError:
         return  # it ended meanwhile
-    for one in opened:
+    for descriptor in descriptors:
         with suppress(OSError):
-            yield one.stat()
+            yield descriptor.stat()
 
 
-def _own_bytes(pid: int) -> int:
+def _private_bytes(pid: int) -> int:
     lines = _read(pid, "status")
-    found = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
-    return sum(int(told.split()[0]) * _KB for told in found.values())
+    sizes = [line.split()[1] for line in lines if line.startswith(("RssAnon:", "VmSwap:"))]
+    return sum(int(size) * _KB for size in sizes)
 
 
 def _mapped_bytes(pids: tuple[int, ...], counts: Callable[[_Mapped], bool]) -> dict[int, int]:
     """Return the largest mapped size of each deleted file that counts, by inode."""
-    found: dict[int, int] = {}
-    for one in filter(counts, chain.from_iterable(map(_mapped, pids))):
-        found[one.inode] = max(one.size, found.get(one.inode, 0))
-    return found
+    sizes: dict[int, int] = {}
+    for mapped in filter(counts, chain.from_iterable(map(_mapped, pids))):
+        sizes[mapped.inode] = max(mapped.size, sizes.get(mapped.inode, 0))
+    return sizes
 
 
 def _mapped(pid: int) -> Iterator[_Mapped]:

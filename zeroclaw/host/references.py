@@ -26,8 +26,7 @@ class Resolved(Value):
 
     Attributes:
         values: The resolved secrets, by key path.
-        faults: A message for each of the others, by key path: `key.path: what is wrong, what to
-            do`.
+        faults: A message for each of the others, by key path: `key.path: the fault; the remedy`.
     """
 
     values: Hidden[Mapping[str, str]]
@@ -45,7 +44,7 @@ def resolve(
 
     Args:
         references: By key path, as the operator would look for it.
-        environment: `os.environ`; also says where systemd puts credentials.
+        environment: `os.environ`; also has systemd's directory of credentials.
     """
     values: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -63,7 +62,7 @@ def values_to_redact(
     references: Mapping[str, SecretReference],
     environment: Mapping[str, str],
 ) -> Mapping[str, str]:
-    """Return the values that must never appear, each with its reference.
+    """Return the values that must never be shown, each with its reference.
 
     These are all resolved secrets, and environment variables with names of secrets.
     """
@@ -94,22 +93,24 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
     try:
         # Non-blocking, so that a pipe in place of the file can't hang the start.
         with closing_descriptor(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as descriptor:
-            fault = _unfit(path, os.fstat(descriptor), environment)
+            fault = _file_fault(path, os.fstat(descriptor), environment)
             # Some editors write a byte order mark.
             value = "" if fault else os.read(descriptor, _LARGEST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
         return _Fault(f"`{path}` is not UTF-8 text; it must hold the secret alone")
     except (OSError, ValueError) as error:  # a ValueError means a NUL in the path
-        return _Fault(_why_unread(path, error))
+        return _Fault(_read_error(path, error))
     return fault or value.rstrip("\r\n") or _Fault(f"`{path}` is empty; write the secret into it")
 
 
-def _unfit(path: Path, found: os.stat_result, environment: Mapping[str, str]) -> _Fault | None:
-    if not stat.S_ISREG(found.st_mode):
+def _file_fault(
+    path: Path, status: os.stat_result, environment: Mapping[str, str]
+) -> _Fault | None:
+    if not stat.S_ISREG(status.st_mode):
         return _Fault(f"`{path}` is not a file; name a file that holds the secret alone")
-    if found.st_mode & 0o077 and not _is_shielded(path, environment):
+    if status.st_mode & 0o077 and not _is_shielded(path, environment):
         return _Fault(f"others can read `{path}`; run `chmod 600 {path}`")
-    if found.st_size > _LARGEST_BYTES:
+    if status.st_size > _LARGEST_BYTES:
         return _Fault(f"`{path}` is larger than 64 KiB; it must hold the secret alone")
     return None
 
@@ -122,10 +123,10 @@ def _is_shielded(path: Path, environment: Mapping[str, str]) -> bool:
     return any(path.resolve().is_relative_to(folder) for folder in folders)
 
 
-def _why_unread(path: Path, error: OSError | ValueError) -> str:
+def _read_error(path: Path, error: OSError | ValueError) -> str:
     match getattr(error, "errno", None):
         case errno.ENOENT | errno.ENOTDIR:
-            return f"`{path}` does not exist; make it, with mode 600"
+            return f"`{path}` does not exist; create it, with mode 600"
         case errno.EACCES:
             return f"`{path}` can't be read; make zeroclaw's user its owner"
         case _:

@@ -1,19 +1,20 @@
 """Builds the bubblewrap command line, and tests whether the sandbox works on this machine.
 
-A command sees the system's programs read-only, its workspace, an empty `/tmp` and nothing else: no
-file of ours, no other process, no network unless granted, none of our environment. Files in the
-workspace with names of secrets (`secret_names`) are masked if they exist before the command starts;
-files that it creates are its own until it ends. A command has no capabilities and can't gain any,
-and no system call that only an attacker needs (`seccomp`). The resources of all its processes
-together are bounded: by the kernel if the daemon has cgroups (`cgroups`), otherwise by limits per
-process and a watch (`quotas`). When its first process ends, all others end too.
+A command sees the system's programs read-only, its workspace and an empty `/tmp`, and nothing else:
+no file of the daemon, no other process, no network unless granted, none of the daemon's
+environment. Files in the workspace with names of secrets (`secret_names`) are masked if they exist
+before the command starts; it can read the files that it creates until it ends. A command has no
+capabilities and can't gain any, and no system call that only an attacker needs (`seccomp`). The
+resources of all its processes together are bounded: by the kernel if the daemon has cgroups
+(`cgroups`), otherwise by limits per process and a watch (`quotas`). When its first process ends,
+all others end too.
 
 It never runs as root, because root keeps powers that no namespace takes away. A root daemon
-bind-mounts everything the command may see at a place that every user can enter, becomes the user
+bind-mounts everything the command may see at a path that every user can enter, becomes the user
 `UNPRIVILEGED`, and continues like any plain user. Its workspaces belong to that user.
 
 Flags: bwrap(1) of bubblewrap 0.8, tried as root and as a plain user in 2026-11. `--new-session` is
-left out on purpose: the child already has its own session (`processes.run`), and within our process
+left out on purpose: the child already has its own session (`processes.run`), and within its process
 group even its innermost process can be found and killed.
 """
 
@@ -39,12 +40,12 @@ WORKSPACE = "/workspace"  # path of the workspace inside the sandbox
 UNPRIVILEGED = 65_533
 """User that commands of a root daemon run as: a number that no system assigns (Debian policy 9.2.2),
 and that exists in a container with the usual 65,536 ids."""
-_STAGE = "/mnt"  # exists everywhere (FHS 3.12), and is covered for our own processes only
+_STAGE = "/mnt"  # exists everywhere (FHS 3.12), and is covered in the sandbox's processes only
 
 # The whole environment of a command; nothing is inherited from the daemon.
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/tmp",  # noqa: S108  the sandbox's own, empty and gone afterwards
+    "HOME": "/tmp",  # noqa: S108  the sandbox's, empty and gone afterwards
     "LANG": "C.UTF-8",
     "TERM": "dumb",
 }
@@ -52,7 +53,7 @@ ENVIRONMENT: Mapping[str, str] = {
 # Read-only and without secrets: links to programs, and files that name look-ups and TLS need.
 _ALWAYS = ("/etc/alternatives", "/etc/ld.so.cache")
 _FOR_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki")
-_TOLD_TO_ALL = ("/proc/keys", "/proc/key-users")
+_SHOWN_TO_ALL = ("/proc/keys", "/proc/key-users")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _TEST_S = 10.0
 _FACTS = {"S ", "L ", "N "}  # prefixes of the self-test's lines that report facts
@@ -81,7 +82,7 @@ class Limits(Value):
 
 
 class System(Value):
-    """What this machine has to build a sandbox from.
+    """This machine's parts of a sandbox.
 
     Attributes:
         bwrap: Absolute path of bubblewrap.
@@ -129,11 +130,11 @@ class Folder(Value):
 
 
 class Box(Value):
-    """What one command gets.
+    """The permissions and limits of one command.
 
     Attributes:
         workspace: Real path of the workspace, mounted read-write at `/workspace`; None for none.
-        network: Whether it may reach what this machine reaches, loopback included.
+        network: Whether it may use this machine's network, loopback included.
         masks: The protected places of the workspace.
         programs: Further real paths that it sees, read-only, at the same place.
         folders: Directories that it sees read-only, at another place.
@@ -164,8 +165,8 @@ def box_argv(
     """Return the whole command line that runs a program in a sandbox, or without one; pure.
 
     Args:
-        system: What this machine has.
-        box: What the program gets.
+        system: This machine's parts of a sandbox.
+        box: The program's permissions and limits.
         argv: The program and its arguments.
         filter_at: Descriptor from which bubblewrap reads the system call filter.
     """
@@ -174,8 +175,8 @@ def box_argv(
         return (*(limited if system.prlimit else ()), *argv)
     if not system.setpriv:
         return _plain_argv(system, box, argv, filter_at, {})
-    seen = (*box.programs, *(folder.real for folder in box.folders))
-    places = (*((box.workspace,) if box.workspace else ()), *seen)
+    visible = (*box.programs, *(folder.real for folder in box.folders))
+    places = (*((box.workspace,) if box.workspace else ()), *visible)
     staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
     user = str(UNPRIVILEGED)
     return (
@@ -193,7 +194,7 @@ def box_argv(
 def _plain_argv(
     system: System, box: Box, argv: Sequence[str], filter_at: int | None, staged: Mapping[Path, str]
 ) -> tuple[str, ...]:
-    """Return the command line for a plain user; `staged` maps places to where they are mounted."""
+    """Return the command line for a plain user; `staged` maps places to their mount points."""
     tmp_bytes = str(box.limits.tmp_bytes)
     environment = (("--setenv", name, value) for name, value in ENVIRONMENT.items())
     place = None if box.workspace is None else Path(staged.get(box.workspace, box.workspace))
@@ -236,16 +237,16 @@ async def run(
     timeout_s: float,
     caps: OutputCaps,
     spawned: Recorder,
-    given: bytes | None = None,
-    is_ours: bool = False,
+    stdin: bytes | None = None,
+    is_watched: bool = True,
 ) -> ProcessEnd:
     """Run a program in a sandbox until it ends, or kill it; see `processes.run` for the other arguments.
 
-    `is_ours` marks a fixed program of our own. It is not watched, because the watch reads all
-    processes of the machine ten times a second.
+    Without `is_watched`, for a fixed program of zeroclaw, its memory and workspace are not watched:
+    the watch reads all processes of the machine ten times a second.
 
-    In a workspace that is over its limit before the start, files can only be removed; `ProcessEnd.why`
-    says so.
+    In a workspace that is over its limit before the start, files can only be removed;
+    `ProcessEnd.excess` then names the limit.
 
     Without a sandbox (`Bare`) the program starts in its workspace and has the same bounds, but
     nothing is masked, in the workspace or elsewhere. Then without a cgroup, the watch misses a
@@ -255,90 +256,90 @@ async def run(
     Raises:
         ToolFailed: It could not be started, or the workspace is too large to be measured.
     """
-    is_boxed = isinstance(system, System)
-    meter, why = None, ""
+    is_sandboxed = isinstance(system, System)
+    meter, excess = None, ""
     if (workspace := box.workspace) is not None:
-        held = await asyncio.to_thread(_measured, system, workspace, box.masks)
-        if is_boxed and len(held.secrets) > quotas.MOST_SECRETS:
+        usage = await asyncio.to_thread(_measure, system, workspace, box.masks)
+        if is_sandboxed and len(usage.secrets) > quotas.MAX_SECRETS:
             message = (
-                f"the workspace holds more than {quotas.MOST_SECRETS:,} places that keep secrets by"
-                " their names: nothing can run in it before somebody clears it by hand"
+                f"the workspace holds more than {quotas.MAX_SECRETS:,} places with names of secrets:"
+                " nothing can run in it before a person clears it by hand"
             )
             raise ToolFailed(message)
-        limits, why = _limits_left(box.limits, held)
-        box = replace(box, masks=(*box.masks, *held.secrets), limits=limits)
+        limits, excess = _remaining_limits(box.limits, usage)
+        box = replace(box, masks=(*box.masks, *usage.secrets), limits=limits)
         meter = Meter(
-            most_bytes=limits.workspace_bytes,
+            max_bytes=limits.workspace_bytes,
             workspace=workspace,
-            held=held,
+            usage=usage,
             memory_bytes=limits.memory_bytes if system.subtree is None else None,
-            most_processes=None if is_boxed else limits.processes,
+            max_processes=None if is_sandboxed else limits.processes,
         )
-    async with AsyncExitStack() as until:
+    async with AsyncExitStack() as stack:
         group: Group | None = None
         if system.subtree is not None:
-            group = await asyncio.to_thread(_opened_group, system.subtree, box.limits)
-            until.push_async_callback(asyncio.to_thread, group.close)
+            group = await asyncio.to_thread(_open_group, system.subtree, box.limits)
+            stack.push_async_callback(asyncio.to_thread, group.close)
         filter_at: int | None = None
-        if is_boxed:
-            filter_at = _opened_filter()  # in a thread, a cancellation would leave it open
-            until.callback(os.close, filter_at)
+        if is_sandboxed:
+            filter_at = _open_filter()  # in a thread, a cancellation would leave it open
+            stack.callback(os.close, filter_at)
         ended = await processes.run(
             box_argv(system, box, argv, filter_at=filter_at),
-            directory=Path("/") if is_boxed or workspace is None else workspace,
+            directory=Path("/") if is_sandboxed or workspace is None else workspace,
             environment=ENVIRONMENT,
             timeout_s=timeout_s,
             caps=caps,
             spawned=spawned,
-            given=given,
-            passed=() if filter_at is None else (filter_at,),
-            watch=None if is_ours else meter,
+            stdin=stdin,
+            pass_fds=() if filter_at is None else (filter_at,),
+            watch=meter if is_watched else None,
             group=group,
         )
-    return replace(ended, why=ended.why or why)
+    return replace(ended, excess=ended.excess or excess)
 
 
-def _opened_group(subtree: Path, limits: Limits) -> Group:
+def _open_group(subtree: Path, limits: Limits) -> Group:
     with refused_as(ToolFailed, "the command can't have a cgroup"):
         return open_group(subtree, memory_bytes=limits.memory_bytes, processes=limits.processes)
 
 
-def _limits_left(limits: Limits, held: DiskUsage) -> tuple[Limits, str]:
+def _remaining_limits(limits: Limits, usage: DiskUsage) -> tuple[Limits, str]:
     """Return the limits for a run in this workspace, and why they are reduced; empty if they are not.
 
-    No file may grow beyond the space that is left, because the watch would notice too late. A file
-    that is larger already may be written in place.
+    No file may grow beyond the free space, because the watch would notice too late. A file that is
+    larger already may be written in place.
     """
-    why = held.excess(limits.workspace_bytes)
-    if not held.is_whole:
-        message = f"{why}: nothing can run in it before somebody clears it by hand"
+    excess = usage.excess(limits.workspace_bytes)
+    if not usage.is_whole:
+        message = f"{excess}: nothing can run in it before a person clears it by hand"
         raise ToolFailed(message)
-    left_bytes = limits.workspace_bytes - held.bytes_
-    most_bytes = max(left_bytes - left_bytes % quotas.BLOCK_BYTES, held.largest_bytes)
-    most_bytes = 0 if why else min(limits.file_bytes, most_bytes)
-    return replace(limits, file_bytes=most_bytes), why
+    free_bytes = limits.workspace_bytes - usage.bytes_
+    file_bytes = max(free_bytes - free_bytes % quotas.BLOCK_BYTES, usage.largest_bytes)
+    file_bytes = 0 if excess else min(limits.file_bytes, file_bytes)
+    return replace(limits, file_bytes=file_bytes), excess
 
 
-def _measured(system: System | Bare, workspace: Path, masks: tuple[Mask, ...]) -> DiskUsage:
-    """Measure a workspace; if we are root, also give it to the user that commands run as."""
+def _measure(system: System | Bare, workspace: Path, masks: tuple[Mask, ...]) -> DiskUsage:
+    """Measure a workspace; a root daemon also gives it to the user that commands run as."""
     # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
         return quotas.measure(
             workspace,
-            skipped=frozenset(one.parts for one in masks if not one.is_secret),
+            skipped=frozenset(mask.parts for mask in masks if not mask.is_secret),
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
         )
 
 
-def _opened_filter() -> int:
+def _open_filter() -> int:
     """Open the system call filter as a descriptor, which is read once; takes 0.1 ms."""
     program = seccomp.program(platform.machine())
     if program is None:
         message = f"there is no filter of system calls for a processor of `{platform.machine()}`"
         raise ToolFailed(message)
-    opened = os.memfd_create("seccomp")
-    os.pwrite(opened, program, 0)
-    return opened
+    descriptor = os.memfd_create("seccomp")
+    os.pwrite(descriptor, program, 0)
+    return descriptor
 
 
 def find_program(name: str) -> str | None:
@@ -347,7 +348,7 @@ def find_program(name: str) -> str | None:
 
 
 def detect(subtree: Path | None = None) -> System | Broken:
-    """Find out what this machine has for a sandbox; blocks, so call it in a thread."""
+    """Find this machine's parts of a sandbox; blocks, so call it in a thread."""
     bwrap, prlimit = find_program("bwrap"), find_program("prlimit")
     if bwrap is None:
         return Broken(reason="`bwrap` is missing: install the package bubblewrap")
@@ -364,7 +365,7 @@ def detect(subtree: Path | None = None) -> System | Broken:
         prlimit=prlimit,
         links=tuple(links),
         directories=tuple(plain),
-        masked=tuple(path for path in _TOLD_TO_ALL if Path(path).exists()),
+        masked=tuple(path for path in _SHOWN_TO_ALL if Path(path).exists()),
         setpriv=setpriv,
         subtree=subtree,
     )
@@ -389,7 +390,7 @@ echo "E"
 async def self_test(
     limits: Limits | None = None, *, network: bool = False, subtree: Path | None = None
 ) -> System | Broken:
-    """Run one command with the production command line, and check what it could do.
+    """Run one command with the production command line, and check that it is confined.
 
     Args:
         limits: The limits used in production.
@@ -403,10 +404,10 @@ async def self_test(
     if isinstance(system, Broken):
         return system
     place = await asyncio.to_thread(_make_place)
-    wanted = limits or Limits()
+    limits = limits or Limits()
     try:
         try:
-            box = Box(workspace=place / "workspace", network=network, limits=wanted)
+            box = Box(workspace=place / "workspace", network=network, limits=limits)
             probe = _PROBE.format(secret=place / "secret")
             ended = await run(
                 system,
@@ -415,50 +416,50 @@ async def self_test(
                 timeout_s=_TEST_S,
                 caps=OutputCaps(),
                 spawned=unrecorded,
-                is_ours=True,
+                is_watched=False,
             )
-            made_by = await asyncio.to_thread(_owner, place / "workspace" / "made")
+            owner = await asyncio.to_thread(_owner, place / "workspace" / "made")
         finally:
             await asyncio.to_thread(shutil.rmtree, place)
     except ToolFailed as error:
         return Broken(reason=str(error))
     except OSError as error:  # for root without CAP_DAC_OVERRIDE
-        return Broken(reason=f"the daemon can't reach what commands make: {system_words(error)}")
-    fault = breach(ended, network=network, limits=wanted, made_by=made_by)
+        return Broken(reason=f"the daemon can't reach files of commands: {system_words(error)}")
+    fault = breach(ended, network=network, limits=limits, owner=owner)
     return system if fault is None else Broken(reason=fault)
 
 
-def breach(ended: ProcessEnd, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
-    """Return what the self-test's command could do but must not; None if there is nothing; pure.
+def breach(ended: ProcessEnd, *, network: bool, limits: Limits, owner: int | None) -> str | None:
+    """Return how the self-test's command escaped its confinement; None if it did not; pure.
 
     Args:
         ended: The command's result.
         network: Whether it should have had the network.
         limits: The limits it should have had.
-        made_by: Owner, on this machine, of the file that it created; None if there is no file.
+        owner: Owner, on this machine, of the file that it created; None if there is no file.
     """
     lines = ended.output.head.decode("utf-8", "replace").splitlines()
     if ended.ending != "exited" or lines[-1:] != ["E"]:
-        said = " ".join(line for line in lines if line[:2] not in _FACTS).strip()
-        why = said[:200].replace("`", "'") or f"it ended with {ended.status} and said nothing"
+        errors = " ".join(line for line in lines if line[:2] not in _FACTS).strip()
+        reason = errors[:200].replace("`", "'") or f"it ended with {ended.status} and no error"
         guess = "user namespaces may be switched off here"
-        if why.startswith("prlimit:"):
-            guess = "a hard limit of the daemon (`ulimit -Ha`) is lower than what a command gets"
-        return f"the sandbox does not start, {guess}: `{why}`"
+        if reason.startswith("prlimit:"):
+            guess = "a hard limit of the daemon (`ulimit -Ha`) is lower than a command's limit"
+        return f"the sandbox does not start, {guess}: `{reason}`"
     faults = [line[2:] for line in lines if line.startswith("F ")]
     facts = dict(line[2:].split(":", 1) for line in lines if line.startswith("S ") and ":" in line)
     interfaces = {
         line[2:].split(":")[0].strip() for line in lines if line.startswith("N ") and ":" in line
     }
     bounds = {" ".join(line.split()[1:-3]): line.split()[-2] for line in lines if line[:2] == "L "}
-    if made_by == 0:
+    if owner == 0:
         faults.append("commands run as root")
     if set(facts.get("CapEff", "missing").strip()) != {"0"}:
         faults.append("commands have capabilities")
     if facts.get("NoNewPrivs", "").strip() != "1":
         faults.append("commands can gain privileges")
     if facts.get("Seccomp", "").strip() != "2":
-        faults.append("no system call is denied, those of keyrings among them")
+        faults.append("no system call is denied, not even those of keyrings")
     if bounds.get("Max processes") != str(limits.processes):
         faults.append("the number of processes is not bounded")
     if bounds.get("Max address space") != str(limits.memory_bytes):
@@ -473,7 +474,7 @@ def _owner(place: Path) -> int | None:
 
 
 def _make_place() -> Path:
-    """Make a workspace, and next to it a file that must not be visible from inside."""
+    """Create a workspace, and next to it a file that must not be visible from inside."""
     place = Path(tempfile.mkdtemp(prefix="zeroclaw-sandbox-")).resolve()
     (place / "workspace").mkdir()
     (place / "secret").touch()
@@ -493,7 +494,7 @@ def _shields(workspace: Path, masks: tuple[Mask, ...]) -> tuple[str, ...]:
 
     Each directory above one becomes a mount too, because a mount point can't be renamed. Otherwise
     a command could move the directory away and create an unprotected one. A secret needs none: its
-    mask moves with the directory, and a new directory is the command's own.
+    mask moves with the directory, and the command itself creates a new one's contents.
     """
     covered = {mask.parts for mask in masks}
     outer = [mask for mask in masks if not _is_below(mask.parts, covered)]

@@ -6,9 +6,9 @@ programs never need, new namespaces, and file modes that would reach the host's 
 setgid, devices). Numbers are those of Linux 6.18's `unistd_64.h` and its generic table; newer calls
 look unimplemented.
 
-We build it ourselves because no maintained library does: `pyseccomp` is a binding of 2021 to a
-library that must be installed separately, and `python3-seccomp` exists on Debian only. The program
-is a list of numbers, and its test runs it.
+It is built here because no maintained library does: `pyseccomp` is a binding of 2021 to a library
+that must be installed separately, and `python3-seccomp` exists on Debian only. The program is a
+list of numbers, and its test runs it.
 """
 
 import errno
@@ -106,7 +106,7 @@ DENIED: dict[str, Numbers] = {
 """Calls that no command may make, with their numbers."""
 
 ABSENT: dict[str, Numbers] = {
-    # Their arguments are in memory, where a filter can't look; programs fall back to the older
+    # Their arguments are in memory, which a filter can't read; programs fall back to the older
     # calls.
     "clone3": (435, 435),
     "openat2": (437, 437),
@@ -124,27 +124,27 @@ _CREATES = 0x00400040  # O_CREAT or __O_TMPFILE; otherwise `open` takes no mode
 
 
 class _Rule(Value):
-    """How an argument decides: it is tested against each value, and the first match gives the result.
+    """Decides by an argument: it is tested against each value, and the first match gives the result.
 
     Attributes:
         test: The comparison of the argument with a value.
-        passed: The result if a value matches.
-        other: The result if none does.
-        only_if: An argument and bits; if it has none of these bits, the result is `other`.
+        match: The result if a value matches.
+        default: The result if none does.
+        only_if: An argument and bits; if it has none of these bits, the result is `default`.
     """
 
     argument: int
     values: tuple[int, ...]
     test: int = _EQUAL
-    passed: int = ALLOW
-    other: int = DENY
+    match: int = ALLOW
+    default: int = DENY
     only_if: tuple[int, int] | None = None
 
 
 def _without(bits: int, argument: int, *, only_if: tuple[int, int] | None = None) -> _Rule:
     """Deny a call whose argument has any of these bits."""
     return _Rule(
-        argument=argument, values=(bits,), test=_ANY_BIT, passed=DENY, other=ALLOW, only_if=only_if
+        argument=argument, values=(bits,), test=_ANY_BIT, match=DENY, default=ALLOW, only_if=only_if
     )
 
 
@@ -160,27 +160,27 @@ LIMITED: dict[str, tuple[Numbers, _Rule]] = {
     "openat": ((257, 56), _without(_SET_ID, 3, only_if=(2, _CREATES))),
     "clone": ((56, 220), _without(_NAMESPACES, 0)),
     # TIOCSTI and TIOCLINUX inject input into a terminal.
-    "ioctl": ((16, 29), _Rule(argument=1, values=(0x5412, 0x541C), passed=DENY, other=ALLOW)),
+    "ioctl": ((16, 29), _Rule(argument=1, values=(0x5412, 0x541C), match=DENY, default=ALLOW)),
     # The default persona, and the query for the current one.
     "personality": ((135, 92), _Rule(argument=0, values=(0, 0xFFFFFFFF))),
     # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; other families ignore network namespaces (vsock) or
     # are rare.
-    "socket": ((41, 198), _Rule(argument=0, values=(1, 2, 10, 16), other=NO_FAMILY)),
+    "socket": ((41, 198), _Rule(argument=0, values=(1, 2, 10, 16), default=NO_FAMILY)),
     # Punching holes frees space; other modes could fill a disk before the watch looks. Programs
     # write instead, as on file systems without the call.
-    "fallocate": ((285, 47), _Rule(argument=1, values=(3,), other=NO_ROOM_AHEAD)),
+    "fallocate": ((285, 47), _Rule(argument=1, values=(3,), default=NO_ROOM_AHEAD)),
 }
 """Calls that are allowed with some arguments only; the filter compares the low 32 bits."""
 
 
 def program(machine: str) -> bytes | None:
     """Return the filter as bubblewrap reads it; None for an unknown architecture."""
-    known = MACHINES.get(machine)
-    if known is None:
+    architecture = MACHINES.get(machine)
+    if architecture is None:
         return None
     code = [
         (_LOAD, 0, 0, _ARCH_AT),
-        (_EQUAL, 1, 0, known.audit),
+        (_EQUAL, 1, 0, architecture.audit),
         (_RETURN, 0, 0, KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
         (_AT_LEAST, 0, 1, _X32),
@@ -190,21 +190,21 @@ def program(machine: str) -> bytes | None:
     ]
     for table, refusal in ((DENIED, DENY), (ABSENT, MISSING)):
         for numbers in table.values():
-            if (number := numbers[known.column]) is not None:
+            if (number := numbers[architecture.column]) is not None:
                 code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refusal)]
     for numbers, rule in LIMITED.values():
-        if (number := numbers[known.column]) is not None:
-            judged = _judged(rule)
-            code += [(_EQUAL, 0, len(judged), number), *judged]
+        if (number := numbers[architecture.column]) is not None:
+            body = _instructions(rule)
+            code += [(_EQUAL, 0, len(body), number), *body]
     code.append((_RETURN, 0, 0, ALLOW))
-    return b"".join(struct.pack("<HBBI", *one) for one in code)
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in code)
 
 
-def _judged(rule: _Rule) -> list[tuple[int, int, int, int]]:
+def _instructions(rule: _Rule) -> list[tuple[int, int, int, int]]:
     code = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument)]
     for value in rule.values:
-        code += [(rule.test, 0, 1, value), (_RETURN, 0, 0, rule.passed)]
-    code.append((_RETURN, 0, 0, rule.other))
+        code += [(rule.test, 0, 1, value), (_RETURN, 0, 0, rule.match)]
+    code.append((_RETURN, 0, 0, rule.default))
     if rule.only_if is None:
         return code
     argument, bits = rule.only_if

@@ -14,14 +14,14 @@ from typing import Protocol, cast
 from zeroclaw.errors import Refused, refused_as
 from zeroclaw.foreign import Raised, call_now
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """Largest file accepted; the largest seen, Gemma 3's, has 33 MB."""
-AT_ONCE_CHARS = 2_000
-"""Most characters counted on the event loop, which takes less than a millisecond."""
+INLINE_CHARS = 2_000
+"""Limit of characters that are counted on the event loop, in less than a millisecond."""
 
 
 class _Tokenizer(Protocol):
-    """The part of `tokenizers.Tokenizer` that we use; the package ships no types."""
+    """The used part of `tokenizers.Tokenizer`; the package ships no types."""
 
     encode_special_tokens: bool
 
@@ -41,10 +41,9 @@ class FileTokenizer:
         """Read the file; blocks, for half a second if it is large.
 
         Raises:
-            Refused: The package is missing, the file can't be read, or it is not a
-                tokenizer.
+            Refused: The package is missing, or the file can't be read or is not a tokenizer.
         """
-        # Disable parallelism: it would start a thread pool, which does not survive a fork well.
+        # No parallelism: it would start a thread pool, which does not survive a fork well.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             reader = import_module("tokenizers").Tokenizer
@@ -52,35 +51,33 @@ class FileTokenizer:
             message = "the package `tokenizers` is missing: install the extra `tokenizer`"
             raise Refused(message) from error
         with refused_as(Refused, f"`{path}` can't be read"), path.open("rb") as file:
-            body = file.read(MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
-            message = f"`{path}` has more than {MOST_BYTES:,} bytes; name a `tokenizer.json`"
+            body = file.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            message = f"`{path}` has more than {MAX_BYTES:,} bytes; name a `tokenizer.json`"
             raise Refused(message)
-        found = call_now(lambda: cast("_Tokenizer", reader.from_buffer(body)))
-        if isinstance(found, Raised):
-            message = (
-                f"`{path}` is no tokenizer: name the `tokenizer.json` that the model came with"
-            )
-            raise Refused(message) from found.error
+        tokenizer = call_now(lambda: cast("_Tokenizer", reader.from_buffer(body)))
+        if isinstance(tokenizer, Raised):
+            message = f"`{path}` is no tokenizer: name the `tokenizer.json` of the model"
+            raise Refused(message) from tokenizer.error
         # The file may ask for padding or truncation, and for special tokens in the text to be
         # interpreted.
-        found.no_truncation()
-        found.no_padding()
-        found.encode_special_tokens = True
-        self._tokenizer = found
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Return the number of tokens of each text; see `Counting.count`."""
         # The library rejects lone surrogates.
-        whole = [text.encode(errors="replace").decode() for text in texts]
+        encodable = [text.encode(errors="replace").decode() for text in texts]
 
         def sizes() -> tuple[int, ...]:
             return tuple(
-                map(len, self._tokenizer.encode_batch_fast(whole, add_special_tokens=False))
+                map(len, self._tokenizer.encode_batch_fast(encodable, add_special_tokens=False))
             )
 
-        if sum(map(len, whole)) > AT_ONCE_CHARS:
-            found = await asyncio.to_thread(call_now, sizes)
+        if sum(map(len, encodable)) > INLINE_CHARS:
+            counts = await asyncio.to_thread(call_now, sizes)
         else:
-            found = call_now(sizes)
-        return None if isinstance(found, Raised) else found
+            counts = call_now(sizes)
+        return None if isinstance(counts, Raised) else counts

@@ -1,9 +1,8 @@
-"""Watches the event loop, and logs where it was when it stalled (P9).
+"""Watches the event loop, and logs its stack when it stalls (P9).
 
-Everything that people wait for passes through the event loop, so code that blocks it delays every
-conversation. A stall is one iteration of the loop that took more than `STALL_S` of its thread's CPU
-time. Wall time would be wrong: it goes on while the machine is busy with something else, which is
-not the daemon's fault.
+Every conversation needs the event loop, so code that blocks it delays all of them. A stall is one
+iteration of the loop that took more than `STALL_S` of its thread's CPU time. Wall time would be
+wrong: it also passes while other programs keep the machine busy.
 """
 
 import asyncio
@@ -18,9 +17,9 @@ from types import FrameType
 from zeroclaw.channel import Log
 
 STALL_S = 0.1
-LOOK_EVERY_S = 0.05
+SAMPLE_S = 0.05
 """Twice per `STALL_S`, so that every stall is sampled."""
-SHOWN_FRAMES = 8
+MAX_FRAMES = 8
 
 
 class LoopWatch:
@@ -29,7 +28,7 @@ class LoopWatch:
     def __init__(self, log: Log) -> None:
         """Report to `log`."""
         self._log = log
-        self._selector = _TimedSelector(self._turned)
+        self._selector = _TimedSelector(self._report_stall)
         self._thread_id = 0
         self._clock_id = 0
         self._place = (math.inf, "")
@@ -55,7 +54,7 @@ class LoopWatch:
             self._watcher.join()
 
     def sample(self) -> None:
-        """Remember where the loop is, if this iteration already takes long."""
+        """Remember the loop's stack, if this iteration already takes long."""
         began_s = self._selector.began_s
         if time.clock_gettime(self._clock_id) - began_s > STALL_S / 2:
             # Python has no public way to see the stack of another thread.
@@ -64,12 +63,12 @@ class LoopWatch:
             self._place = (began_s, stack_of(frame))
 
     def _watch(self) -> None:
-        while not self._stopped.wait(LOOK_EVERY_S):
+        while not self._stopped.wait(SAMPLE_S):
             self.sample()
 
-    def _turned(self, began_s: float, took_s: float) -> None:
-        seen_s, place = self._place
-        place = place if seen_s == began_s else "not seen"
+    def _report_stall(self, began_s: float, took_s: float) -> None:
+        sampled_s, place = self._place
+        place = place if sampled_s == began_s else "not seen"
         self._log("loop_stalled", cpu_ms=round(took_s * 1000), place=place, level="warning")
 
 
@@ -82,18 +81,18 @@ class _TimedSelector(selectors.DefaultSelector):
             waits.
     """
 
-    def __init__(self, turned: Callable[[float, float], None]) -> None:
+    def __init__(self, on_stall: Callable[[float, float], None]) -> None:
         super().__init__()
         self.is_timed = False
         self.began_s = math.inf
-        self._turned = turned
+        self._on_stall = on_stall
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if not self.is_timed:
             return super().select(timeout)
         ended_s = time.thread_time()
         if ended_s - self.began_s > STALL_S:
-            self._turned(self.began_s, ended_s - self.began_s)
+            self._on_stall(self.began_s, ended_s - self.began_s)
         self.began_s = math.inf
         ready = super().select(timeout)
         self.began_s = ended_s  # waiting uses no CPU time
@@ -103,7 +102,7 @@ class _TimedSelector(selectors.DefaultSelector):
 def stack_of(frame: FrameType | None) -> str:
     """Return a stack, innermost call first: file, line and function, no values."""
     places: list[str] = []
-    while frame is not None and len(places) < SHOWN_FRAMES:
+    while frame is not None and len(places) < MAX_FRAMES:
         code = frame.f_code
         file = "/".join(code.co_filename.rsplit("/", 3)[1:])
         places.append(f"{file}:{frame.f_lineno}:{code.co_name}")

@@ -13,7 +13,7 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.host.connections import PROVE, ASGIApp, Bounds, Message, Scope
 from zeroclaw.host.http_server import Headers, HttpConnection, HttpServer
 
-_SPOKEN = {"version": "3.0", "spec_version": "2.3"}
+_ASGI_VERSIONS = {"version": "3.0", "spec_version": "2.3"}
 
 
 def web_server(
@@ -27,18 +27,18 @@ def web_server(
 async def _answer(
     application: ASGIApp, log: Log, connection: HttpConnection, head: h11.Request
 ) -> None:
-    asked = _Request(connection, head)
-    ended = await call(lambda: application(asked.scope, asked.receive, asked.send))
+    request = _Request(connection, head)
+    ended = await call(lambda: application(request.scope, request.receive, request.send))
     if isinstance(ended, Raised):
         log("application_failed", why=ended.line, level="error")
-    elif not asked.is_answered:
+    elif not request.is_answered:
         log("application_failed", why="it did not answer", level="error")
-    if not asked.is_answered:
+    if not request.is_answered:
         connection.answer(500, [(b"connection", b"close")])
 
 
 class _Request:
-    """One request as the application sees it."""
+    """One request, with the three ASGI arguments for the application."""
 
     def __init__(self, connection: HttpConnection, head: h11.Request) -> None:
         self._connection = connection
@@ -48,7 +48,7 @@ class _Request:
         path, _, query = head.target.partition(b"?")
         self.scope: Scope = {
             "type": "http",
-            "asgi": _SPOKEN,
+            "asgi": _ASGI_VERSIONS,
             "http_version": head.http_version.decode("ascii"),
             "scheme": "http",
             "method": head.method.decode("ascii"),
@@ -69,7 +69,7 @@ class _Request:
             else:
                 async with asyncio.timeout(connection.bounds.body_s):
                     data = await connection.body()
-                self._is_read = connection.has_whole_request
+                self._is_read = connection.has_full_request
                 return {"type": "http.request", "body": data, "more_body": not self._is_read}
         except (OSError, h11.RemoteProtocolError):
             connection.cut()

@@ -201,16 +201,16 @@ def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]
 
 
 def _ending(ended: ProcessEnd, timeout_s: float, caps: OutputCaps) -> str:
-    left = "" if ended.all_gone else "; some of what it started could not be killed"
-    if ended.why and ended.ending != "over_bounds":
-        left = f"; files could only be removed, as {ended.why}{left}"
+    left = "" if ended.is_gone else "; some of what it started could not be killed"
+    if ended.excess and ended.ending != "over_bounds":
+        left = f"; files could only be removed, as {ended.excess}{left}"
     match ended.ending:
         case "timed_out":
             return f"killed after {timeout_s:g} s, its time-out{left}"
         case "flooded":
             return f"killed after it had written more than {caps.flood_bytes:,} bytes{left}"
         case "over_bounds":
-            return f"killed because {ended.why}{left}"
+            return f"killed because {ended.excess}{left}"
         case "exited" if ended.status < 0:
             return f"ended by signal {-ended.status}{left}"
         case "exited":
@@ -225,7 +225,7 @@ def _shown(output: Captured) -> str:
     """Return the output as text, with a marker where bytes were left out."""
     if output.total_bytes == 0:
         return "(no output)"
-    if not output.left_out_bytes:
+    if not output.dropped_bytes:
         return _text(output.head + output.tail)
     # Leave out a character that was cut in two.
     head = _CUT_AT_THE_END.sub(b"", output.head)

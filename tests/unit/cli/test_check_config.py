@@ -229,7 +229,10 @@ def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:
     def told(more: str) -> bool:
         done = checked(config, f"[channels.email]\n{hosts}{password}{more}")
         assert done.exit_code == 0, done.output
-        return "warning: channels.email.authserv_id: it is empty; few people, if any" in done.stdout
+        return (
+            "warning: channels.email.authserv_id: it is empty; without it, few people"
+            in done.stdout
+        )
 
     assert [told(""), told("enabled = false\n"), told('authserv_id = "mx.x.org"\n')] == [
         *(True, False, False)

@@ -27,7 +27,7 @@ async def served(
 ) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
     """A house with an open question, its console on a real listener, and somebody logged in."""
     async with world.running() as house, local_listener(directory, world.clock) as listener:
-        listener.beside("/console", house.page.answer)
+        listener.mount_beside("/console", house.page.answer)
         world.model.will(POKE, says("done"))
         await house.say("poke it", "ben")
         async with web_page.visiting(listener) as client:

@@ -132,7 +132,7 @@ def test_an_id_as_senders_of_its_platform_have_is_none(kind: str) -> None:
 def test_an_id_in_another_letter_case_is_told_as_it_is_written() -> None:
     (fault, *_) = faults_of(naming("email", "Ann@a.example"), {"X": "a long token"})
     assert fault == (
-        "channels.email.allowed_users: `Ann@a.example` is the id of no sender there; did you mean "
+        "channels.email.allowed_users: no sender there can have the id `Ann@a.example`; did you mean "
         "`ann@a.example`?"
     )
 
@@ -181,10 +181,11 @@ def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str
     fault = f"{key}: `{there}` is no file that this user can read; name one that is"
     assert fault in faults_of(text % there, secret)
     checked = check(parse(text % there), secret, needs_all=False)
-    assert any(line.startswith(key) for line in checked.unread)
+    assert any(line.startswith(key) for line in checked.unreadable)
     there.touch()
     assert not any(
-        line.startswith(key) for line in check(parse(text % there), secret, needs_all=False).unread
+        line.startswith(key)
+        for line in check(parse(text % there), secret, needs_all=False).unreadable
     )
 
 
@@ -192,7 +193,7 @@ def test_a_file_of_another_kind_is_not_missed() -> None:
     """What was left of an earlier choice is not read, and so keeps nothing from starting."""
     text = 'provider = {kind = "openai", base_url = "http://x", model = "y", script = "/nowhere"}\n'
     text += 'public = {cert_file = "/nowhere", key_file = "/nowhere"}'  # no channel needs it
-    assert check(parse(text), {}).unread == ()
+    assert check(parse(text), {}).unreadable == ()
 
 
 def test_a_prompt_that_holds_a_secret_is_warned_of() -> None:
@@ -562,7 +563,7 @@ def test_an_allow_that_the_autonomy_leaves_without_effect_is_warned_of(
     """Ask beats allow, and whatever they do not ask about they allow; deny and ask count."""
     text = f'autonomy = "{autonomy}"\n{STATEMENT}actions = [{actions}]\n'
     warnings = check(parse(text.replace('"deny"', '"allow"')), {}).warnings
-    told = f'policy.statement[0]: it has no effect beside `autonomy = "{autonomy}"`; choose'
+    told = f'policy.statement[0]: it has no effect with `autonomy = "{autonomy}"`; choose'
     assert [one.startswith(told) for one in warnings] == [True] * is_told
     assert check(parse(text), {}).warnings == ()
 

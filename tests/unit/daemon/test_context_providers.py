@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.config.model import Config, ContextSettings, RuntimeSettings
 from zeroclaw.context.prompt import FixedText, fixed
-from zeroclaw.daemon.extensions import RESERVED, open_context_providers, own_context
+from zeroclaw.daemon.extensions import RESERVED, built_in_context, open_context_providers
 from zeroclaw.errors import ConfigError
 from zeroclaw.inbound.live_config import LiveConfig
 
@@ -67,7 +67,7 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     """The operator's words as they are by now; files only where they may take room."""
     config = Config(context=ContextSettings(file_tokens=0))
     settings, store = LiveConfig(config, ()), MemoryStore(clock=ManualClock())
-    found = own_context(settings, tmp_path, store)
+    found = built_in_context(settings, tmp_path, store)
     assert [one.spec.name for one in found] == [
         "identity",
         "setting",
@@ -78,7 +78,7 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     settings.config = Config(runtime=RuntimeSettings(prompt="Be brief."))
     (text,) = await found[-1].texts(context_request())
     assert text.text == "Be brief."
-    more = own_context(settings, tmp_path, store)
+    more = built_in_context(settings, tmp_path, store)
     assert RESERVED.issuperset(one.spec.name for one in more)
     assert more[1].spec.name == "files"
     (tmp_path / "SOUL.md").write_text("kind", encoding="utf-8")

@@ -250,7 +250,7 @@ async def test_what_the_system_refuses_changes_nothing_either(world: World) -> N
     async with world.running() as house:
         parts = replace(house.parts, start=replace(house.parts.start, reread=refused))
         with pytest.raises(ConfigError, match="can't be read again: no such file or directory"):
-            await Reloader(parts, house.services.revocation).again()
+            await Reloader(parts, house.services.revocation).reload()
         assert "reload_refused" in world.facts.events()
 
 
@@ -261,7 +261,7 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
         rooms = house.services
         reloading = Reloader(bare, rooms.revocation)
         with pytest.raises(Refused, match=NO_FILE):
-            await reloading.again()
+            await reloading.reload()
 
 
 async def test_a_signal_does_the_same(world: World) -> None:
@@ -296,8 +296,8 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
         rooms, settings = house.services, LiveConfig(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
         reloading = Reloader(parts, rooms.revocation)
-        assert await reloading.again() == Reloaded(file="None", live=("autonomy",))
-        assert await reloading.again() == Reloaded(file="None")
+        assert await reloading.reload() == Reloaded(file="None", live=("autonomy",))
+        assert await reloading.reload() == Reloaded(file="None")
         assert (settings.config.provider, settings.config.autonomy) == (found, "full")
 
 
@@ -314,6 +314,6 @@ async def test_skills_are_read_again_where_they_were(world: World) -> None:
         for now, skills in ((moved, ()), (fresh, (skill,))):
             again = replace(house.parts, start=replace(start, reread=lambda now=now: now))
             reloader = Reloader(again, rooms.revocation)
-            await reloader.again()
+            await reloader.reload()
             assert settings.skills == skills
             assert tuple(rooms.offers.skills()) == skills

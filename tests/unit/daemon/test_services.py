@@ -113,7 +113,7 @@ async def test_an_event_that_comes_again_while_the_store_stalls_waits_for_the_fi
 
     async with world.running() as house:
         envelope = house.envelope(Said(text="hello"))
-        admit = house.services.channels.noting(house.services.ingress.admit)
+        admit = house.services.channels.recording_positions(house.services.ingress.admit)
         world.store.meanwhile = stall
 
         async def deliver() -> Admission:

@@ -31,9 +31,9 @@ async def test_what_cannot_be_written_is_told_and_raised() -> None:
     told: list[str] = []
     store = WatchedStore(
         Broken(),
-        failed=lambda error: told.append(str(error)),
-        written=lambda: told.append("written"),
-        noticed=lambda: told.append("noticed"),
+        on_failed=lambda error: told.append(str(error)),
+        on_written=lambda: told.append("written"),
+        on_operators_due=lambda: told.append("noticed"),
     )
     with pytest.raises(StoreUnusable):
         await store.commit(EMPTY)
@@ -48,9 +48,9 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     told: list[str] = []
     store = WatchedStore(
         behind,
-        failed=lambda _error: None,
-        written=lambda: told.append("written"),
-        noticed=lambda: told.append("noticed"),
+        on_failed=lambda _error: None,
+        on_written=lambda: told.append("written"),
+        on_operators_due=lambda: told.append("noticed"),
     )
     await store.commit(EMPTY)
     assert (behind.commits, told) == ([EMPTY], ["written"])

@@ -23,7 +23,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host import cgroups, processes, quotas, sandbox
 from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.quotas import MOST_DEPTH, MOST_ENTRIES, DiskUsage, Meter, Quota, measure
+from zeroclaw.host.quotas import MAX_DEPTH, MAX_ENTRIES, DiskUsage, Meter, Quota, measure
 from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
 
@@ -73,7 +73,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "25 1 0:22 / /proc rw - proc proc rw\n"
         f"26 1 0:23 / {tmp_path}/fs rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
     )
-    monkeypatch.setattr(cgroups, "_OWN", tmp_path / "cgroup")
+    monkeypatch.setattr(cgroups, "_CGROUP", tmp_path / "cgroup")
     monkeypatch.setattr(cgroups, "_MOUNTS", tmp_path / "mountinfo")
     place = tmp_path / "fs/system.slice/zeroclaw.service"
     place.mkdir(parents=True)
@@ -224,7 +224,7 @@ def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
         ("oom 1\noom_kill 4\n", "its processes together used more than 1,000 bytes of memory"),
         (
             "oom 0\noom_kill 1\n",
-            "the daemon and its commands together used more memory than there is for them",
+            "the daemon and its commands together used more memory than they may have",
         ),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_group_that_can_not_be_removed_is_told(
 
     group = cgroups.open_group(own, memory_bytes=1_000, processes=1)
     monkeypatch.setattr(Path, "rmdir", refuse)
-    assert group.close() == Closed(all_gone=False)
+    assert group.close() == Closed(is_empty=False)
 
 
 # --- a command in one ----------------------------------------------------------------------------
@@ -316,7 +316,7 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
 async def test_a_command_is_in_its_group_before_it_starts(own: Path) -> None:
     """Nothing of it ever runs outside, and the group goes with it."""
     ended = await run(own, "echo up")
-    assert (ended.ending, ended.output.head, ended.all_gone) == ("exited", b"up\n", True)
+    assert (ended.ending, ended.output.head, ended.is_gone) == ("exited", b"up\n", True)
     assert groups(own) == []
 
 
@@ -324,7 +324,7 @@ async def test_a_command_that_the_kernel_ended_is_told_why(own: Path) -> None:
     """As from the watch: the same words, and no exit code of nobody's."""
     ended = await run(own, f"cd {own}/{RUN}*; printf 'oom 1\\noom_kill 9\\n' > memory.events")
     assert ended.ending == "over_bounds"
-    assert ended.why == "its processes together used more than 2,147,483,648 bytes of memory"
+    assert ended.excess == "its processes together used more than 2,147,483,648 bytes of memory"
 
 
 async def test_a_command_that_gets_no_group_does_not_run(own: Path) -> None:
@@ -389,7 +389,7 @@ def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
 def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
     """Nobody could say how much there is."""
     place = tmp_path
-    for _ in range(MOST_DEPTH + 1):
+    for _ in range(MAX_DEPTH + 1):
         place /= "d"
     place.mkdir(parents=True)
     held = measure(tmp_path)
@@ -415,7 +415,7 @@ def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.Monkey
             DiskUsage(bytes_=101, entries=1, is_whole=True),
             "the workspace holds more than its 100 bytes",
         ),
-        (DiskUsage(bytes_=0, entries=MOST_ENTRIES + 1, is_whole=True), "more than 200,000 files"),
+        (DiskUsage(bytes_=0, entries=MAX_ENTRIES + 1, is_whole=True), "more than 200,000 files"),
         (DiskUsage(bytes_=0, entries=0, is_whole=True, is_disk_full=True), "nearly full"),
     ],
 )
@@ -428,7 +428,7 @@ def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
     """Neither in bytes nor in names, and a disk that was full before is nobody's fault."""
     (tmp_path / "a").write_bytes(b"x" * 100_000)
     held = measure(tmp_path)
-    meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=held)
+    meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=held)
     assert meter(os.getpid()) == ""
     (tmp_path / "b").write_bytes(b"x" * 100_000)
     # A small one is looked through each time.
@@ -447,14 +447,14 @@ def test_a_big_workspace_is_looked_through_less_often(
         return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
 
     monkeypatch.setattr(quotas, "measure", look)
-    meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=EMPTY)
+    meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
     assert looks == 3
 
 
 def test_memory_is_counted(tmp_path: Path) -> None:
     """Ours, as any process's."""
-    meter = Meter(memory_bytes=1_000, most_bytes=10**9, workspace=tmp_path, held=EMPTY)
+    meter = Meter(memory_bytes=1_000, max_bytes=10**9, workspace=tmp_path, usage=EMPTY)
     assert meter(os.getpid()) == "its processes together used more than 1,000 bytes of memory"
     assert quotas.memory_bytes(()) == 0
 
@@ -476,7 +476,7 @@ def test_the_outermost_places_that_keep_secrets_are_found(
     assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
         one for one in held.secrets if one.parts == ("app", ".env")
     ]
-    monkeypatch.setattr(quotas, "MOST_SECRETS", 0)
+    monkeypatch.setattr(quotas, "MAX_SECRETS", 0)
     assert len(measure(tmp_path).secrets) == 1
 
 
@@ -546,7 +546,7 @@ def test_a_workspace_is_counted_once_an_allowance(
 
     monkeypatch.setattr(quotas, "measure", look)
     monkeypatch.setattr(quotas, "GRANT_BYTES", 20_000)
-    quota = Quota(most_bytes=10**9)
+    quota = Quota(max_bytes=10**9)
     for _ in range(10):
         quota.spend(tmp_path, new_bytes=5_000, new_entries=0)
     assert looks == [tmp_path] * 3  # 4, 4 and 2 of them
@@ -570,7 +570,7 @@ def test_a_workspace_is_counted_once_an_allowance(
             "holds more than its 100,000",
         ),
         (
-            DiskUsage(bytes_=0, entries=MOST_ENTRIES - 1, is_whole=True),
+            DiskUsage(bytes_=0, entries=MAX_ENTRIES - 1, is_whole=True),
             (0, 2),
             "1 of its 200,000 files",
         ),
@@ -587,7 +587,7 @@ def test_what_has_no_room_is_refused(
         return held
 
     monkeypatch.setattr(quotas, "measure", look)
-    quota = Quota(most_bytes=100_000)
+    quota = Quota(max_bytes=100_000)
     with pytest.raises(ToolFailed, match=refusal):
         quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
     quota.spend(Path("/w"), new_bytes=0, new_entries=0)
@@ -605,7 +605,7 @@ def test_allowances_are_remembered_of_so_many_workspaces(
         return EMPTY
 
     monkeypatch.setattr(quotas, "measure", look)
-    monkeypatch.setattr(quotas, "_MOST_GRANTS", 2)
+    monkeypatch.setattr(quotas, "_MAX_GRANTS", 2)
     quota = Quota()
     for name in ("a", "b", "c", "a"):
         quota.spend(tmp_path / name, new_bytes=1, new_entries=0)
@@ -618,7 +618,7 @@ def test_what_tools_write_never_exceeds_a_quota(tmp_path: Path, writes: list[int
     """Whatever they write, in whatever order: what the next count finds is within it."""
     workspace = tmp_path / str(len(list(tmp_path.iterdir())))
     workspace.mkdir()
-    quota = Quota(most_bytes=100_000)
+    quota = Quota(max_bytes=100_000)
     for number, size in enumerate(writes):
         with suppress(ToolFailed):
             quota.spend(workspace, new_bytes=size, new_entries=1)

@@ -16,7 +16,7 @@ from zeroclaw.errors import ConfigError, Refused, ToolFailed
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.control import (
     LONGEST_LINE,
-    MOST_CONNECTIONS,
+    MAX_CONNECTIONS,
     Control,
     DaemonUnreachable,
     Lines,
@@ -186,7 +186,7 @@ async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
     control = control_in(tmp_path)
     control.stream("chat", wait)
     async with serving(control):
-        kept = [await connect(tmp_path) for _ in range(MOST_CONNECTIONS)]
+        kept = [await connect(tmp_path) for _ in range(MAX_CONNECTIONS)]
         for lines in kept:
             await lines.send({"open": "chat"})
             assert await lines.receive() == {"here": True}

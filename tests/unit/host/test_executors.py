@@ -89,7 +89,7 @@ async def test_those_who_wait_take_turns() -> None:
 
 async def test_too_many_that_wait_are_refused() -> None:
     """What a conversation has waiting is bounded; another one's is not touched by it (P10)."""
-    share = FairShare("searches", at_once=1, most_waiting=2)
+    share = FairShare("searches", at_once=1, max_waiting=2)
     async with asyncio.TaskGroup() as group:
         work = Work(share, group)
         await work.start("ada", "ada", "ada")

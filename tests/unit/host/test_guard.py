@@ -11,18 +11,18 @@ from zeroclaw.host.guard import (
     RequestHead,
     below,
     cookie,
-    here,
     link_of,
+    local_url,
     page,
     refusal,
     sessions_of,
 )
 from zeroclaw.host.http import headers_of
 from zeroclaw.host.login import (
-    LINK_KEPT,
-    MOST_LINKS,
-    MOST_SESSIONS,
-    SESSION_KEPT,
+    LINK_LIFETIME,
+    MAX_LINKS,
+    MAX_SESSIONS,
+    SESSION_LIFETIME,
     Logins,
     hash_of,
     is_open,
@@ -175,7 +175,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_other_sites_and_other_ports(
 ) -> None:
     """Ports share cookies; the secret path is what they do not share."""
     request = with_headers(GET, x_forwarded_proto=scheme)
-    assert cookie(request, "abc", PORT, path="/p/", kept_s=60) == header
+    assert cookie(request, "abc", PORT, path="/p/", max_age_s=60) == header
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_only_a_get_uses_a_link_up(method: str, query: str, link: str) -> None:
     ],
 )
 def test_a_login_leads_nowhere_but_here(path: str, address: str) -> None:
-    assert here(path) == address
+    assert local_url(path) == address
 
 
 def test_headers_are_collected_and_repeated_ones_joined() -> None:
@@ -283,14 +283,14 @@ def test_a_link_that_nobody_made_opens_nothing() -> None:
 
 def test_a_link_ends_unused_after_its_day() -> None:
     made = with_link(Logins(), "link", EPOCH)
-    assert redeem(made, "link", "session", EPOCH + LINK_KEPT) is None
-    assert redeem(made, "link", "session", EPOCH + LINK_KEPT - INSTANT) is not None
+    assert redeem(made, "link", "session", EPOCH + LINK_LIFETIME) is None
+    assert redeem(made, "link", "session", EPOCH + LINK_LIFETIME - INSTANT) is not None
 
 
 def test_a_session_ends_after_thirty_days() -> None:
     logins = logged_in()
-    assert is_open(logins, ["session"], EPOCH + SESSION_KEPT - INSTANT)
-    assert not is_open(logins, ["session"], EPOCH + SESSION_KEPT)
+    assert is_open(logins, ["session"], EPOCH + SESSION_LIFETIME - INSTANT)
+    assert not is_open(logins, ["session"], EPOCH + SESSION_LIFETIME)
 
 
 def test_what_a_wrong_clock_made_does_not_outlast_its_correction() -> None:
@@ -334,13 +334,13 @@ def test_a_stored_body_that_is_none_is_a_fault() -> None:
 
 def test_links_and_sessions_are_bounded_and_the_newest_stay() -> None:
     logins = Logins()
-    for number in range(MOST_LINKS + 1):
+    for number in range(MAX_LINKS + 1):
         logins = with_link(logins, f"link {number}", EPOCH)
-    assert len(logins.links) == MOST_LINKS
+    assert len(logins.links) == MAX_LINKS
     assert redeem(logins, "link 0", "session", EPOCH) is None
-    for number in range(MOST_SESSIONS + 1):
+    for number in range(MAX_SESSIONS + 1):
         opened = redeem(with_link(logins, "link", EPOCH), "link", f"session {number}", EPOCH)
         assert opened is not None
         logins = opened
-    assert len(logins.sessions) == MOST_SESSIONS
-    assert is_open(logins, [f"session {MOST_SESSIONS}"], EPOCH)
+    assert len(logins.sessions) == MAX_SESSIONS
+    assert is_open(logins, [f"session {MAX_SESSIONS}"], EPOCH)

@@ -20,7 +20,7 @@ hangup = Hangup()
 os.kill(os.getpid(), signal.SIGHUP)
 for _ in range(2):
     signal.sigwait({signal.SIGHUP})
-    print(hangup.means(), flush=True)
+    print(hangup.meaning(), flush=True)
 """
 
 
@@ -51,7 +51,7 @@ def test_a_terminal_that_went_away_is_no_wish_to_reload(
     terminal = Terminals(there=began_with)
     hangup = Hangup(has_terminal=terminal, ignored=ignored)
     terminal.there = is_there
-    assert hangup.means() == means
+    assert hangup.meaning() == means
 
 
 def test_what_outlived_its_terminal_reloads_from_then_on() -> None:
@@ -59,7 +59,7 @@ def test_what_outlived_its_terminal_reloads_from_then_on() -> None:
     terminal = Terminals(there=True)
     hangup = Hangup(has_terminal=terminal, ignored=True)
     terminal.there = False
-    assert [hangup.means(), hangup.means()] == ["nothing", "reload"]
+    assert [hangup.meaning(), hangup.meaning()] == ["nothing", "reload"]
 
 
 def test_one_that_comes_before_anybody_listens_is_kept() -> None:

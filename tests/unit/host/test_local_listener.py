@@ -20,7 +20,7 @@ from zeroclaw.host.guard import HEADERS
 from zeroclaw.host.local_listener import (
     BOUNDS,
     MAX_BODY_BYTES,
-    MOST_STREAMS,
+    MAX_STREAMS,
     NOTHING,
     Listener,
     Message,
@@ -29,7 +29,7 @@ from zeroclaw.host.local_listener import (
     Send,
     log_out_stored,
 )
-from zeroclaw.host.login import SESSION_KEPT
+from zeroclaw.host.login import SESSION_LIFETIME
 from zeroclaw.host.web_server import web_server
 from zeroclaw.value import replace
 
@@ -230,7 +230,7 @@ async def test_outside_of_the_secret_path_there_is_one_answer_to_everything(tmp_
     """Nobody learns what runs here: not by a path, a method, a host, an origin, a size or a login."""
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/chat", echo)
-        link = listener.fresh_login_url("/chat/").rpartition("?")[2]
+        link = listener.new_login_url("/chat/").rpartition("?")[2]
         bare = f"http://127.0.0.1:{listener.port}"
         async with visiting(listener) as client:
             asked = [
@@ -260,10 +260,10 @@ async def test_the_cookie_is_for_the_secret_path_alone(tmp_path: Path) -> None:
         assert len(root) == len("/") + 22
         assert listener.url.endswith(f":{listener.port}{root}")
         async with visiting(listener, logged_in=False) as client:
-            handed = (await client.get(listener.fresh_login_url())).headers["set-cookie"]
+            handed = (await client.get(listener.new_login_url())).headers["set-cookie"]
             assert f"; Path={root}/; " in handed
             over_tls = await client.get(
-                listener.fresh_login_url(), headers={"x-forwarded-proto": "https"}
+                listener.new_login_url(), headers={"x-forwarded-proto": "https"}
             )
             assert over_tls.headers["set-cookie"].startswith("__Secure-zeroclaw_")
             assert over_tls.headers["set-cookie"].endswith("; Secure")
@@ -277,7 +277,7 @@ async def test_a_login_replaces_the_session_that_the_browser_had(tmp_path: Path)
     """Nobody goes on with a session from before it."""
     async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
         before = dict(client.cookies)
-        assert (await client.get(listener.fresh_login_url())).status_code == 200
+        assert (await client.get(listener.new_login_url())).status_code == 200
         assert dict(client.cookies) != before
         assert (await client.get("/")).status_code == 404
         async with visiting(listener, logged_in=False) as old:
@@ -317,14 +317,14 @@ async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
     clock = ManualClock()
     async with serving(await opened(tmp_path, clock=clock)) as listener:
         listener.web("/chat", stream)
-        link = listener.fresh_login_url()
+        link = listener.new_login_url()
         async with visiting(listener) as client, client.stream("GET", "/chat/") as answer:
             chunks = answer.aiter_bytes()
             assert await anext(chunks) == b"first"
             if how == "logged out":
                 assert await listener.log_out() == 1
             else:
-                await clock.advance((SESSION_KEPT + timedelta(seconds=1)).total_seconds())
+                await clock.advance((SESSION_LIFETIME + timedelta(seconds=1)).total_seconds())
                 more.set()
             assert [chunk async for chunk in chunks] == []
             assert ended.is_set()
@@ -369,12 +369,12 @@ async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> 
         other = await stack.enter_async_context(visiting(listener))
         pages = [
             (await stack.enter_async_context(client.stream("GET", "/chat/"))).aiter_bytes()
-            for client in (one, other, *[one] * MOST_STREAMS)
+            for client in (one, other, *[one] * MAX_STREAMS)
         ]
         assert [await anext(page) for page in pages] == [b"first"] * len(pages)
         assert [chunk async for chunk in pages[0]] == []
         assert await listener.log_out() == 2
-        assert [[chunk async for chunk in page] for page in pages[1:]] == [[]] * (MOST_STREAMS + 1)
+        assert [[chunk async for chunk in page] for page in pages[1:]] == [[]] * (MAX_STREAMS + 1)
 
 
 async def test_sessions_end_while_no_daemon_runs(tmp_path: Path) -> None:
@@ -624,7 +624,7 @@ async def test_a_session_survives_a_restart_and_ends_by_itself(tmp_path: Path) -
     async with serving(again), visiting(again, logged_in=False) as client:
         client.cookies = cookies
         assert (await client.get("/")).status_code == 404
-        await clock.advance((SESSION_KEPT + timedelta(seconds=1)).total_seconds())
+        await clock.advance((SESSION_LIFETIME + timedelta(seconds=1)).total_seconds())
         assert (await client.get("/")).status_code == 401
 
 
@@ -699,7 +699,7 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path
 async def test_the_bare_address_never_leads_to_what_stands_beside(tmp_path: Path) -> None:
     """Whichever was mounted first."""
     async with serving(await opened(tmp_path)) as listener:
-        listener.beside("/console", echo)
+        listener.mount_beside("/console", echo)
         listener.web("/chat", echo)
         async with visiting(listener) as client:
             root = listener.root

@@ -193,7 +193,7 @@ def test_a_reader_that_stands_still_costs_lines_and_not_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Recording never waits; what was dropped is counted (P9)."""
-    monkeypatch.setattr(logs, "_WAITING_LINES", 3)
+    monkeypatch.setattr(logs, "_MAX_QUEUED_LINES", 3)
     stream = StuckStream()
     close = logs.set_up(redact=redact, stream=stream)
     log = EventLog("turn")

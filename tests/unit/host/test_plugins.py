@@ -23,7 +23,7 @@ def test_what_is_not_installed_is_told_with_what_is(monkeypatch: pytest.MonkeyPa
         ConfigError, match=r"provider\.kind: `nope` is not installed; installed are `"
     ):
         plugins.load(plugins.PROVIDERS, "nope", key="provider.kind")
-    with pytest.raises(ConfigError, match=r"x: `nope` is not installed; installed are nothing"):
+    with pytest.raises(ConfigError, match=r"x: `nope` is not installed; installed are none"):
         plugins.load("zeroclaw.nothing", "nope", key="x")
 
 

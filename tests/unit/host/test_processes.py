@@ -59,10 +59,10 @@ def test_the_head_and_the_tail_of_any_stream_are_kept(pieces: list[bytes]) -> No
         capture.feed(piece)
     whole = b"".join(pieces)
     rest = whole[8:]
-    assert capture.taken() == Captured(
-        head=whole[:8], tail=rest[-4:], left_out_bytes=max(0, len(rest) - 4)
+    assert capture.captured() == Captured(
+        head=whole[:8], tail=rest[-4:], dropped_bytes=max(0, len(rest) - 4)
     )
-    assert capture.taken().total_bytes == len(whole)
+    assert capture.captured().total_bytes == len(whole)
 
 
 async def test_a_child_waits_for_the_daemon_not_the_daemon_for_it() -> None:
@@ -80,7 +80,7 @@ async def test_a_child_is_recorded_before_it_runs_and_struck_off_after(tmp_path:
         seen.append((group is not None, await asyncio.to_thread(mark.exists)))
 
     ended = await run(f"touch {mark}", spawned)
-    assert (ended.ending, ended.status, ended.all_gone) == ("exited", 0, True)
+    assert (ended.ending, ended.status, ended.is_gone) == ("exited", 0, True)
     assert seen == [(True, False), (False, True)]
 
 
@@ -107,13 +107,13 @@ async def test_a_program_that_cannot_start_is_a_clear_failure(tmp_path: Path) ->
 async def test_the_status_says_how_it_ended(command: str, status: int) -> None:
     """An exit status comes as it is, a signal as its negative number; standard input is empty."""
     ended = await run(command, Records().spawned)
-    assert (ended.ending, ended.status, ended.all_gone) == ("exited", status, True)
+    assert (ended.ending, ended.status, ended.is_gone) == ("exited", status, True)
 
 
 async def test_both_streams_come_in_the_order_of_writing() -> None:
     """What a person would see in a terminal is what is kept."""
     ended = await run("echo a; echo b >&2; echo c", Records().spawned)
-    assert ended.output == Captured(head=b"a\nb\nc\n", tail=b"", left_out_bytes=0)
+    assert ended.output == Captured(head=b"a\nb\nc\n", tail=b"", dropped_bytes=0)
 
 
 async def test_nothing_of_our_environment_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ async def test_what_a_watch_says_is_too_much_ends_it() -> None:
     ended = await run(
         "echo up; sleep 600 & (setsid sleep 600 & wait)", records.spawned, watch=watch
     )
-    assert (ended.ending, ended.why) == ("over_bounds", "enough")
+    assert (ended.ending, ended.excess) == ("over_bounds", "enough")
     assert [tree[0] for tree in seen] == [records.pgid, records.pgid]
     assert await is_gone(records)
 
@@ -144,9 +144,9 @@ async def test_what_a_watch_says_is_too_much_ends_it() -> None:
 async def test_a_watch_that_says_nothing_changes_nothing() -> None:
     """Not how it ended, and not its time-out."""
     ended = await run("exit 3", Records().spawned, watch=lambda _: "")
-    assert (ended.ending, ended.status, ended.why) == ("exited", 3, "")
+    assert (ended.ending, ended.status, ended.excess) == ("exited", 3, "")
     late = await run("sleep 600", Records().spawned, watch=lambda _: "", timeout_s=0.3)
-    assert (late.ending, late.why) == ("timed_out", "")
+    assert (late.ending, late.excess) == ("timed_out", "")
 
 
 SESSION = -3  # KEY_SPEC_SESSION_KEYRING, linux/keyctl.h
@@ -171,7 +171,7 @@ async def test_a_flood_is_stopped_and_mostly_forgotten() -> None:
     """A child that writes without end is killed, and its output never piles up."""
     records = Records()
     ended = await run("yes", records.spawned)
-    assert (ended.ending, ended.status, ended.all_gone) == ("flooded", -signal.SIGKILL, True)
+    assert (ended.ending, ended.status, ended.is_gone) == ("flooded", -signal.SIGKILL, True)
     assert (ended.output.head, len(ended.output.tail)) == (b"y\ny\ny\ny\n", 4)
     assert await is_gone(records)
 
@@ -182,7 +182,7 @@ async def test_a_child_that_hangs_is_killed_with_all_of_its_group(command: str) 
     """Neither an ignored signal nor a child of its own saves a program from its time-out."""
     records = Records()
     ended = await run(command, records.spawned, timeout_s=0.2)
-    assert (ended.ending, ended.status, ended.all_gone) == ("timed_out", -signal.SIGKILL, True)
+    assert (ended.ending, ended.status, ended.is_gone) == ("timed_out", -signal.SIGKILL, True)
     assert await is_gone(records)
 
 
@@ -190,7 +190,7 @@ async def test_what_it_leaves_in_the_background_ends_with_it() -> None:
     """A program that ends leaves nothing behind, and nobody waits for what it left."""
     records = Records()
     ended = await run("sleep 600 & echo started", records.spawned, caps=OutputCaps())
-    assert (ended.ending, ended.output.head, ended.all_gone) == ("exited", b"started\n", True)
+    assert (ended.ending, ended.output.head, ended.is_gone) == ("exited", b"started\n", True)
     assert await is_gone(records)
 
 

@@ -119,14 +119,14 @@ def test_files_that_hold_no_secret_are_faults(tmp_path: Path) -> None:
     assert told(resolve(references, environment={})) == (
         {},
         (
-            f"missing: `{tmp_path}/missing` does not exist; make it, with mode 600",
+            f"missing: `{tmp_path}/missing` does not exist; create it, with mode 600",
             f"empty: `{tmp_path}/empty` is empty; write the secret into it",
             f"binary: `{tmp_path}/binary` is not UTF-8 text; it must hold the secret alone",
             f"huge: `{tmp_path}/huge` is larger than 64 KiB; it must hold the secret alone",
             f"directory: `{tmp_path}` is not a file; name a file that holds the secret alone",
             f"pipe: `{tmp_path}/pipe` is not a file; name a file that holds the secret alone",
             "no path: `a\0b` can't be read; name a file that holds the secret alone",
-            "nobody: `~nobody-here/a` does not exist; make it, with mode 600",
+            "nobody: `~nobody-here/a` does not exist; create it, with mode 600",
         ),
     )
 

@@ -165,7 +165,7 @@ GOOD = (
         (GOOD.replace("1000 1000", "1000 unlimited"), False, "memory is not bounded"),
         ("F files can be seen\n" + GOOD, False, "files can be seen"),
         ("bwrap: no `x`\n", False, "the sandbox does not start.*`bwrap: no 'x''?`"),
-        ("", False, "it ended with 1 and said nothing"),
+        ("", False, "it ended with 1 and no error"),
     ],
 )
 def test_the_self_test_is_judged_by_what_the_command_could_do(
@@ -179,15 +179,15 @@ def test_the_self_test_is_judged_by_what_the_command_could_do(
 
 def test_a_command_whose_file_is_roots_is_root() -> None:
     """Whatever it calls itself in there."""
-    assert breach(GOOD, made_by=0) == "the sandbox leaks: commands run as root"
+    assert breach(GOOD, owner=0) == "the sandbox leaks: commands run as root"
 
 
 def breach(
-    output: str, *, ending: Ending = "exited", network: bool = False, made_by: int = 1
+    output: str, *, ending: Ending = "exited", network: bool = False, owner: int = 1
 ) -> str | None:
-    captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
-    ended = ProcessEnd(ending=ending, status=1, output=captured, all_gone=True)
-    return sandbox.breach(ended, network=network, limits=LIMITS, made_by=made_by)
+    captured = Captured(head=output.encode(), tail=b"", dropped_bytes=0)
+    ended = ProcessEnd(ending=ending, status=1, output=captured, is_gone=True)
+    return sandbox.breach(ended, network=network, limits=LIMITS, owner=owner)
 
 
 @pytest.mark.parametrize("ending", ["timed_out", "flooded"])
@@ -237,7 +237,7 @@ async def test_the_self_test_names_what_a_sandbox_lacks(
         ),
         (
             ("setpriv", "--bounding-set", "-dac_override,-dac_read_search"),
-            "the daemon can't reach what commands make: permission denied",
+            "the daemon can't reach files of commands: permission denied",
         ),
     ],
 )
@@ -314,7 +314,7 @@ async def test_a_missing_program_is_named_with_its_package(
         ),
         (
             "prlimit: failed to set the NPROC resource limit: Operation not permitted",
-            "a hard limit of the daemon (`ulimit -Ha`) is lower than what a command gets",
+            "a hard limit of the daemon (`ulimit -Ha`) is lower than a command's limit",
         ),
     ],
 )

@@ -17,7 +17,7 @@ def watched(
     monkeypatch: pytest.MonkeyPatch, work: Callable[[LoopWatch], Coroutine[None, None, None]]
 ) -> Told:
     """Run something under a watch whose looks are made by hand, and return what was logged."""
-    monkeypatch.setattr(watchdog, "LOOK_EVERY_S", 3600)
+    monkeypatch.setattr(watchdog, "SAMPLE_S", 3600)
     told: Told = []
     watch = LoopWatch(lambda event, **fields: told.append((event, fields)))
 

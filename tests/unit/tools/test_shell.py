@@ -15,9 +15,9 @@ from tests.fakes.plain_tool import Records, tool_context
 from zeroclaw.config.model import ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes, sandbox
-from zeroclaw.host.masks import MOST_ENTRIES
+from zeroclaw.host.masks import MAX_ENTRIES
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.quotas import MOST_SECRETS
+from zeroclaw.host.quotas import MAX_SECRETS
 from zeroclaw.host.sandbox import Broken, Limits, System
 from zeroclaw.tool import Tool, ToolOutput, line_of
 from zeroclaw.tools.shell import tools
@@ -492,7 +492,7 @@ async def test_a_secret_in_a_hidden_place_and_a_hidden_one_in_a_secret_hold(
 @pytest.mark.slow
 async def test_more_secrets_than_can_be_masked_stop_every_command(workspace: Path) -> None:
     """As many as the bound are masked, one more is refused with the reason."""
-    for number in range(MOST_SECRETS):
+    for number in range(MAX_SECRETS):
         (workspace / f"{number}.key").write_text("hunter2", encoding="utf-8")
     # Each mount of bubblewrap reads the table of those before it: seconds, on a busy machine a minute.
     output = await call(workspace, "cat *.key; echo ended", timeout_s=600)
@@ -899,13 +899,13 @@ def _becomes_a_link(folder: Path) -> None:
 
 
 SPOILT: Mapping[str, tuple[Callable[[Path], object], str]] = {
-    "an open file": (lambda one: (one / "ports.md").chmod(0o666), "can be written by everybody"),
+    "an open file": (lambda one: (one / "ports.md").chmod(0o666), "can be written by every user"),
     "an open directory": (lambda one: (one / "scripts").chmod(0o777), "can be written by every"),
-    "an open folder": (lambda one: one.chmod(0o777), "can be written by everybody"),
+    "an open folder": (lambda one: one.chmod(0o777), "can be written by every user"),
     "a folder that is gone": (lambda one: one.rename(one.with_name("gone")), "can't be read"),
     "a folder that is a link": (_becomes_a_link, "became a symbolic link"),
     "a huge folder": (
-        lambda one: [(one / str(number)).touch() for number in range(MOST_ENTRIES)],
+        lambda one: [(one / str(number)).touch() for number in range(MAX_ENTRIES)],
         "holds more than 5,000 files",
     ),
 }

@@ -16,7 +16,7 @@ from tests.fakes.plain_tool import AT_HOME, SOMEBODY, Records, tool_context
 from tests.unit.tools.file_calls import SETTINGS, call, call_with, permitted_call, resources, tool
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host.executors import Done, FairShare
+from zeroclaw.host.executors import FairShare, T
 from zeroclaw.tool import ToolContext
 from zeroclaw.tools.files import pattern as patterns
 from zeroclaw.tools.files import tools
@@ -134,12 +134,12 @@ async def test_a_walk_is_made_in_its_conversations_turn_off_the_event_loop(
     turns: list[tuple[str, bool]] = []
 
     class Watched(FairShare):
-        async def run(self, whose: str, work: Callable[[], Done]) -> Done:
-            def watched() -> Done:
-                turns.append((whose, threading.current_thread() is threading.main_thread()))
+        async def run(self, conversation: str, work: Callable[[], T]) -> T:
+            def watched() -> T:
+                turns.append((conversation, threading.current_thread() is threading.main_thread()))
                 return work()
 
-            return await super().run(whose, watched)
+            return await super().run(conversation, watched)
 
     (workspace / "lines").write_bytes(b"abaabbab" * 10)
     settings = replace(SETTINGS, share=Watched("calls on files", at_once=4))

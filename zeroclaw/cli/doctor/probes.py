@@ -120,7 +120,7 @@ def _configuration(
         return tuple(fail("configuration", fault) for fault in error.faults), None
     name = start.places.config or "the built-in defaults"
     lines = (
-        *(fail("configuration", fault) for fault in start.checked.unread),
+        *(fail("configuration", fault) for fault in start.checked.unreadable),
         *(warn("configuration", warning) for warning in start.checked.warnings),
     )
     return lines or (ok("configuration", f"{name}: no faults"),), start

@@ -72,7 +72,7 @@ def command(
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.init import flow
     from zeroclaw.errors import ConfigError, Refused
-    from zeroclaw.host.atomic_file import backup_path, replace_text
+    from zeroclaw.host.atomic_file import back_up, replace_text
     from zeroclaw.host.places import is_there, nearest, new_config, real
 
     path = new_config(config)
@@ -107,7 +107,7 @@ def command(
         message = "there is no terminal to ask questions on; give --yes, and options"
         raise click.UsageError(message)
     if is_replaced:
-        click.echo(f"the old file is kept as `{backup_path(path)}`")
+        click.echo(f"the old file is kept as `{back_up(path)}`")
     replace_text(path, text)
     click.echo("\n".join(flow.next_steps(path, text)))
 

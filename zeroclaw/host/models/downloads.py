@@ -17,37 +17,37 @@ from zeroclaw.host.http import HttpClient, HttpFailed, HttpRequest
 from zeroclaw.host.models.gguf import is_gguf
 from zeroclaw.redact import without_credentials
 
-MOST_REDIRECTS = 5
-_OK, _PARTIAL, _PAST_ITS_END = 200, 206, 416
+MAX_REDIRECTS = 5
+_OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 Show = Callable[[int, int], None]
 """Called with the bytes so far, and the total."""
 
 
 def check_model(path: Path, sha256: str, name: Path) -> None:
-    """Check that a file, called `name` in errors, is a GGUF and has this hash, if one is given.
+    """Check that a file, called `name` in errors, is a GGUF and has this hash, unless it is empty.
 
     Raises:
-        Refused: It is not, has not, or can't be read.
+        Refused: It is no GGUF, has another hash, or can't be read.
     """
-    with _told(name):
+    with _disk_errors_refused(name):
         if not is_gguf(path):
             message = f"`{name}` is not a GGUF model; is it a web page?"
             raise Refused(message)
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest() if sha256 else ""
-    if found != sha256:
-        message = f"`{name}` has another SHA-256 than you gave ({found}); check both"
+            actual = hashlib.file_digest(file, "sha256").hexdigest() if sha256 else ""
+    if actual != sha256:
+        message = f"`{name}` has another SHA-256 than you gave ({actual}); check both"
         raise Refused(message)
 
 
 async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: Show) -> None:
-    """Download a model into place; what an earlier try fetched is not fetched again.
+    """Download a model into place; resumes an earlier download that was cut.
 
     Args:
         http: Follows no redirects. They are followed here, never from https to http.
         url: Where to download it from.
-        target: Where it goes; replaced if it exists.
+        target: The file to write; replaced if it exists.
         sha256: Hash of the whole file, in lower case.
         show: Receives the progress, if the total is known.
 
@@ -56,19 +56,19 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
             it was wrong.
     """
     part = target.with_name(f".{target.name}.{sha256[:16]}.part")
-    with _told(target), await asyncio.to_thread(_opened, part) as file:
-        for _ in range(MOST_REDIRECTS + 1):
-            moved = await _once(http, url, file, show)
-            if not moved:
+    with _disk_errors_refused(target), await asyncio.to_thread(_open_part, part) as file:
+        for _ in range(MAX_REDIRECTS + 1):
+            location = await _request(http, url, file, show)
+            if not location:
                 break
-            url = _followed(url, moved)
+            url = _redirected(url, location)
         else:
-            message = f"`{_host(url)}` sends from one address to the next; give the last one"
+            message = f"`{_host(url)}` redirects more than {MAX_REDIRECTS} times; give the last URL"
             raise Refused(message)
         await asyncio.to_thread(_finish, file, part, target, sha256)
 
 
-def _opened(part: Path) -> BinaryIO:
+def _open_part(part: Path) -> BinaryIO:
     part.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the data directory
     part.parent.mkdir(exist_ok=True)
     file = part.open("ab")
@@ -94,19 +94,18 @@ def _finish(file: BinaryIO, part: Path, target: Path, sha256: str) -> None:
     part.replace(target)
 
 
-async def _once(http: HttpClient, url: str, file: BinaryIO, show: Show) -> str:
-    """Send one request; return the redirect's target, or an empty string when all has come."""
+async def _request(http: HttpClient, url: str, file: BinaryIO, show: Show) -> str:
+    """Send one request; return the redirect's target, or an empty string when the file is complete."""
     done = file.tell()
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
     try:
         async with http.open(HttpRequest(method="GET", url=url, headers=headers)) as answer:
             if answer.status in _REDIRECTS and "location" in answer.headers:
                 return answer.headers["location"]
-            if done and answer.status == _PAST_ITS_END:
-                return ""  # whole, or another file: its hash tells
-            is_rest = answer.status == _PARTIAL and answer.headers.get(
-                "content-range", ""
-            ).startswith(f"bytes {done}-")
+            if done and answer.status == _RANGE_NOT_SATISFIABLE:
+                return ""  # complete, or another file: its hash tells
+            content_range = answer.headers.get("content-range", "")
+            is_rest = answer.status == _PARTIAL and content_range.startswith(f"bytes {done}-")
             if answer.status != _OK and not is_rest:
                 path = urlsplit(without_credentials(url)).path
                 message = f"`{_host(url)}` answered {answer.status} to `{path}`"
@@ -123,19 +122,19 @@ async def _once(http: HttpClient, url: str, file: BinaryIO, show: Show) -> str:
                 if total:
                     show(done, total)
     except HttpFailed as error:
-        message = f"`{_host(url)}` was cut off: {error}; run this again, it goes on from there"
+        message = f"`{_host(url)}` was cut off: {error}; run this again to resume the download"
         raise Refused(message) from error
     return ""
 
 
-def _followed(url: str, location: str) -> str:
+def _redirected(url: str, location: str) -> str:
     """Return the target of a redirect."""
-    found = urljoin(url, location)
+    target = urljoin(url, location)
     schemes = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
-    if urlsplit(found).scheme not in schemes:
-        message = f"`{_host(url)}` sends to `{_host(found)}`, which is not {' or '.join(schemes)}"
+    if urlsplit(target).scheme not in schemes:
+        message = f"`{_host(url)}` sends to `{_host(target)}`, which is not {' or '.join(schemes)}"
         raise Refused(message)
-    return found
+    return target
 
 
 def _host(url: str) -> str:
@@ -143,7 +142,7 @@ def _host(url: str) -> str:
 
 
 @contextmanager
-def _told(target: Path) -> Generator[None]:
+def _disk_errors_refused(target: Path) -> Generator[None]:
     """Turn disk errors into a one-line `Refused`."""
     try:
         yield

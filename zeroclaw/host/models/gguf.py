@@ -1,4 +1,4 @@
-"""Lists model files, and reads what they say about their models, without loading them; blocks.
+"""Lists model files, and reads their metadata without loading them; blocks.
 
 The GGUF format: github.com/ggml-org/ggml, docs/gguf.md, version 3 (read 2026-11): magic, counts,
 key-value pairs, then the weights. Numbers are little-endian; a string is its length (u64) and
@@ -42,9 +42,9 @@ class ModelFile(Value):
 def model_files(directory: Path) -> tuple[ModelFile, ...]:
     """Return the models in a directory, by name."""
     return tuple(
-        ModelFile(path=path, size_bytes=path.stat().st_size, calls_tools=known)
+        ModelFile(path=path, size_bytes=path.stat().st_size, calls_tools=calls_tools)
         for path in sorted(directory.glob("*.gguf"))
-        if (known := knows_tools(path)) is not None
+        if (calls_tools := knows_tools(path)) is not None
     )
 
 

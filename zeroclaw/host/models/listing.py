@@ -1,7 +1,7 @@
 """Parses a model server's answer to `GET /v1/models`.
 
 Pure. The format is OpenAI's, which Ollama, llama.cpp, LM Studio and vLLM use too: `{"data": [{"id":
-"…"}, …]}`; they add fields of their own (read 2026-11).
+"…"}, …]}`; they add further fields (read 2026-11).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from zeroclaw.json_fields import is_array, is_object, objects_at, parse_bytes, t
 from zeroclaw.value import Value
 
 LONGEST_NAME_CHARS = 200
-MOST_MODELS = 500
+MAX_MODELS = 500
 
 
 class Server(Value):
@@ -42,11 +42,11 @@ def models_in(body: bytes) -> tuple[str, ...] | None:
 
     Names that a terminal can't show unchanged are left out.
     """
-    told = parse_bytes(body)
-    if not is_object(told) or not is_array(told.get("data")):
+    answer = parse_bytes(body)
+    if not is_object(answer) or not is_array(answer.get("data")):
         return None
-    names = (text_at(one, "id") for one in objects_at(told, "data"))
-    return tuple(dict.fromkeys(filter(_is_plain, names)))[:MOST_MODELS]
+    names = (text_at(model, "id") for model in objects_at(answer, "data"))
+    return tuple(dict.fromkeys(filter(_is_plain, names)))[:MAX_MODELS]
 
 
 def _is_plain(name: str) -> bool:

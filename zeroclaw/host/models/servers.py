@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from zeroclaw.config.model import endpoint_url
 from zeroclaw.errors import ZeroclawError
-from zeroclaw.host.http import HttpFailed, HttpLimits, HttpRequest, http_client, read_whole
+from zeroclaw.host.http import HttpFailed, HttpLimits, HttpRequest, http_client, read_answer
 from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 
@@ -34,7 +34,7 @@ def address_of(base_url: str) -> str:
     """Return the address of a server, without a slash at its end.
 
     Raises:
-        NoOffer: It is none.
+        NoOffer: It is not the address of an endpoint.
     """
     try:
         return endpoint_url(base_url.rstrip("/"))
@@ -52,18 +52,18 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
         within_s: Seconds for the whole answer.
 
     Raises:
-        NoOffer: It did not answer, or not with a list of models.
+        NoOffer: It did not answer, or its answer is no list of models.
     """
     base_url = address_of(base_url)
-    shown = without_credentials(base_url)
-    name = urlsplit(shown).netloc.removeprefix("…@")
+    safe_url = without_credentials(base_url)
+    name = urlsplit(safe_url).netloc.removeprefix("…@")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     request = HttpRequest(method="GET", url=f"{base_url}/models", headers=headers)
     try:
         async with asyncio.timeout(within_s), aclosing(http_client(LIMITS)) as http:
-            status, body = await read_whole(http, request, most_bytes=LARGEST_BYTES)
+            status, body = await read_answer(http, request, max_bytes=LARGEST_BYTES)
     except TimeoutError as error:
         message = f"`{name}` did not list its models within {within_s:g} s"
         raise NoOffer(message) from error
@@ -72,22 +72,22 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
         raise NoOffer(message) from error
     models = models_in(body) if status == _OK else None
     if models is None:
-        said = f"answered {status}" if status != _OK else "answered with no list of models"
-        message = f"`{name}` {said}; is `{shown}` the address including `/v1`?"
+        answer = f"answered {status}" if status != _OK else "answered with no list of models"
+        message = f"`{name}` {answer}; is `{safe_url}` the address including `/v1`?"
         raise NoOffer(message, status=status)
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 
 
 async def on_loopback(addresses: Iterable[str] = tuple(USUAL)) -> tuple[Server, ...]:
     """Ask all these servers at once; return those that offer a model, in the given order."""
-    found: dict[str, Server] = {}
-    asked = tuple(addresses)
+    servers: dict[str, Server] = {}
+    base_urls = tuple(addresses)
 
     async def ask(base_url: str) -> None:
         with suppress(NoOffer):
-            found[base_url] = await offers_of(base_url, within_s=LOOPBACK_S)
+            servers[base_url] = await offers_of(base_url, within_s=LOOPBACK_S)
 
     async with asyncio.TaskGroup() as group:
-        for base_url in asked:
+        for base_url in base_urls:
             group.create_task(ask(base_url), name=f"ask {base_url}")
-    return tuple(found[one] for one in asked if one in found and found[one].models)
+    return tuple(servers[url] for url in base_urls if url in servers and servers[url].models)

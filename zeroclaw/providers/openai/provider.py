@@ -37,7 +37,7 @@ from zeroclaw.host.http import (
     HttpRequest,
     HttpTimedOut,
     http_client,
-    read_whole,
+    read_answer,
 )
 from zeroclaw.message import FileKind, ToolDefinition
 from zeroclaw.provider import (
@@ -179,7 +179,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         """Return a whole response, None if there is none in time."""
         try:
             async with asyncio.timeout(within_s):
-                _, body = await read_whole(self.http, request, most_bytes=most_bytes)
+                _, body = await read_answer(self.http, request, max_bytes=most_bytes)
         except (TimeoutError, HttpFailed):
             return None
         return body

@@ -240,7 +240,7 @@ async def _run_reader(
     """Run a reader, in the sandbox if there is one, within the memory and CPU time of `limits`."""
     box, argv = await asyncio.to_thread(_reader, limits)
     return await sandbox.run(
-        found, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, given=given
+        found, box, argv, timeout_s=timeout_s, caps=_CAPS, spawned=spawned, stdin=given
     )
 
 

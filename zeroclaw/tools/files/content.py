@@ -8,7 +8,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.masks import Parts, is_masked
-from zeroclaw.host.quotas import MOST_DEPTH
+from zeroclaw.host.quotas import MAX_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -132,8 +132,8 @@ def writable_parts(path: str, run: RunContext) -> Parts:
     if is_masked(parts, run.hidden):
         message = f"{shown(parts)} is protected and can't be changed"
         raise ToolFailed(message)
-    if len(parts) > MOST_DEPTH:
-        message = f"the path goes through more than {MOST_DEPTH} directories: give a shorter one"
+    if len(parts) > MAX_DEPTH:
+        message = f"the path goes through more than {MAX_DEPTH} directories: give a shorter one"
         raise ToolFailed(message)
     return parts
 

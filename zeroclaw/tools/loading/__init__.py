@@ -15,7 +15,7 @@ from pathlib import Path
 
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.errors import ToolFailed, system_words
-from zeroclaw.host.masks import is_closed
+from zeroclaw.host.masks import is_hidden
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.text.language import Localized
@@ -141,7 +141,7 @@ def _files_in(folder: Path) -> tuple[str, ...]:
     """Return the names of a skill's other files, without links, hidden files and secrets."""
     files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
     names = (one.relative_to(folder).as_posix() for one in files)
-    seen = (one for one in names if one != FILE and not any(map(is_closed, one.split("/"))))
+    seen = (one for one in names if one != FILE and not any(map(is_hidden, one.split("/"))))
     return tuple(sorted(islice(seen, MOST_FILES)))
 
 

@@ -118,4 +118,4 @@ def test_a_code_for_strangers_is_refused_in_one_line() -> None:
     with pytest.raises(ConfigError) as caught:
         check(parse(CONFIG), environment={"MAIL_PASSWORD": "x"})
     [fault] = [one for one in caught.value.faults if "pairing" in one]
-    assert fault.startswith('channels.email.pairing: "code" would answer senders that are forged')
+    assert fault.startswith('channels.email.pairing: "code" would answer forged senders')

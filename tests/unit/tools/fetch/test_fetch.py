@@ -27,7 +27,7 @@ from tests.unit.tools.fetch.pages import (
 )
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
-from zeroclaw.host.executors import Done, FairShare
+from zeroclaw.host.executors import FairShare, T
 from zeroclaw.host.http import http_client
 from zeroclaw.tools.fetch import tools
 from zeroclaw.tools.fetch.body import ContentType, Decompressor, content_type, decode
@@ -74,12 +74,12 @@ async def test_a_page_is_read_in_its_conversations_turn_off_the_event_loop(
     turns: list[tuple[str, bool]] = []
 
     class Watched(FairShare):
-        async def run(self, whose: str, work: Callable[[], Done]) -> Done:
-            def watched() -> Done:
-                turns.append((whose, threading.current_thread() is threading.main_thread()))
+        async def run(self, conversation: str, work: Callable[[], T]) -> T:
+            def watched() -> T:
+                turns.append((conversation, threading.current_thread() is threading.main_thread()))
                 return work()
 
-            return await super().run(whose, watched)
+            return await super().run(conversation, watched)
 
     monkeypatch.setattr("zeroclaw.tools.fetch.FairShare", Watched)
     async with Pages() as server, opened(server) as tool:
