@@ -1,6 +1,6 @@
-"""Shows the open approval requests, each with its whole call, and how the newest ones ended.
+"""Shows the open approval requests, each with its complete call, and the newest that have ended.
 
-Pure. A call is shown as on its card: whole, with its hash.
+Pure. A call is shown as on its card: uncut, with its hash.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ from zeroclaw.gate.approval import Approval, card_of, who
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
-MOST_SHOWN = 100
-"""Open requests on one page; more appear as these are answered."""
+MOST_ROWS = 100
+"""Open requests on one page; the next ones appear as these are answered."""
 
 
 class RequestView(Value):
-    """An approval request and where it was asked.
+    """An approval request, and the chat that it comes from.
 
     Attributes:
-        where: The chat, for people; empty if that is no longer known.
+        where: The chat, for people; empty if its conversation was deleted.
         number: Its number in the web chat, 0 if it has none there. Numbers count per chat, so
             another chat's number could mean another call.
     """
@@ -47,82 +47,83 @@ class RequestView(Value):
 
 
 def approvals(
-    place: ConsolePaths, waiting: Sequence[RequestView], ended: Sequence[RequestView]
+    paths: ConsolePaths, pending: Sequence[RequestView], ended: Sequence[RequestView]
 ) -> Html:
     """Return the section; both lists are shown in the given order."""
-    nothing = empty(
+    none_pending = empty(
         "Nothing waits for you.",
         "A call that needs approval is shown here in full until you or another approver"
         " answers, whichever chat it comes from.",
         'Try it in the chat: `/tool shell {"command": "date"}`',
     )
-    show = partial(_card, place)
-    shown = cut(show, waiting, MOST_SHOWN, "more come up as these are answered.", id_="cards")
-    first = panel("Waiting", *(shown or (nothing,)), id_="waiting")
-    none = empty(
+    card = partial(_card, paths)
+    cards = cut(card, pending, MOST_ROWS, "more come up as these are answered.", id_="cards")
+    open_panel = panel("Waiting", *(cards or (none_pending,)), id_="waiting")
+    none_ended = empty(
         "No request has ended recently.", "Who answered each one, and how, is listed here."
     )
-    over = cut(partial(_row, place), ended, MOST_SHOWN, "more ended before.", id_="endings")
-    return joined((first, panel("Recently ended", *(over or (none,)), id_="ended")))
+    endings = cut(partial(_row, paths), ended, MOST_ROWS, "more ended before.", id_="endings")
+    ended_panel = panel("Recently ended", *(endings or (none_ended,)), id_="ended")
+    return joined((open_panel, ended_panel))
 
 
-def _card(place: ConsolePaths, asked: RequestView) -> Html:
-    one = asked.approval
-    (shown,) = card_of((one,), "").calls
-    number = str(asked.number or "")
+def _card(paths: ConsolePaths, view: RequestView) -> Html:
+    request = view.approval
+    (call,) = card_of((request,), "").calls
+    number = str(view.number or "")
     summary = tag(
         "h3",
         *([tag("span", number, class_="number"), " "] if number else []),
-        tag("code", one.tool),
+        tag("code", request.tool),
         " ",
-        tag("span", coded(one.summary), class_="summary"),
-        id=f"call-{one.action}",
+        tag("span", coded(request.summary), class_="summary"),
+        id=f"call-{request.action}",
     )
     facts = _facts(
-        ("asked by", tag("bdi", one.requester.label)),
-        ("where", chat_link(place, one.conversation, asked.where)),
-        ("approvers", who(one.approvers, "en")),
-        ("deadline", deadline(one.deadline_at)),
+        ("asked by", tag("bdi", request.requester.label)),
+        ("where", chat_link(paths, request.conversation, view.where)),
+        ("approvers", who(request.approvers, "en")),
+        ("deadline", deadline(request.deadline_at)),
     )
     return tag(
         "li",
         tag(
             "article",
             summary,
-            _whole(one),
+            _arguments(request),
             tag(
                 "p",
-                tag("span", coded(shown.why)),
-                tag("code", shown.hash8, class_="hash", title=_HASH),
+                tag("span", coded(call.why)),
+                tag("code", call.hash8, class_="hash", title=_HASH),
                 class_="because",
             ),
-            *([tag("p", tag("span", coded(shown.scope)), class_="because")] if shown.scope else []),
+            *([tag("p", tag("span", coded(call.scope)), class_="because")] if call.scope else []),
             facts,
-            _answers(place, one),
-            aria_labelledby=f"call-{one.action}",
+            _answers(paths, request),
+            aria_labelledby=f"call-{request.action}",
         ),
-        id=f"card-{one.action}",
+        id=f"card-{request.action}",
         class_="card",
     )
 
 
 _WORDS = CardWords(ENGLISH)
-_LOOKS_OF_ANSWERS: Mapping[Choice, str] = {"once": "yes", "for_a_time": "", "deny": "no"}
+_BUTTON_LOOKS: Mapping[Choice, str] = {"once": "yes", "for_a_time": "", "deny": "no"}
 _HASH = "the beginning of the hash of exactly this call"
 
 
-def _answers(place: ConsolePaths, one: Approval) -> Html:
+def _answers(paths: ConsolePaths, request: Approval) -> Html:
     buttons = [
         button(_WORDS.label(choice), name="choice", value=choice, look=look)
-        for choice, look in _LOOKS_OF_ANSWERS.items()
-        if choice in one.choices
+        for choice, look in _BUTTON_LOOKS.items()
+        if choice in request.choices
     ]
-    id_ = f"reason-{one.action}"
+    id_ = f"reason-{request.action}"
     reason = tag(
         "details",
         tag("summary", _WORDS.label("deny_with_reason")),
         form(
-            place,
+            paths,
             "approvals",
             tag("label", "Reason", for_=id_, class_="unseen"),
             field(
@@ -134,48 +135,48 @@ def _answers(place: ConsolePaths, one: Approval) -> Html:
             ),
             button(_WORDS.label("deny"), name="choice", value="deny_with_reason", look="no"),
             label="deny, because",
-            approval=one.id,
+            approval=request.id,
         ),
-        id=f"why-{one.action}",
+        id=f"why-{request.action}",
         class_="reasoning",
     )
-    pressed = form(place, "approvals", *buttons, label="answer", approval=one.id)
-    return tag("div", pressed, reason, class_="answers")
+    answer = form(paths, "approvals", *buttons, label="answer", approval=request.id)
+    return tag("div", answer, reason, class_="answers")
 
 
-def _row(place: ConsolePaths, asked: RequestView) -> Html:
-    one = asked.approval
-    by: tuple[Node, ...] = (" by ", tag("bdi", one.by)) if one.by else ()
-    at: tuple[Node, ...] = (" · ", instant(one.at)) if one.at else ()
-    reason = tag("q", one.reason, class_="reason")
+def _row(paths: ConsolePaths, view: RequestView) -> Html:
+    request = view.approval
+    by: tuple[Node, ...] = (" by ", tag("bdi", request.by)) if request.by else ()
+    at: tuple[Node, ...] = (" · ", instant(request.at)) if request.at else ()
+    reason = tag("q", request.reason, class_="reason")
     return tag(
         "li",
         tag(
             "details",
             tag(
                 "summary",
-                pill(one.state, ENDINGS.get(one.state, "quiet")),
+                pill(request.state, ENDINGS.get(request.state, "quiet")),
                 " ",
-                tag("code", one.tool),
+                tag("code", request.tool),
                 " ",
-                tag("span", coded(one.summary), class_="summary"),
+                tag("span", coded(request.summary), class_="summary"),
                 tag("span", *by, *at, class_="aside"),
             ),
-            _whole(one),
-            tag("p", coded(one.why), class_="because"),
+            _arguments(request),
+            tag("p", coded(request.why), class_="because"),
             _facts(
-                ("asked by", tag("bdi", one.requester.label)),
-                ("where", chat_link(place, one.conversation, asked.where)),
+                ("asked by", tag("bdi", request.requester.label)),
+                ("where", chat_link(paths, request.conversation, view.where)),
             ),
-            id=f"end-{one.action}",
+            id=f"end-{request.action}",
         ),
-        *([reason] if one.reason else []),
-        id=f"ended-{one.action}",
+        *([reason] if request.reason else []),
+        id=f"ended-{request.action}",
     )
 
 
-def _whole(one: Approval) -> Html:
-    return tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call")
+def _arguments(request: Approval) -> Html:
+    return tag("pre", tag("code", request.arguments), tabindex=0, aria_label="the whole call")
 
 
 def _facts(*facts: tuple[str, Node]) -> Html:

@@ -49,7 +49,7 @@ class Checked(Value):
 
 
 class Checking(Value):
-    """A check that is running or queued: `done` of `total` entries are checked."""
+    """A running or queued check: `done` of `total` entries are checked."""
 
     done: int
     total: int
@@ -63,7 +63,7 @@ class Chain(Value):
 
     Attributes:
         stream: Its name: a conversation's id, or the daemon's own.
-        where: The chat, for people; empty if that is no longer known.
+        where: The chat, for people; empty if its conversation was deleted.
         is_conversation: Whether there is a conversation with this id.
         last: Number of its newest entry.
         check: The state of its check.
@@ -83,40 +83,40 @@ class Numbered(Value):
     written: Written | None
 
 
-def chains(place: ConsolePaths, shown: Sequence[Chain], links: Html) -> Html:
+def chains(paths: ConsolePaths, chains: Sequence[Chain], links: Html) -> Html:
     """Return the section: one page of all chains, and the links to the others."""
-    if not shown and not links.text:
-        nothing = empty(
+    if not chains and not links.text:
+        none = empty(
             "No tool was called yet.",
             "Each tool call leaves entries here: proposed, decided, answered, done. The entries of"
             " a conversation form a chain of hashes, so that none can be changed or removed"
             " without showing.",
         )
-        return panel("Chains", nothing, id_="chains")
-    rows = (_row(place, one) for one in shown)
-    every = form(place, "audit", button("Check every chain"), label="check every chain", check="")
-    said = tag("p", "One for each conversation, and one of the daemon itself.", class_="aside")
+        return panel("Chains", none, id_="chains")
+    rows = (_row(paths, chain) for chain in chains)
+    check = form(paths, "audit", button("Check every chain"), label="check every chain", check="")
+    note = tag("p", "One for each conversation, and one of the daemon itself.", class_="aside")
     return panel(
         "Chains",
-        tag("div", said, every, class_="line"),
+        tag("div", note, check, class_="line"),
         listing(*rows, id_="streams"),
         links,
         id_="chains",
     )
 
 
-def _row(place: ConsolePaths, one: Chain) -> Html:
-    link = tag("a", tag("bdi", one.where or one.stream), href=path_of(place, one.stream))
+def _row(paths: ConsolePaths, chain: Chain) -> Html:
+    link = tag("a", tag("bdi", chain.where or chain.stream), href=path_of(paths, chain.stream))
     return line(
-        (_mark(one.check), " ", link),
-        (counted(one.last, "entry", "entries"), *_when(one.check)),
-        id_=f"chain-{one.stream}",
+        (_mark(chain.check), " ", link),
+        (counted(chain.last, "entry", "entries"), *_checked_at(chain.check)),
+        id_=f"chain-{chain.stream}",
     )
 
 
-def path_of(place: ConsolePaths, stream: str) -> str:
+def path_of(paths: ConsolePaths, stream: str) -> str:
     """Return the path of a chain's page."""
-    return f"{place.to('audit')}?of={stream}"
+    return f"{paths.to('audit')}?of={stream}"
 
 
 def _mark(check: Check) -> Html:
@@ -137,28 +137,28 @@ def _percent(done: int, total: int) -> int:
     return min(99, done * 100 // total) if total else 0
 
 
-def _when(check: Check) -> tuple[Node, ...]:
+def _checked_at(check: Check) -> tuple[Node, ...]:
     return (" · checked ", instant(check.at)) if isinstance(check, Checked) else ()
 
 
 # --- one chain -----------------------------------------------------------------------------------
 
 
-def chain(place: ConsolePaths, one: Chain, entries: Sequence[Numbered], links: Html) -> Html:
+def chain(paths: ConsolePaths, chain: Chain, entries: Sequence[Numbered], links: Html) -> Html:
     """Return one chain: its verdict, and a page of its entries, newest first."""
     broken = None
-    if isinstance(one.check, Checked) and isinstance(one.check.verdict, Broken):
-        broken = one.check.verdict.at
-    rows = (_entry(each, is_broken=each.sequence == broken) for each in entries)
+    if isinstance(chain.check, Checked) and isinstance(chain.check.verdict, Broken):
+        broken = chain.check.verdict.at
+    rows = (_entry(entry, is_broken=entry.sequence == broken) for entry in entries)
     heads = ("no.", "when", "what", "tool", "by", "decided", "call")
-    ways: list[Node] = [tag("a", "all chains", href=place.to("audit"))]
-    if one.is_conversation:
-        path = place.to("conversations", one.stream)
-        ways += [" · ", tag("a", "what was said", href=path)]
+    links_home: list[Node] = [tag("a", "all chains", href=paths.to("audit"))]
+    if chain.is_conversation:
+        path = paths.to("conversations", chain.stream)
+        links_home += [" · ", tag("a", "what was said", href=path)]
     return joined(
         (
-            tag("p", *ways, class_="aside"),
-            panel("The chain", _verdict(place, one), id_="verdict"),
+            tag("p", *links_home, class_="aside"),
+            panel("The chain", _verdict(paths, chain), id_="verdict"),
             panel(
                 "Entries",
                 table(heads, rows, caption="entries of the audit, the newest first"),
@@ -169,39 +169,39 @@ def chain(place: ConsolePaths, one: Chain, entries: Sequence[Numbered], links: H
     )
 
 
-def _verdict(place: ConsolePaths, one: Chain) -> Html:
+def _verdict(paths: ConsolePaths, chain: Chain) -> Html:
     again = form(
-        place, "audit", button("Check again"), label="check the chain again", check=one.stream
+        paths, "audit", button("Check again"), label="check the chain again", check=chain.stream
     )
-    said: Node
-    match one.check:
+    text: Node
+    match chain.check:
         case None:
-            said = f"{counted(one.last, 'entry', 'entries')}, not checked yet."
+            text = f"{counted(chain.last, 'entry', 'entries')}, not checked yet."
         case Checking(done=done, total=total):
             bar = tag("progress", value=done, max=max(total, 1), aria_label="entries checked")
-            words = f"{done:,} of {total:,} entries are checked."
-            return tag("div", tag("p", _mark(one.check), " ", words), bar, class_="verdict")
+            progress = f"{done:,} of {total:,} entries are checked."
+            return tag("div", tag("p", _mark(chain.check), " ", progress), bar, class_="verdict")
         case Checked(verdict=verdict):
-            said = _found(place, one.stream, verdict)
+            text = _verdict_text(paths, chain.stream, verdict)
         case _:
-            assert_never(one.check)
-    when: Html | str = ""
-    if isinstance(one.check, Checked):
-        when = tag("p", "checked ", instant(one.check.at), class_="aside")
-    return tag("div", tag("p", _mark(one.check), " ", said), when, again, class_="verdict")
+            assert_never(chain.check)
+    checked_at: Html | str = ""
+    if isinstance(chain.check, Checked):
+        checked_at = tag("p", "checked ", instant(chain.check.at), class_="aside")
+    return tag("div", tag("p", _mark(chain.check), " ", text), checked_at, again, class_="verdict")
 
 
-def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
+def _verdict_text(paths: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
     if isinstance(verdict, Broken):
-        path = f"{path_of(place, stream)}&before={verdict.at + 1}"
+        path = f"{path_of(paths, stream)}&before={verdict.at + 1}"
         link = tag("a", f"entry {verdict.at}", href=path)
         return joined(("At ", link, ": ", coded(verdict.why), ". Nothing after it can be trusted."))
-    going_on = counted(len(verdict.open), "call has no end yet", "calls have no end yet")
+    unfinished = counted(len(verdict.open), "call has no end yet", "calls have no end yet")
     return joined(
         (
             f"{counted(verdict.count, 'entry', 'entries')}, each linked to the one before it, and in"
             " agreement with the daemon's own chain. ",
-            *([f"{going_on}. "] if verdict.open else []),
+            *([f"{unfinished}. "] if verdict.open else []),
             "The head is ",
             tag("code", verdict.head, class_="long"),
             ".",
@@ -209,39 +209,39 @@ def _found(place: ConsolePaths, stream: str, verdict: Intact | Broken) -> Html:
     )
 
 
-def _entry(one: Numbered, *, is_broken: bool) -> Html:
-    number = tag("th", str(one.sequence), scope="row")
-    marked = "true" if is_broken else None
-    written = one.written
+def _entry(numbered: Numbered, *, is_broken: bool) -> Html:
+    number = tag("th", str(numbered.sequence), scope="row")
+    broken = "true" if is_broken else None
+    written = numbered.written
     if written is None:
-        said = tag("td", pill("unreadable", "bad"), colspan=6)
-        return tag("tr", number, said, id=f"entry-{one.sequence}", data_broken=marked)
+        cell = tag("td", pill("unreadable", "bad"), colspan=6)
+        return tag("tr", number, cell, id=f"entry-{numbered.sequence}", data_broken=broken)
     cells = _cells(written) if isinstance(written, Entry) else _note(written)
-    when = tag("td", instant(written.at))
-    return tag("tr", number, when, *cells, id=f"entry-{one.sequence}", data_broken=marked)
+    at = tag("td", instant(written.at))
+    return tag("tr", number, at, *cells, id=f"entry-{numbered.sequence}", data_broken=broken)
 
 
-def _cells(one: Entry) -> tuple[Html, ...]:
-    tool = tag("code", one.tool) if one.tool else ""
-    statements = [node for each in one.statements for node in (" ", tag("code", each))]
-    call = [tag("code", one.action[-_SHORT:], title=f"action {one.action}, hash {one.hash}")]
+def _cells(entry: Entry) -> tuple[Html, ...]:
+    tool = tag("code", entry.tool) if entry.tool else ""
+    statements = [node for statement in entry.statements for node in (" ", tag("code", statement))]
+    call = [tag("code", entry.action[-_SHORT:], title=f"action {entry.action}, hash {entry.hash}")]
     return (
-        tag("td", pill(one.kind, _LOOKS.get(one.kind, "quiet"))),
+        tag("td", pill(entry.kind, _LOOKS.get(entry.kind, "quiet"))),
         tag("td", tool),
-        tag("td", tag("bdi", one.by)),
-        tag("td", one.decision, *statements),
-        tag("td", *(call if one.action else []), " ", one.detail, class_="aside"),
+        tag("td", tag("bdi", entry.by)),
+        tag("td", entry.decision, *statements),
+        tag("td", *(call if entry.action else []), " ", entry.detail, class_="aside"),
     )
 
 
 _SHORT = 8
 
 
-def _note(one: Anchor | Cut) -> tuple[Html, ...]:
-    what = "cut" if isinstance(one, Cut) else "anchored"
-    said = f"entry {one.sequence} of {one.conversation}"
+def _note(entry: Anchor | Cut) -> tuple[Html, ...]:
+    kind = "cut" if isinstance(entry, Cut) else "anchored"
+    text = f"entry {entry.sequence} of {entry.conversation}"
     return (
-        tag("td", pill(what, "quiet")),
-        tag("td", said, colspan=3),
-        tag("td", one.head[:_SHORT], class_="aside"),
+        tag("td", pill(kind, "quiet")),
+        tag("td", text, colspan=3),
+        tag("td", entry.head[:_SHORT], class_="aside"),
     )

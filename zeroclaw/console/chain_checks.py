@@ -1,7 +1,7 @@
 """Checks audit chains in the background, one at a time, and remembers the results.
 
-There is a pause after each slice of a chain. So neither a long chain nor an operator who presses the
-button all day delays answers (P9).
+There is a pause after each slice of a chain, so neither a long chain nor an operator who keeps
+pressing the button delays answers (P9).
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from zeroclaw.recent import Recent
 from zeroclaw.store import LogKind, Logs
 from zeroclaw.value import Struct, field
 
-BREATH_S = 0.01
+PAUSE_S = 0.01
 """Pause after each slice."""
-MOST_KNOWN = 10_000
-"""Chains whose last result is remembered."""
-GROWN = 2_000
-"""A chain of up to this many entries is checked again, unasked, when it has grown."""
+MOST_RESULTS = 10_000
+"""Chains whose latest result is remembered."""
+MOST_UNASKED = 2_000
+"""Viewing a chain that has grown starts another check if it has at most this many entries."""
 
 
 class ChainChecker(Struct, eq=False):
@@ -37,66 +37,66 @@ class ChainChecker(Struct, eq=False):
     clock: Clock
     changed: Callable[[], None]
     log: Log
-    _known: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_KNOWN))
+    _results: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_RESULTS))
     # Maps each queued chain to its number of checked entries; the first one is in progress.
-    _asked: dict[str, int] = field(default_factory=dict[str, int])
+    _queue: dict[str, int] = field(default_factory=dict[str, int])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _rested: asyncio.Event = field(default_factory=asyncio.Event)
+    _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check_of(self, stream: str, total: int) -> Check:
         """Return the state of the check of a chain with `total` entries."""
-        if (done := self._asked.get(stream)) is not None:
+        if (done := self._queue.get(stream)) is not None:
             return Checking(done=done, total=max(total, done))
-        return self._known.get(stream)
+        return self._results.get(stream)
 
-    def wants(self, stream: str, total: int) -> bool:
+    def is_due(self, stream: str, total: int) -> bool:
         """Whether viewing a chain should start a check of it."""
-        known = self.check_of(stream, total)
-        has_grown = isinstance(known, Checked) and known.through != total
-        return known is None or (has_grown and total <= GROWN)
+        check = self.check_of(stream, total)
+        has_grown = isinstance(check, Checked) and check.through != total
+        return check is None or (has_grown and total <= MOST_UNASKED)
 
-    def ask(self, *streams: str) -> None:
+    def enqueue(self, *streams: str) -> None:
         """Queue chains for a check."""
         for stream in streams:
-            self._asked.setdefault(stream, 0)
-        self._rested.clear()
+            self._queue.setdefault(stream, 0)
+        self._idle.clear()
         self._wake.set()
 
-    async def rested(self, within_s: float) -> None:
+    async def wait_idle(self, within_s: float) -> None:
         """Wait until all queued checks are done, but at most `within_s`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                while self._asked:
-                    await self._rested.wait()
+                while self._queue:
+                    await self._idle.wait()
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Run queued checks until cancelled."""
         while True:
             self._wake.clear()
-            while self._asked:
-                stream = next(iter(self._asked))
-                await self._look(stream)
-                del self._asked[stream]
+            while self._queue:
+                stream = next(iter(self._queue))
+                await self._check(stream)
+                del self._queue[stream]
                 self.changed()
-            self._rested.set()
+            self._idle.set()
             await self._wake.wait()
 
-    async def _look(self, stream: str) -> None:
+    async def _check(self, stream: str) -> None:
         async def pause(done: int) -> None:
-            self._asked[stream] = done
+            self._queue[stream] = done
             self.changed()
-            await self.clock.sleep(BREATH_S)
+            await self.clock.sleep(PAUSE_S)
 
-        self._known.pop(stream, None)
+        self._results.pop(stream, None)
         try:
             verdict = await verify_stream(self.logs, stream, pause)
             last = await self.logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
-            # Its state stays unknown, so the next view starts another check.
+            # The chain stays without a result, so the next view starts another check.
             self.log("audit_not_checked", stream=stream, why=str(error), level="error")
             return
         if last is None:
             return
         if isinstance(verdict, Broken):
             self.log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
-        self._known[stream] = Checked(verdict=verdict, at=self.clock.now(), through=last.sequence)
+        self._results[stream] = Checked(verdict=verdict, at=self.clock.now(), through=last.sequence)

@@ -1,4 +1,4 @@
-"""What the files of the console work with."""
+"""The dependencies of the console."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -22,16 +22,16 @@ class ConsoleContext(Value):
     Attributes:
         place: Paths of the pages.
         chat: The operator's chat on the web channel, which has the same login as this page.
-        notifier: Tells open pages of changes.
+        notifier: Notifies open pages of changes.
         inbound: Context of ingress; the console reads its store, people and halt.
         explainer: Explains what the policy decides.
         sources: Composes requests to the model.
         admit: Ingress; raises `ZeroclawError` if an event could not be stored.
-        pair: Runs the words of `zeroclaw pair`.
-        grants: Runs the words of `zeroclaw grants`.
+        pair: Runs `zeroclaw pair` with its arguments.
+        grants: Runs `zeroclaw grants` with its arguments.
     """
 
-    place: ConsolePaths
+    paths: ConsolePaths
     chat: Address
     notifier: Notifier
     inbound: InboundContext

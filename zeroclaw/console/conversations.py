@@ -1,4 +1,4 @@
-"""Shows the list of conversations, and what was said in one of them.
+"""Shows the list of conversations, and the transcript of one of them.
 
 Pure. Texts look as in the chat, with the receipts of an answer next to its text. Any other markup
 in a text is shown as plain text.
@@ -83,112 +83,113 @@ class FilledWindow(Value):
     window: int | None
 
 
-def conversations(place: ConsolePaths, told: Sequence[ConversationSummary], links: Html) -> Html:
-    """Return the section: one page of conversations, newest first, and the links to the others."""
-    shown = listing(*(_row(place, one, "talk") for one in told), id_="talks")
-    if not told and not links.text:
-        shown = empty(
+def conversations(paths: ConsolePaths, page: Sequence[ConversationSummary], links: Html) -> Html:
+    """Return the section: one page of conversations, newest first, and the links to other pages."""
+    rows = listing(*(_row(paths, summary, "talk") for summary in page), id_="talks")
+    if not page and not links.text:
+        rows = empty(
             "Nobody has said anything yet.",
             "Each chat has a conversation, and a new one after `/new`. Here you see whose they are,"
             " what they are doing, and all that was said.",
         )
-    return panel("All, newest first", shown, links, id_="conversations")
+    return panel("All, newest first", rows, links, id_="conversations")
 
 
-def at_work(place: ConsolePaths, told: Sequence[ConversationSummary], count: int) -> Html:
-    """Return conversations with an open turn, of so many; empty if there is none."""
-    if not told:
+def at_work(paths: ConsolePaths, page: Sequence[ConversationSummary], count: int) -> Html:
+    """Return the conversations with an open turn, `count` in all; empty if there is none."""
+    if not page:
         return Html("")
-    rows = (_row(place, one, "work") for one in told)
-    title = "At work now" if count <= len(told) else f"At work now, newest {len(told)} of {count:,}"
+    rows = (_row(paths, summary, "work") for summary in page)
+    title = "At work now" if count <= len(page) else f"At work now, newest {len(page)} of {count:,}"
     return panel(title, listing(*rows, id_="working"), id_="at-work")
 
 
-def _row(place: ConsolePaths, one: ConversationSummary, row: str) -> Html:
-    path = place.to("conversations", one.id)
-    link = tag("a", tag("bdi", one.address.in_words()), href=path)
+def _row(paths: ConsolePaths, summary: ConversationSummary, prefix: str) -> Html:
+    path = paths.to("conversations", summary.id)
+    link = tag("a", tag("bdi", summary.address.in_words()), href=path)
     return line(
-        (pill(one.state, _KINDS[one.state]), " ", link),
-        tuple(_facts(one)),
-        *([_audit(place, one)] if one.audited else []),
-        id_=f"{row}-{one.id}",
+        (pill(summary.state, _KINDS[summary.state]), " ", link),
+        tuple(_facts(summary)),
+        *([_audit_link(paths, summary)] if summary.audited else []),
+        id_=f"{prefix}-{summary.id}",
     )
 
 
-def _audit(place: ConsolePaths, one: ConversationSummary) -> Html:
-    return tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more")
+def _audit_link(paths: ConsolePaths, summary: ConversationSummary) -> Html:
+    return tag("a", "audit", href=f"{paths.to('audit')}?of={summary.id}", class_="more")
 
 
-def _facts(one: ConversationSummary) -> Iterable[Node]:
-    if is_off_the_record(one.id):
+def _facts(summary: ConversationSummary) -> Iterable[Node]:
+    if is_off_the_record(summary.id):
         yield f"{OFF_THE_RECORD} · "
-    elif one.title:
+    elif summary.title:
         # A model or a writer chose the title, so it is quoted, like every name that a person chose.
-        yield tag("q", tag("bdi", one.title), class_="about")
+        yield tag("q", tag("bdi", summary.title), class_="about")
         yield " · "
-    if one.people:
-        yield tag("bdi", ", ".join(one.people))
+    if summary.people:
+        yield tag("bdi", ", ".join(summary.people))
         yield " · "
-    if one.last_at is None:
+    if summary.last_at is None:
         yield "began "
-        yield instant(one.started_at)
+        yield instant(summary.started_at)
     else:
         yield "last "
-        yield instant(one.last_at)
-    yield f" · {counted(one.entries, 'journal entry', 'journal entries')}"
-    if one.audited:
-        yield f" · {counted(one.audited, 'audit entry', 'audit entries')}"
-    if one.queued:
-        yield f" · {counted(one.queued, 'message waits', 'messages wait')}"
+        yield instant(summary.last_at)
+    yield f" · {counted(summary.entries, 'journal entry', 'journal entries')}"
+    if summary.audited:
+        yield f" · {counted(summary.audited, 'audit entry', 'audit entries')}"
+    if summary.queued:
+        yield f" · {counted(summary.queued, 'message waits', 'messages wait')}"
 
 
-def counted(number: int, one: str, many: str) -> str:
+def counted(number: int, singular: str, plural: str) -> str:
     """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 # --- one conversation ----------------------------------------------------------------------------
 
 
 def conversation(
-    place: ConsolePaths, told: ConversationSummary, lines: Sequence[TranscriptItem], links: Html
+    paths: ConsolePaths, summary: ConversationSummary, items: Sequence[TranscriptItem], links: Html
 ) -> Html:
-    """Return one conversation: its state, and a page of what was said, in order."""
+    """Return one conversation: its state, and a page of its transcript, in order."""
+    path = paths.to("conversations", summary.id)
     head = tag(
         "p",
-        pill(told.state, _KINDS[told.state]),
+        pill(summary.state, _KINDS[summary.state]),
         " ",
-        *_facts(told),
-        *([" · ", _audit(place, told)] if told.audited else []),
+        *_facts(summary),
+        *([" · ", _audit_link(paths, summary)] if summary.audited else []),
         " · ",
-        tag("a", "what the model is told", href=f"{place.to('conversations', told.id)}?window=1"),
+        tag("a", "what the model is told", href=f"{path}?window=1"),
         " · ",
-        tag("a", "all conversations", href=place.to("conversations")),
+        tag("a", "all conversations", href=paths.to("conversations")),
         class_="aside",
         id="how",
     )
-    said: tuple[Html, ...] = (
+    content: tuple[Html, ...] = (
         empty(
             "Nothing that was said is kept.",
             "Messages that are older than `[retention]` allows, or that somebody had forgotten, are"
             " deleted; what is said off the record is neither kept nor shown.",
         ),
     )
-    if lines:
-        said = (links, tag("ol", *map(_said, lines), id="talk", class_="talk"))
-    return joined((head, panel("Said", *said, id_="said")))
+    if items:
+        content = (links, tag("ol", *map(_item, items), id="talk", class_="talk"))
+    return joined((head, panel("Said", *content, id_="said")))
 
 
-def filling(place: ConsolePaths, told: ConversationSummary, filled: FilledWindow | None) -> Html:
-    """Return what the model is told, as a bar and a table; None means that nobody has written."""
-    back = tag("a", "what was said", href=place.to("conversations", told.id))
-    head = tag("p", *_facts(told), " · ", back, class_="aside", id="how")
-    nothing = empty("Nobody has written here.", "The model has been told nothing yet.")
-    shown = (nothing,) if filled is None else _filled(filled)
-    return joined((head, panel("The model's window", *shown, id_="window")))
+def filling(paths: ConsolePaths, summary: ConversationSummary, filled: FilledWindow | None) -> Html:
+    """Return the parts of the model's window, as a bar and a table; None for an empty one."""
+    back = tag("a", "what was said", href=paths.to("conversations", summary.id))
+    head = tag("p", *_facts(summary), " · ", back, class_="aside", id="how")
+    no_window = empty("Nobody has written here.", "The model has been told nothing yet.")
+    parts = (no_window,) if filled is None else _window_parts(filled)
+    return joined((head, panel("The model's window", *parts, id_="window")))
 
 
-def _filled(filled: FilledWindow) -> tuple[Html, ...]:
+def _window_parts(filled: FilledWindow) -> tuple[Html, ...]:
     bar = tag("progress", value=filled.tokens, max=filled.window, aria_label=filled.words)
     rows = (
         tag("tr", tag("td", tag("bdi", name)), tag("td", f"{tokens:,}"))
@@ -201,18 +202,18 @@ def _filled(filled: FilledWindow) -> tuple[Html, ...]:
     )
 
 
-def _said(one: TranscriptItem) -> Html:
-    id_ = f"item-{one.cursor}"
-    by = "question" if one.outcome is not None else one.by or one.kind
-    who = tag("p", tag("bdi", by), " · ", instant(one.at), class_="aside")
-    if one.outcome is not None:
-        return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
-    file = [] if one.sent is None else [_file(one.sent)]
-    said = (tag("p", one.text),) if one.plain else text(one.text)
+def _item(item: TranscriptItem) -> Html:
+    id_ = f"item-{item.cursor}"
+    writer = "question" if item.outcome is not None else item.by or item.kind
+    byline = tag("p", tag("bdi", writer), " · ", instant(item.at), class_="aside")
+    if item.outcome is not None:
+        return tag("li", byline, _outcome(item.outcome), id=id_, class_="asked")
+    file = [] if item.sent is None else [_file(item.sent)]
+    body_text = (tag("p", item.text),) if item.plain else text(item.text)
     # Outside the body, where text can't imitate them.
-    proofs = [tag("ul", *map(_receipt, one.receipts), class_="receipts")] if one.receipts else []
-    body = tag("div", *file, *said, class_="body")
-    return tag("li", who, body, *proofs, id=id_, class_=one.kind)
+    marks = [tag("ul", *map(_receipt, item.receipts), class_="receipts")] if item.receipts else []
+    body = tag("div", *file, *body_text, class_="body")
+    return tag("li", byline, body, *marks, id=id_, class_=item.kind)
 
 
 def _file(sent: SentFile) -> Html:
@@ -236,27 +237,31 @@ def _outcome(outcome: Outcome) -> Html:
 
 # --- texts ---------------------------------------------------------------------------------------
 
-_WORDS = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
+_RECEIPT_TITLES = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
 _CODE_OR_STRONG = re.compile(r"`([^`]+)`|\*\*([^*\n]+)\*\*")
 _FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULTILINE)
 
 
-def text(said: str) -> tuple[Html, ...]:
+def text(source: str) -> tuple[Html, ...]:
     """Return a text with code blocks and inline markup; everything else as written."""
-    parts = _FENCE.split(said)
-    found: list[Html] = []
-    for place, part in enumerate(parts):
-        if place % 2:
-            found.append(tag("pre", tag("code", part.rstrip("\n")), tabindex=0))
+    parts = _FENCE.split(source)
+    blocks: list[Html] = []
+    for index, part in enumerate(parts):
+        if index % 2:
+            blocks.append(tag("pre", tag("code", part.rstrip("\n")), tabindex=0))
         elif part.strip("\n"):
-            found.append(tag("p", _marked(part.strip("\n"))))
-    return tuple(found)
+            blocks.append(tag("p", _marked(part.strip("\n"))))
+    return tuple(blocks)
 
 
-def _receipt(one: CheckedReceipt) -> Html:
-    verdict = "earlier" if one.earlier else "valid"
+def _receipt(receipt: CheckedReceipt) -> Html:
+    verdict = "earlier" if receipt.earlier else "valid"
     return tag(
-        "li", coded(one.line()), class_="receipt", title=_WORDS[verdict], data_verdict=verdict
+        "li",
+        coded(receipt.line()),
+        class_="receipt",
+        title=_RECEIPT_TITLES[verdict],
+        data_verdict=verdict,
     )
 
 
@@ -264,7 +269,7 @@ def _marked(part: str) -> Html:
     """Return a text with inline code and bold; other markup stays as written."""
     pieces = _CODE_OR_STRONG.split(part)
     nodes: list[Node] = []
-    for place in range(0, len(pieces) - 1, 3):
-        plain, code, strong = pieces[place : place + 3]
+    for index in range(0, len(pieces) - 1, 3):
+        plain, code, strong = pieces[index : index + 3]
         nodes += [plain, tag("code", code) if code else tag("strong", strong)]
     return joined((*nodes, pieces[-1]))

@@ -33,7 +33,7 @@ class ConsolePaths(Value):
 
 
 class PageState(Value):
-    """What every page shows besides its section.
+    """The state that every page shows above its section.
 
     Attributes:
         waiting: Number of things that wait for the operator, by section.
@@ -47,14 +47,14 @@ class PageState(Value):
 
 
 def page(
-    place: ConsolePaths, section: str, state: PageState, *main: Html, title: str = ""
+    paths: ConsolePaths, section: str, state: PageState, *main: Html, title: str = ""
 ) -> bytes:
     """Return a page.
 
     Args:
-        place: The console's paths.
+        paths: The paths of the console.
         section: One of `SECTIONS`.
-        state: What every page shows.
+        state: The state that every page shows.
         main: The content of the section.
         title: The page's title; the section's if empty.
     """
@@ -65,14 +65,14 @@ def page(
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{name} · zeroclaw"),
-        tag("link", rel="icon", href=place.to("icon.svg")),
-        tag("link", rel="stylesheet", href=place.to("style.css")),
-        tag("script", type="module", src=place.to("console.js")),
+        tag("link", rel="icon", href=paths.to("icon.svg")),
+        tag("link", rel="stylesheet", href=paths.to("style.css")),
+        tag("script", type="module", src=paths.to("console.js")),
     )
     body = tag(
         "body",
         tag("a", "to the content", href="#main", class_="skip"),
-        _header(place, section, state),
+        _header(paths, section, state),
         tag(
             "main",
             tag("h1", name),
@@ -86,24 +86,24 @@ def page(
     return ("<!doctype html>" + tag("html", head, body, lang="en").text).encode()
 
 
-def _header(place: ConsolePaths, section: str, state: PageState) -> Html:
+def _header(paths: ConsolePaths, section: str, state: PageState) -> Html:
     links = (
-        tag("li", _link(place, name, section, state.waiting.get(name, 0))) for name in SECTIONS
+        tag("li", _link(paths, name, section, state.waiting.get(name, 0))) for name in SECTIONS
     )
     return tag(
         "header",
         tag(
             "div",
-            tag("img", src=place.to("icon.svg"), alt="", width=26, height=26),
+            tag("img", src=paths.to("icon.svg"), alt="", width=26, height=26),
             tag("p", "zeroclaw", class_="name"),
             tag("p", "", id="connection", role="status", data_state="connecting", hidden=True),
-            tag("a", "Chat", href=place.chat, class_="chat"),
+            tag("a", "Chat", href=paths.chat, class_="chat"),
             tag(
                 "form",
                 tag("button", "Log out", type="submit", class_="quiet"),
                 id="logout",
                 method="post",
-                action=place.log_out,
+                action=paths.log_out,
             ),
             class_="top",
         ),
@@ -111,43 +111,43 @@ def _header(place: ConsolePaths, section: str, state: PageState) -> Html:
     )
 
 
-def _link(place: ConsolePaths, name: str, section: str, waiting: int) -> Html:
+def _link(paths: ConsolePaths, name: str, section: str, waiting: int) -> Html:
     badge: tuple[Node, ...] = ()
     if waiting:
         badge = (" ", tag("span", str(waiting), tag("span", " waiting", class_="unseen")))
     current = "page" if name == section else None
-    return tag("a", name.capitalize(), *badge, href=place.to(name), aria_current=current)
+    return tag("a", name.capitalize(), *badge, href=paths.to(name), aria_current=current)
 
 
 def _halted(state: PageState) -> tuple[Html, ...]:
     if not state.halted:
         return ()
-    said = f"Halted by {state.halted}: nothing runs until `/resume` or `zeroclaw resume`."
-    return (tag("p", coded(said), class_="halted", role="status"),)
+    notice = f"Halted by {state.halted}: nothing runs until `/resume` or `zeroclaw resume`."
+    return (tag("p", coded(notice), class_="halted", role="status"),)
 
 
-def chat_link(place: ConsolePaths, conversation: ConversationId, where: str) -> Html:
-    """Return a link to a conversation; `where` is its chat, empty if that is no longer known."""
-    return tag("a", where or conversation, href=place.to("conversations", conversation))
+def chat_link(paths: ConsolePaths, conversation: ConversationId, where: str) -> Html:
+    """Return a link to a conversation; `where` is its chat, empty if it was deleted."""
+    return tag("a", where or conversation, href=paths.to("conversations", conversation))
 
 
-def form(place: ConsolePaths, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
+def form(paths: ConsolePaths, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
     """Return a form that sends the hidden fields, the token, and the fields among its children."""
-    kept = (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items())
-    token = tag("input", type="hidden", name="token", value=place.token)
+    fields = (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items())
+    token = tag("input", type="hidden", name="token", value=paths.token)
     trouble = tag("p", "", class_="trouble", role="alert", hidden=True)
     return tag(
         "form",
-        joined((token, *kept, *children)),
+        joined((token, *fields, *children)),
         trouble,
         method="post",
-        action=place.to(path),
+        action=paths.to(path),
         aria_label=label or None,
     )
 
 
-def button(words: str, *, name: str = "", value: str = "", look: str = "") -> Html:
+def button(label: str, *, name: str = "", value: str = "", look: str = "") -> Html:
     """Return a button that submits its form; `look` is one of `yes no quiet`."""
     return tag(
-        "button", words, type="submit", name=name or None, value=value or None, class_=look or None
+        "button", label, type="submit", name=name or None, value=value or None, class_=look or None
     )

@@ -11,7 +11,7 @@ from zeroclaw.console.markup import Html, coded, cut, deadline, empty, line, pan
 from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
 
-MOST_SHOWN = 200
+MOST_ROWS = 200
 
 
 class GrantView(Value):
@@ -19,7 +19,7 @@ class GrantView(Value):
 
     Attributes:
         line: Its description for people; redacted.
-        where: The chat where it holds; empty if that is no longer known.
+        where: The chat where it holds; empty if its conversation was deleted.
     """
 
     grant: Grant
@@ -27,30 +27,30 @@ class GrantView(Value):
     where: str
 
 
-def grants(place: ConsolePaths, held: Sequence[GrantView]) -> Html:
+def grants(paths: ConsolePaths, views: Sequence[GrantView]) -> Html:
     """Return the section."""
-    nothing = empty(
+    none_granted = empty(
         "Nothing is granted: every call that needs approval asks for it.",
         "Approve a call for a time, and the same tool may do the same again in that"
         " conversation without asking. Such grants are listed here until they end.",
     )
     rest = "more are not shown; `/grants` lists them."
-    rows = cut(partial(_row, place), held, MOST_SHOWN, rest, id_="held")
-    return panel("In force", *(rows or (nothing,)), id_="grants")
+    rows = cut(partial(_row, paths), views, MOST_ROWS, rest, id_="held")
+    return panel("In force", *(rows or (none_granted,)), id_="grants")
 
 
-def _row(place: ConsolePaths, held: GrantView) -> Html:
-    one = held.grant
-    where = chat_link(place, one.conversation, held.where)
+def _row(paths: ConsolePaths, view: GrantView) -> Html:
+    grant = view.grant
+    where = chat_link(paths, grant.conversation, view.where)
     return line(
-        (tag("span", name_of(one), class_="number"), " ", coded(held.line)),
-        ("for ", tag("bdi", one.holder), " in ", where, " · ", deadline(one.until)),
+        (tag("span", name_of(grant), class_="number"), " ", coded(view.line)),
+        ("for ", tag("bdi", grant.holder), " in ", where, " · ", deadline(grant.until)),
         form(
-            place,
+            paths,
             "grants",
             button("Revoke", look="no"),
-            label=f"revoke the grant of {one.tool}",
-            revoke=one.id,
+            label=f"revoke the grant of {grant.tool}",
+            revoke=grant.id,
         ),
-        id_=f"grant-{one.id}",
+        id_=f"grant-{grant.id}",
     )

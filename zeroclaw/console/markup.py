@@ -69,12 +69,12 @@ ENDINGS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "
 def coded(text: str) -> Html:
     """Return a text whose parts in backticks are shown as code."""
     parts = _CODE.split(text)
-    return joined(tag("code", one) if place % 2 else one for place, one in enumerate(parts))
+    return joined(tag("code", part) if index % 2 else part for index, part in enumerate(parts))
 
 
 def codes(words: Iterable[str]) -> list[Node]:
     """Return words as code, each followed by a space."""
-    return [node for one in words for node in (tag("code", one), " ")]
+    return [node for word in words for node in (tag("code", word), " ")]
 
 
 def instant(at: datetime) -> Html:
@@ -86,8 +86,8 @@ def instant(at: datetime) -> Html:
 def deadline(at: datetime) -> Html:
     """Return the time when something ends; the page's script counts down to it."""
     utc = at.astimezone(UTC)
-    said = f"until {utc:%Y-%m-%d %H:%M} UTC"
-    return tag("time", said, datetime=utc.isoformat(), data_deadline=utc.isoformat())
+    text = f"until {utc:%Y-%m-%d %H:%M} UTC"
+    return tag("time", text, datetime=utc.isoformat(), data_deadline=utc.isoformat())
 
 
 def pill(word: str, kind: str) -> Html:
@@ -96,9 +96,9 @@ def pill(word: str, kind: str) -> Html:
 
 
 def empty(title: str, *sentences: str) -> Html:
-    """Return the placeholder of an empty list: what would be listed, and how entries come about."""
-    said = (tag("p", coded(sentence)) for sentence in sentences)
-    return tag("div", tag("p", title, class_="nothing"), *said, class_="empty")
+    """Return the placeholder of an empty list, with sentences on what creates its entries."""
+    paragraphs = (tag("p", coded(sentence)) for sentence in sentences)
+    return tag("div", tag("p", title, class_="nothing"), *paragraphs, class_="empty")
 
 
 def panel(title: Node, *children: Node, id_: str) -> Html:
@@ -115,23 +115,27 @@ def listing(*rows: Html, id_: str) -> Html:
 
 
 def line(
-    head: Sequence[Node], aside: Sequence[Node], *more: Html, id_: str, class_: str | None = "line"
+    head: Sequence[Node],
+    aside: Sequence[Node],
+    *actions: Html,
+    id_: str,
+    class_: str | None = "line",
 ) -> Html:
-    """Return a row: a heading, small print below it, and next to both the actions."""
-    said = tag("div", tag("h3", *head), tag("p", *aside, class_="aside"))
-    return tag("li", said, *more, id=id_, class_=class_)
+    """Return a row: a heading, small print below it, and actions next to both."""
+    text = tag("div", tag("h3", *head), tag("p", *aside, class_="aside"))
+    return tag("li", text, *actions, id=id_, class_=class_)
 
 
 def cut(
-    show: Callable[[T], Html], every: Sequence[T], most: int, rest: str, *, id_: str
+    render: Callable[[T], Html], items: Sequence[T], limit: int, rest: str, *, id_: str
 ) -> tuple[Html, ...]:
     """Return the first rows, and a note with the number of the others, completed by `rest`.
 
-    Nothing for an empty list.
+    An empty list gives an empty tuple.
     """
-    shown = (listing(*map(show, every[:most]), id_=id_),) if every else ()
-    more = len(every) - most
-    return (*shown, tag("p", coded(f"{more} {rest}"), class_="note")) if more > 0 else shown
+    rows = (listing(*map(render, items[:limit]), id_=id_),) if items else ()
+    remaining = len(items) - limit
+    return (*rows, tag("p", coded(f"{remaining} {rest}"), class_="note")) if remaining > 0 else rows
 
 
 def field(id_: str, **attributes: Attribute) -> Html:
@@ -141,24 +145,24 @@ def field(id_: str, **attributes: Attribute) -> Html:
 
 def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     """Return a table that scrolls sideways if too wide; the caption is for screen readers."""
-    head = tag("tr", *(tag("th", one, scope="col") for one in heads))
-    whole = tag(
+    head = tag("tr", *(tag("th", title, scope="col") for title in heads))
+    grid = tag(
         "table", tag("caption", caption, class_="unseen"), tag("thead", head), tag("tbody", *rows)
     )
-    return tag("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
+    return tag("div", grid, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
-def pages(path: str, name: str, here: str, older: str) -> Html:
+def pages(path: str, name: str, current: str, older: str) -> Html:
     """Return the links of a paged list; empty if there is only one page.
 
     Args:
         path: The path of the first page.
-        name: The field of the query that tells where a page begins.
-        here: Its value for this page; empty for the first.
+        name: The field of the query that says where a page begins.
+        current: Its value for this page; empty for the first.
         older: Its value for the next page; empty for none.
     """
-    links = [tag("a", "← newest", href=path, rel="prev")] if here else []
+    links = [tag("a", "← newest", href=path, rel="prev")] if current else []
     if older:
-        where = f"{path}{'&' if '?' in path else '?'}{name}={older}"
-        links.append(tag("a", "older →", href=where, rel="next"))
+        href = f"{path}{'&' if '?' in path else '?'}{name}={older}"
+        links.append(tag("a", "older →", href=href, rel="next"))
     return tag("nav", *links, class_="pages", aria_label="pages") if links else Html("")

@@ -48,16 +48,16 @@ class Notifier:
     @contextmanager
     def subscribe(self) -> Generator[Queue[Notice]]:
         """Subscribe one page while the block runs."""
-        one = Queue[Notice](maxsize=1)
-        self._open.add(one)
+        queue = Queue[Notice](maxsize=1)
+        self._open.add(queue)
         if self._is_closed:
-            one.put_nowait(Notice.END)
+            queue.put_nowait(Notice.END)
         try:
-            yield one
+            yield queue
         finally:
-            self._open.discard(one)
+            self._open.discard(queue)
 
     def _put(self, notice: Notice) -> None:
-        for one in self._open:
-            waiting = notice if one.empty() else one.get_nowait()
-            one.put_nowait(max(waiting, notice))
+        for queue in self._open:
+            pending = notice if queue.empty() else queue.get_nowait()
+            queue.put_nowait(max(pending, notice))

@@ -1,4 +1,4 @@
-"""Shows pairing requests, who was admitted, and who was revoked, with the possible actions.
+"""Shows pairing requests, admitted and revoked people, with the possible actions.
 
 Pure. People choose their names on a platform; only the id next to the name counts.
 """
@@ -29,7 +29,7 @@ from zeroclaw.inbound.identity import Known
 from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, Stranger
 from zeroclaw.value import Value
 
-MOST_SHOWN = 200
+MOST_ROWS = 200
 
 
 class PeopleView(Value):
@@ -37,9 +37,9 @@ class PeopleView(Value):
 
     Attributes:
         waiting: Strangers with an open pairing request, oldest first.
-        known: People about whom was decided while the daemon ran.
+        known: People who were admitted or revoked while the daemon ran.
         configured: The entries of `[[people]]`.
-        allowed: The sender ids that each channel admits; `*` for everybody.
+        allowed: The sender ids that each channel admits; `*` admits every sender.
         local: The channels whose only sender is the operator.
     """
 
@@ -50,24 +50,24 @@ class PeopleView(Value):
     local: Sequence[str]
 
 
-def people(place: ConsolePaths, view: PeopleView) -> Html:
+def people(paths: ConsolePaths, view: PeopleView) -> Html:
     """Return the section."""
     return joined(
-        (_waiting(place, view.waiting), _decided(place, view.known), _configured(place, view))
+        (_waiting(paths, view.waiting), _decided(paths, view.known), _configured(paths, view))
     )
 
 
 # --- pairing requests ----------------------------------------------------------------------------
 
 
-def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
-    if not waiting:
-        nothing = empty(
+def _waiting(paths: ConsolePaths, strangers: Sequence[Stranger]) -> Html:
+    if not strangers:
+        none_waiting = empty(
             "No pairing requests.",
             'With `pairing = "code"` on a channel, a stranger who writes in private gets a code'
             " and is listed here. Let in the person who tells you the same code.",
         )
-        return panel("Pairing requests", nothing, id_="strangers")
+        return panel("Pairing requests", none_waiting, id_="strangers")
     code = field(
         "code",
         name="who",
@@ -80,63 +80,63 @@ def _waiting(place: ConsolePaths, waiting: Sequence[Stranger]) -> Html:
         placeholder="8 characters",
     )
     by_code = form(
-        place,
+        paths,
         "people",
         tag("label", "The code that somebody tells you", for_="code"),
         tag("span", code, button("Let in", look="yes"), class_="together"),
         label="let in by code",
         do="approve",
     )
-    rows = (_stranger(place, one) for one in waiting[:MOST_SHOWN])
+    rows = (_stranger(paths, stranger) for stranger in strangers[:MOST_ROWS])
     return panel("Pairing requests", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
-def _stranger(place: ConsolePaths, one: Stranger) -> Html:
+def _stranger(paths: ConsolePaths, stranger: Stranger) -> Html:
     return line(
-        (tag("bdi", one.label),),
-        ("asked ", instant(one.asked_at), " · ", deadline(one.deadline_at)),
+        (tag("bdi", stranger.label),),
+        ("asked ", instant(stranger.asked_at), " · ", deadline(stranger.deadline_at)),
         form(
-            place,
+            paths,
             "people",
             button("Let in", name="do", value="approve"),
             button("Deny", name="do", value="deny", look="no"),
-            label=f"answer {one.label}",
-            who=one.identity,
+            label=f"answer {stranger.label}",
+            who=stranger.identity,
         ),
-        id_=f"stranger-{one.code_hash[:16]}",
+        id_=f"stranger-{stranger.code_hash[:16]}",
     )
 
 
 # --- admitted and revoked people -----------------------------------------------------------------
 
 
-def _decided(place: ConsolePaths, known: Sequence[Known]) -> Html:
-    nothing = empty(
+def _decided(paths: ConsolePaths, people: Sequence[Known]) -> Html:
+    none_decided = empty(
         "Nobody was let in or revoked, apart from the configuration.",
         "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
     )
     rest = "more; `zeroclaw pair list` shows all."
-    rows = cut(partial(_known, place), known, MOST_SHOWN, rest, id_="known")
-    return panel("Let in and revoked", *(rows or (nothing,)), id_="decided")
+    rows = cut(partial(_known, paths), people, MOST_ROWS, rest, id_="known")
+    return panel("Let in and revoked", *(rows or (none_decided,)), id_="decided")
 
 
-def _known(place: ConsolePaths, one: Known) -> Html:
-    is_in = one.state == "admitted"
-    act = button("Revoke", name="do", value="revoke", look="no")
-    if not is_in:
-        act = button("Let in again", name="do", value="approve")
+def _known(paths: ConsolePaths, person: Known) -> Html:
+    is_admitted = person.state == "admitted"
+    action = button("Revoke", name="do", value="revoke", look="no")
+    if not is_admitted:
+        action = button("Let in again", name="do", value="approve")
     return line(
         (
-            pill("in" if is_in else "revoked", "good" if is_in else "bad"),
+            pill("in" if is_admitted else "revoked", "good" if is_admitted else "bad"),
             " ",
-            tag("code", one.id),
+            tag("code", person.id),
             " ",
-            tag("bdi", f'"{one.display}"' if one.display else ""),
-            *_roles(one.roles),
+            tag("bdi", f'"{person.display}"' if person.display else ""),
+            *_roles(person.roles),
         ),
-        ("by ", tag("bdi", one.by), " · ", instant(one.at)),
-        form(place, "people", act, label=f"decide about {one.id}", who=one.id),
-        id_=f"known-{one.id}",
+        ("by ", tag("bdi", person.by), " · ", instant(person.at)),
+        form(paths, "people", action, label=f"decide about {person.id}", who=person.id),
+        id_=f"known-{person.id}",
     )
 
 
@@ -148,9 +148,12 @@ def _roles(roles: Iterable[str]) -> Iterator[Node]:
 # --- configured people ---------------------------------------------------------------------------
 
 
-def _configured(place: ConsolePaths, view: PeopleView) -> Html:
-    out = {one.id for one in view.known if one.state == "revoked"}
-    rows = [_person(place, one, out=f"person:{one.name}" in out) for one in view.configured]
+def _configured(paths: ConsolePaths, view: PeopleView) -> Html:
+    revoked_ids = {known.id for known in view.known if known.state == "revoked"}
+    rows = [
+        _person(paths, person, is_revoked=f"person:{person.name}" in revoked_ids)
+        for person in view.configured
+    ]
     rows += [_channel(name, ids) for name, ids in view.allowed if name not in view.local]
     rows += [
         line(
@@ -167,28 +170,28 @@ def _configured(place: ConsolePaths, view: PeopleView) -> Html:
     return panel("Configured", listing(*rows, id_="configured"), note, id_="configuration")
 
 
-def _person(place: ConsolePaths, one: PersonSettings, *, out: bool) -> Html:
-    act = form(
-        place,
+def _person(paths: ConsolePaths, person: PersonSettings, *, is_revoked: bool) -> Html:
+    action = form(
+        paths,
         "people",
         button("Revoke", name="do", value="revoke", look="no"),
-        label=f"revoke {one.name}",
-        who=f"person:{one.name}",
+        label=f"revoke {person.name}",
+        who=f"person:{person.name}",
     )
-    revoked = (" ", pill("revoked", "bad")) if out else ()
+    revoked = (" ", pill("revoked", "bad")) if is_revoked else ()
     return line(
-        (one.name, *_roles(one.roles), *revoked),
-        codes(one.ids),
-        *([] if out else [act]),
-        id_=f"person-{one.name}",
+        (person.name, *_roles(person.roles), *revoked),
+        codes(person.ids),
+        *([] if is_revoked else [action]),
+        id_=f"person-{person.name}",
     )
 
 
 def _channel(name: str, ids: tuple[str, ...]) -> Html:
-    said = "everybody" if "*" in ids else "nobody by name" if not ids else ""
+    names = "everybody" if "*" in ids else "nobody by name" if not ids else ""
     return line(
         ("Let in on ", tag("code", name)),
-        (said, *codes(ids[:MOST_SHOWN])),
+        (names, *codes(ids[:MOST_ROWS])),
         id_=f"channel-{name}",
         class_=None,
     )

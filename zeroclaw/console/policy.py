@@ -21,7 +21,7 @@ from zeroclaw.tool import ToolSpec
 from zeroclaw.value import Value
 
 _LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}
-_SAID: dict[StatementEffect, str] = {
+_VERDICTS: dict[StatementEffect, str] = {
     "allow": "may do it",
     "ask": "may do it if an approver says yes",
     "deny": "may not do it",
@@ -47,55 +47,57 @@ class Question(Value):
 
 
 class Suggestions(Value):
-    """The form's suggestions: known people and actions."""
+    """The form's hints: known people and actions."""
 
     people: Sequence[str]
     actions: Sequence[str]
 
 
 Answer = Explained | str | None
-"""A string tells the operator why the question can't be answered."""
+"""A string is the reason why the question can't be answered."""
 
 
 def policy(
-    place: ConsolePaths,
-    typed: Question,
-    known: Suggestions,
+    paths: ConsolePaths,
+    question: Question,
+    hints: Suggestions,
     answer: Answer,
     statements: Sequence[Statement],
 ) -> Html:
     """Return the section."""
-    shown: list[Html] = [panel("May X do Y?", _form(place, typed, known), id_="question")]
+    panels: list[Html] = [panel("May X do Y?", _form(paths, question, hints), id_="question")]
     if isinstance(answer, str):
-        said = tag("p", coded(answer), class_="trouble", role="alert")
-        shown.append(panel("The question", said, id_="answer"))
+        trouble = tag("p", coded(answer), class_="trouble", role="alert")
+        panels.append(panel("The question", trouble, id_="answer"))
     elif answer is not None:
-        shown.append(_explained(answer))
-    shown.append(_in_force(statements))
-    return joined(shown)
+        panels.append(_answer(answer))
+    panels.append(_statements(statements))
+    return joined(panels)
 
 
-def _form(place: ConsolePaths, typed: Question, known: Suggestions) -> Html:
+def _form(paths: ConsolePaths, question: Question, hints: Suggestions) -> Html:
     return tag(
         "form",
-        _field("who", "Who", typed.who, known.people, hint="operator, person:ann, telegram:4711"),
-        _field("action", "Tool or action", typed.action, known.actions, hint="shell"),
-        _area("arguments", "Arguments, as JSON", typed.arguments, hint='{"command": "ls"}'),
+        _field(
+            "who", "Who", question.who, hints.people, hint="operator, person:ann, telegram:4711"
+        ),
+        _field("action", "Tool or action", question.action, hints.actions, hint="shell"),
+        _area("arguments", "Arguments, as JSON", question.arguments, hint='{"command": "ls"}'),
         _area(
             "resources",
             "Resources, one per line; leave empty to ask the tool",
-            typed.resources,
+            question.resources,
             hint="file:/srv/notes/a",
         ),
         button("Explain", look="yes"),
         method="get",
-        action=place.to("policy"),
+        action=paths.to("policy"),
         class_="question",
     )
 
 
-def _field(name: str, label: str, value: str, known: Sequence[str], *, hint: str) -> Html:
-    options = (tag("option", value=one) for one in known)
+def _field(name: str, label: str, value: str, hints: Sequence[str], *, hint: str) -> Html:
+    options = (tag("option", value=suggestion) for suggestion in hints)
     return tag(
         "p",
         tag("label", label, for_=name),
@@ -138,30 +140,30 @@ def _area(name: str, label: str, value: str, *, hint: str) -> Html:
 # --- the answer ----------------------------------------------------------------------------------
 
 
-def _explained(one: Explained) -> Html:
-    decision, resources = one.ruling.decision, one.query.resources
+def _answer(explained: Explained) -> Html:
+    decision, resources = explained.ruling.decision, explained.query.resources
     effect = decision.effect
-    touched: Node = "what it would touch can't be told"
+    resources_text: Node = "what it would touch can't be told"
     if resources is not None:
-        touched = joined(codes(resources)) if resources else "nothing that has a name"
-    notes = (tag("p", coded(each), class_="note") for each in one.notes)
-    ordered = sorted(one.considered, key=lambda each: not each.matched)
-    made = frozenset(decision.statements)
-    rows = (_considered(each, is_made=each.statement.id in made) for each in ordered)
+        resources_text = joined(codes(resources)) if resources else "nothing that has a name"
+    notes = (tag("p", coded(item), class_="note") for item in explained.notes)
+    ordered = sorted(explained.considered, key=lambda item: not item.matched)
+    decisive = frozenset(decision.statements)
+    rows = (_considered(item, is_decisive=item.statement.id in decisive) for item in ordered)
     return panel(
         "The answer",
         tag(
             "p",
             pill(effect, _LOOKS[effect]),
             " ",
-            tag("code", one.who),
-            f" {_SAID[effect]}: ",
-            tag("code", one.query.action),
+            tag("code", explained.who),
+            f" {_VERDICTS[effect]}: ",
+            tag("code", explained.query.action),
             class_="answer",
         ),
         tag("p", coded(decision.why)),
-        tag("p", "Decided by: ", one.ruling.by, class_="aside"),
-        tag("p", "Touches: ", touched, class_="aside"),
+        tag("p", "Decided by: ", explained.ruling.by, class_="aside"),
+        tag("p", "Touches: ", resources_text, class_="aside"),
         *notes,
         table(
             ("statement", "effect", "matches", "why"),
@@ -172,16 +174,16 @@ def _explained(one: Explained) -> Html:
     )
 
 
-def _considered(one: Considered, *, is_made: bool) -> Html:
-    statement = one.statement
+def _considered(considered: Considered, *, is_decisive: bool) -> Html:
+    statement = considered.statement
     return tag(
         "tr",
         tag("th", tag("code", statement.id), scope="row"),
         tag("td", pill(statement.effect, _LOOKS[statement.effect])),
-        tag("td", "yes" if one.matched else "no"),
-        tag("td", coded(one.why or (statement.note if one.matched else ""))),
-        data_made="true" if is_made else None,
-        data_matched="true" if one.matched else "false",
+        tag("td", "yes" if considered.matched else "no"),
+        tag("td", coded(considered.why or (statement.note if considered.matched else ""))),
+        data_made="true" if is_decisive else None,
+        data_matched="true" if considered.matched else "false",
     )
 
 
@@ -189,13 +191,13 @@ def _considered(one: Considered, *, is_made: bool) -> Html:
 
 
 class ToolRow(Value):
-    """A tool, and what the policy says about it without knowing a call.
+    """A tool, and the policy's effect on it as far as that does not depend on the call.
 
     Attributes:
         spec: The tool's declaration.
         group: The package or the built-in group that it comes from.
         operator: The effect for an operator in a direct chat; None if it depends on the call.
-        others: The effect for everybody else who was admitted.
+        others: The same for all other admitted people.
     """
 
     spec: ToolSpec
@@ -204,29 +206,29 @@ class ToolRow(Value):
     others: StatementEffect | None
 
 
-def tools(place: ConsolePaths, found: Sequence[ToolRow], off: Sequence[str]) -> Html:
-    """Return the section; `off` names the built-in groups that are switched off."""
-    more = [tag("p", "Off: ", *codes(off), class_="note")] if off else []
-    said = coded(
+def tools(paths: ConsolePaths, rows: Sequence[ToolRow], disabled: Sequence[str]) -> Html:
+    """Return the section; `disabled` names the built-in groups that are switched off."""
+    notes = [tag("p", "Off: ", *codes(disabled), class_="note")] if disabled else []
+    note = coded(
         "Each call is decided when it is made: by what it touches, by grants, and in `full` by whether"
         " the turn holds untrusted text. Each name links to the explanation."
     )
     heads = ("tool", "from", "effects · risk", "for operators", "for others")
-    shown = table(heads, (_tool(place, one) for one in found), caption="the tools that are on")
-    return panel("What a model may call", tag("p", said, class_="note"), shown, *more, id_="tools")
+    body = table(heads, (_tool(paths, row) for row in rows), caption="the tools that are on")
+    return panel("What a model may call", tag("p", note, class_="note"), body, *notes, id_="tools")
 
 
-def _tool(place: ConsolePaths, one: ToolRow) -> Html:
-    spec = one.spec
+def _tool(paths: ConsolePaths, row: ToolRow) -> Html:
+    spec = row.spec
     effects = ", ".join(sorted(spec.effects)) or "anything, it does not say"
-    why = f"{place.to('policy')}?{urlencode({'who': OPERATOR, 'action': spec.name})}"
+    href = f"{paths.to('policy')}?{urlencode({'who': OPERATOR, 'action': spec.name})}"
     return tag(
         "tr",
-        tag("th", tag("a", tag("code", spec.name), href=why), scope="row"),
-        tag("td", one.group),
+        tag("th", tag("a", tag("code", spec.name), href=href), scope="row"),
+        tag("td", row.group),
         tag("td", f"{effects} · {facts_of(spec).risk}"),
-        tag("td", _standing(one.operator)),
-        tag("td", _standing(one.others)),
+        tag("td", _standing(row.operator)),
+        tag("td", _standing(row.others)),
     )
 
 
@@ -237,23 +239,23 @@ def _standing(effect: StatementEffect | None) -> Html:
 # --- statements in force -------------------------------------------------------------------------
 
 
-def _in_force(statements: Sequence[Statement]) -> Html:
-    said = "Deny beats ask beats allow, whatever the order; what nothing matches is denied."
+def _statements(statements: Sequence[Statement]) -> Html:
+    note = "Deny beats ask beats allow, whatever the order; what nothing matches is denied."
     heads = ("statement", "effect", "principals", "actions", "resources", "when", "note")
-    shown = table(heads, map(_statement, statements), caption="the statements in force")
-    return panel("In force", tag("p", said, class_="note"), shown, id_="statements")
+    rows = table(heads, map(_statement, statements), caption="the statements in force")
+    return panel("In force", tag("p", note, class_="note"), rows, id_="statements")
 
 
-def _statement(one: Statement) -> Html:
+def _statement(statement: Statement) -> Html:
     return tag(
         "tr",
-        tag("th", tag("code", one.id), scope="row"),
-        tag("td", pill(one.effect, _LOOKS[one.effect])),
-        tag("td", ", ".join(one.principals)),
-        tag("td", *codes(one.actions)),
-        tag("td", *codes(one.resources)),
-        tag("td", *codes(starmap(_condition, one.when.items()))),
-        tag("td", coded(one.note), class_="aside"),
+        tag("th", tag("code", statement.id), scope="row"),
+        tag("td", pill(statement.effect, _LOOKS[statement.effect])),
+        tag("td", ", ".join(statement.principals)),
+        tag("td", *codes(statement.actions)),
+        tag("td", *codes(statement.resources)),
+        tag("td", *codes(starmap(_condition, statement.when.items()))),
+        tag("td", coded(statement.note), class_="aside"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads what the sections show; every read is bounded, whatever is in the store."""
+"""Reads the data of the sections; every read is bounded, whatever the store contains."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -39,22 +39,22 @@ from zeroclaw.value import replace
 MOST_OPEN = 500
 """Most open approval requests and grants that are read."""
 MOST_COUNTED = 200
-"""Most waiting things counted for every page; larger counts are shown as this."""
-ENDED = 20
+"""Most pairing requests that are counted for every page; a larger count is shown as this."""
+MOST_ENDED = 20
 """Ended approval requests that are shown."""
-LOOKED_BACK = 5
+OUTBOX_PAGES = 5
 """Pages of the outbox that are searched for their cards."""
 OUTBOX_PAGE = 200
-A_PAGE = 25
+PAGE = 25
 """Conversations, or chains, per page."""
-SAID = 60
+LINES = 60
 """Rows of a conversation per page."""
 ENTRIES = 50
 """Entries of a chain per page."""
-DAYS = 30
+USAGE_DAYS = 30
 """Days of usage that are shown."""
-LATELY = 8
-"""Newest inbox rows of a conversation that tell its writers and its state."""
+RECENT = 8
+"""Newest inbox rows of a conversation, from which its writers and state are read."""
 
 
 class ConsoleReader:
@@ -68,19 +68,19 @@ class ConsoleReader:
         self._chains = chains
 
     async def page_state(self, told: str) -> PageState:
-        """Return what every page shows; `told` is the result of the last form."""
-        asked = await self._store.count(APPROVALS.where(state="pending"))
-        waiting = {"approvals": asked, "people": len(await self._strangers())}
+        """Return the state that every page shows; `told` is the result of the last form."""
+        pending = await self._store.count(APPROVALS.where(state="pending"))
+        waiting = {"approvals": pending, "people": len(await self._strangers())}
         return PageState(waiting=waiting, halted=self._inbound.policy.halted_by, told=told)
 
     # --- approvals, grants, people -------------------------------------------------------------
 
     async def waiting(self) -> tuple[RequestView, ...]:
         """Return the open approval requests, nearest deadline first."""
-        found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
-        read = map(self._inbound.in_force, readable_of(found, APPROVALS.of))
-        ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
-        return tuple([await self._asked(one) for one in ordered])
+        page = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
+        requests = map(self._inbound.in_force, readable_of(page, APPROVALS.of))
+        by_deadline = sorted(requests, key=lambda row: (row.deadline_at, row.card, row.order))
+        return tuple([await self._request_view(request) for request in by_deadline])
 
     async def ended(self) -> tuple[RequestView, ...]:
         """Return the approval requests that ended recently, newest end first.
@@ -89,45 +89,47 @@ class ConsoleReader:
         """
         keys: dict[str, None] = {}
         before = ""
-        for _ in range(LOOKED_BACK):
+        for _ in range(OUTBOX_PAGES):
             page = await self._store.select(
                 OUTBOX.where(after=before, newest_first=True, limit=OUTBOX_PAGE)
             )
             for item in readable_of(page, OUTBOX.of):
                 if isinstance(item, rows.ApprovalCard):
                     keys.update(dict.fromkeys(item.approvals))
-            if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
+            if len(page) < OUTBOX_PAGE or len(keys) > MOST_ENDED + MOST_COUNTED:
                 break
             before = page[-1].key
-        read = [await self._store.get(APPROVALS.kind, key) for key in keys]
-        known = readable_of((row for row in read if row is not None), APPROVALS.of)
-        over = [one for one in known if one.at is not None]
-        ended = [one for one in over if not is_off_the_record(one.conversation)]
-        ended.sort(key=lambda one: (str(one.at), one.action), reverse=True)
-        return tuple([await self._asked(one) for one in ended[:ENDED]])
+        stored = [await self._store.get(APPROVALS.kind, key) for key in keys]
+        requests = readable_of((row for row in stored if row is not None), APPROVALS.of)
+        ended = [request for request in requests if request.at is not None]
+        shown = [request for request in ended if not is_off_the_record(request.conversation)]
+        shown.sort(key=lambda request: (str(request.at), request.action), reverse=True)
+        return tuple([await self._request_view(request) for request in shown[:MOST_ENDED]])
 
-    async def _asked(self, one: Approval) -> RequestView:
+    async def _request_view(self, request: Approval) -> RequestView:
         return RequestView(
-            approval=one,
-            where=await self._where(one.conversation),
-            number=number_of(one, self._context.chat.key()),
+            approval=request,
+            where=await self._chat_of(request.conversation),
+            number=number_of(request, self._context.chat.key()),
         )
 
-    async def _where(self, conversation: str) -> str:
-        found = await conversation_of(self._store, conversation)
-        return "" if found is None else found.address.in_words()
+    async def _chat_of(self, conversation: str) -> str:
+        stored = await conversation_of(self._store, conversation)
+        return "" if stored is None else stored.address.in_words()
 
     async def grants(self) -> tuple[GrantView, ...]:
         """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
-        found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
-        read = readable_of(found, GRANTS.of)
-        holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
-        return tuple([await self._granted(one) for one in holding])
+        page = await self._store.select(GRANTS.where(limit=MOST_OPEN))
+        stored = readable_of(page, GRANTS.of)
+        in_force = sorted(
+            (grant for grant in stored if now < grant.until), key=lambda row: row.until
+        )
+        return tuple([await self._grant_view(grant) for grant in in_force])
 
-    async def _granted(self, one: Grant) -> GrantView:
-        line = self._inbound.redact(describe(one, "en"))
-        return GrantView(grant=one, line=line, where=await self._where(one.conversation))
+    async def _grant_view(self, grant: Grant) -> GrantView:
+        line = self._inbound.redact(describe(grant, "en"))
+        return GrantView(grant=grant, line=line, where=await self._chat_of(grant.conversation))
 
     async def people(self) -> PeopleView:
         """Return all known people."""
@@ -137,107 +139,109 @@ class ConsoleReader:
             known=self._inbound.people.stored,
             configured=config.people,
             allowed=[
-                (name, one.allowed_users) for name, one in config.channels.items() if one.enabled
+                (name, channel.allowed_users)
+                for name, channel in config.channels.items()
+                if channel.enabled
             ],
             local=self._inbound.people.local,
         )
 
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
         now = self._inbound.clock.now()
-        found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
-        read = readable_of(found, STRANGERS.of)
-        is_open = (one for one in read if pairing.is_open(one, now))
-        return tuple(sorted(is_open, key=lambda one: one.asked_at))
+        page = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
+        stored = readable_of(page, STRANGERS.of)
+        waiting = (stranger for stranger in stored if pairing.is_open(stranger, now))
+        return tuple(sorted(waiting, key=lambda stranger: stranger.asked_at))
 
     # --- conversations -------------------------------------------------------------------------
 
     async def at_work(self) -> tuple[tuple[ConversationSummary, ...], int]:
         """Return a page of the conversations with an open turn, newest first, and their number."""
-        turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
-        found = [
+        turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=PAGE))
+        summaries = [
             await self.summary(row.conversation) for row in turns if row.conversation is not None
         ]
         count = await self._store.count(TURNS.where(state="open"))
-        return tuple(one for one in found if one is not None), count - found.count(None)
+        return tuple(filter(None, summaries)), count - summaries.count(None)
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
         """Return a page of conversations after an id, newest first, and the `after` of the next page."""
-        found = await self._store.select(
-            CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
+        page = await self._store.select(
+            CONVERSATIONS.where(after=after, newest_first=True, limit=PAGE + 1)
         )
-        shown = found[:A_PAGE]
-        told = [await self._summary(one) for one in readable_of(shown, CONVERSATIONS.of)]
-        return tuple(told), shown[-1].key if len(found) > A_PAGE else ""
+        shown = page[:PAGE]
+        summaries = [await self._summary(row) for row in readable_of(shown, CONVERSATIONS.of)]
+        return tuple(summaries), shown[-1].key if len(page) > PAGE else ""
 
     async def summary(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation; None if there is none with this id."""
-        found = await conversation_of(self._store, conversation)
-        return None if found is None else await self._summary(found)
+        stored = await conversation_of(self._store, conversation)
+        return None if stored is None else await self._summary(stored)
 
     async def transcript(self, conversation: ConversationId, before: str) -> Page:
-        """Return a page of what was said."""
+        """Return a page of a conversation's transcript."""
         if is_off_the_record(conversation):
             return Page(items=(), before="")
-        part = await self._context.transcript.part(conversation, before=before, limit=SAID)
-        return replace(part, items=tuple(map(self._redacted, part.items)))
+        page = await self._context.transcript.part(conversation, before=before, limit=LINES)
+        return replace(page, items=tuple(map(self._redact, page.items)))
 
     async def window_estimate(self, conversation: ConversationId) -> FilledWindow | None:
-        """Estimate the next request, assuming its last writer writes again; None if nobody has."""
+        """Estimate the next request, as if its last writer wrote again; None without messages."""
         inbox = await self._store.select(
             INBOX.where(conversation=conversation, newest_first=True, limit=1)
         )
         if not inbox:
             return None
         newest = INBOX.of(inbox[0])
-        whose = RequestOwner(
+        owner = RequestOwner(
             conversation=conversation, principal=newest.principal, address=newest.address
         )
-        found = await filled(self._store, self._context.sources, whose)
-        words, rows = shares_shown(found, ENGLISH)
-        return FilledWindow(words=words, rows=rows, tokens=found.tokens, window=found.window)
+        found = await filled(self._store, self._context.sources, owner)
+        summary, rows = shares_shown(found, ENGLISH)
+        return FilledWindow(words=summary, rows=rows, tokens=found.tokens, window=found.window)
 
-    def _redacted(self, one: TranscriptItem) -> TranscriptItem:
-        # The stored words of people are not redacted.
-        return replace(one, text=self._inbound.redact(one.text))
+    def _redact(self, item: TranscriptItem) -> TranscriptItem:
+        # The store keeps people's words unredacted.
+        return replace(item, text=self._inbound.redact(item.text))
 
-    async def _summary(self, one: Conversation) -> ConversationSummary:
-        store, here = self._store, one.id
-        inbox = await store.select(INBOX.where(conversation=here, newest_first=True, limit=LATELY))
-        outbox = await store.select(OUTBOX.where(conversation=here, newest_first=True, limit=1))
-        queued = await store.count(INBOX.where(conversation=here, state="queued"))
-        journal = await store.last(LogKind.JOURNAL, here)
-        audited = await store.last(LogKind.AUDIT, here)
-        names = dict.fromkeys(one.principal.label for one in readable_of(inbox, INBOX.of))
+    async def _summary(self, conversation: Conversation) -> ConversationSummary:
+        store, id_ = self._store, conversation.id
+        inbox = await store.select(INBOX.where(conversation=id_, newest_first=True, limit=RECENT))
+        outbox = await store.select(OUTBOX.where(conversation=id_, newest_first=True, limit=1))
+        queued = await store.count(INBOX.where(conversation=id_, state="queued"))
+        journal = await store.last(LogKind.JOURNAL, id_)
+        audited = await store.last(LogKind.AUDIT, id_)
+        names = dict.fromkeys(message.principal.label for message in readable_of(inbox, INBOX.of))
         newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
         return ConversationSummary(
-            id=here,
-            address=one.address,
-            started_at=one.started_at,
+            id=id_,
+            address=conversation.address,
+            started_at=conversation.started_at,
             people=tuple(names),
             last_at=made_at(newest) if newest else None,
-            state=await self._state(here, inbox, is_queued=queued > 0),
+            state=await self._state(id_, inbox, is_queued=queued > 0),
             entries=0 if journal is None else journal.sequence,
             audited=0 if audited is None else audited.sequence,
             queued=queued,
-            title=await self._title(here),
+            title=await self._title(id_),
         )
 
-    async def _title(self, here: ConversationId) -> str:
+    async def _title(self, id_: ConversationId) -> str:
         """Return a conversation's title, or its first message if it has none."""
-        if is_off_the_record(here):
+        if is_off_the_record(id_):
             return ""
-        given = await TITLES.get(self._store, here)
-        if given is not None and given.text:
-            return given.text
-        first = await self._store.select(INBOX.where(conversation=here, limit=LATELY))
-        asked = (one.content for one in readable_of(first, INBOX.of))
-        said = next((one.text for one in asked if isinstance(one, PersonMessage)), "")
-        return title_of(self._inbound.redact(said))
+        title = await TITLES.get(self._store, id_)
+        if title is not None and title.text:
+            return title.text
+        first = await self._store.select(INBOX.where(conversation=id_, limit=RECENT))
+        contents = (message.content for message in readable_of(first, INBOX.of))
+        text = next((entry.text for entry in contents if isinstance(entry, PersonMessage)), "")
+        return title_of(self._inbound.redact(text))
 
-    async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
-        if await self._store.select(APPROVALS.where(conversation=here, state="pending", limit=1)):
+    async def _state(self, id_: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
+        if await self._store.select(APPROVALS.where(conversation=id_, state="pending", limit=1)):
             return "waiting for approval"
-        if await self._store.select(TURNS.where(conversation=here, state="open", limit=1)):
+        if await self._store.select(TURNS.where(conversation=id_, state="open", limit=1)):
             return "running"
         if is_queued:
             return "queued"
@@ -249,7 +253,7 @@ class ConsoleReader:
     async def usage(self) -> tuple[date, date, tuple[Used, ...]]:
         """Return the first and last day that are shown, and the usage between them."""
         now = self._inbound.clock.now()
-        first = first_day(now, DAYS)
+        first = first_day(now, USAGE_DAYS)
         return first, now.date(), await used_since(self._store, first)
 
     # --- audit ---------------------------------------------------------------------------------
@@ -257,7 +261,7 @@ class ConsoleReader:
     async def streams(self, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Return the names of the chains, newest conversation first.
 
-        The daemon's own sorts after every id, and so comes first. For the parameters see
+        The daemon's own chain sorts after every id, and so comes first. For the parameters see
         `Logs.streams`.
         """
         return (await self._store.streams(LogKind.AUDIT, last=last, before=before))[::-1]
@@ -267,7 +271,7 @@ class ConsoleReader:
         last = await self._store.last(LogKind.AUDIT, stream)
         if last is None:
             return None
-        where = await self._where(stream)
+        where = await self._chat_of(stream)
         return Chain(
             stream=stream,
             where="the daemon's own" if stream == STREAM else where,
@@ -278,13 +282,13 @@ class ConsoleReader:
 
     async def entries(self, stream: str, before: int) -> tuple[Numbered, ...]:
         """Return a page of entries with smaller numbers than `before`, newest first."""
-        found = await self._store.read(
+        records = await self._store.read(
             LogKind.AUDIT, stream, after=max(0, before - 1 - ENTRIES), limit=ENTRIES
         )
         return tuple(
-            Numbered(sequence=one.sequence, written=_read(one.body))
-            for one in reversed(found)
-            if one.sequence < before
+            Numbered(sequence=record.sequence, written=_read_entry(record.body))
+            for record in reversed(records)
+            if record.sequence < before
         )
 
 
@@ -294,7 +298,7 @@ def _has_ended(row: Row) -> bool:
     return is_over and isinstance(INBOX.of(row).content, Opening)
 
 
-def _read(body: bytes) -> audit.Written | None:
+def _read_entry(body: bytes) -> audit.Written | None:
     try:
         return audit.read(body)
     except RecordUnreadable:

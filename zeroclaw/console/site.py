@@ -1,9 +1,9 @@
 """The console as an ASGI application: sections, forms, and an event stream that reports changes.
 
 The listener admits only browsers that are logged in, from pages of its own origin. A form must also
-send back a token that no page of another program on this machine can know. A form is answered with
-a redirect, so that a reload sends nothing twice. Its result waits on the server: text in the
-redirect's URL could be forged by another page.
+send back a token that no page of another program on this machine can know. The answer to a form is
+a redirect, so that a reload sends nothing twice. Its result waits on the server, since another page
+could forge text in the redirect's URL.
 """
 
 import hmac
@@ -26,12 +26,12 @@ from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
 from zeroclaw.web_page import page_files
 
-AT_ONCE = 2
+MOST_CONCURRENT = 2
 """Pages built concurrently; readers of the console must not slow down answers (P9)."""
 MOST_BYTES = 16_384
 """Largest form; its longest field is a reason."""
 MOST_FIELDS = 16
-MOST_TOLD = 32
+MOST_RESULTS = 32
 """Most form results that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
 PING = b"event: ping\ndata: {}\n\n"
@@ -54,8 +54,8 @@ class Site:
             log=context.log,
         )
         self._sections = Sections(context, self.chains)
-        self._told: Recent[str, str] = Recent(MOST_TOLD)
-        self._slots = Semaphore(AT_ONCE)
+        self._results: Recent[str, str] = Recent(MOST_RESULTS)
+        self._slots = Semaphore(MOST_CONCURRENT)
         self._files = {
             name: Response(body, media_type=kind)
             for name, (body, kind) in page_files("zeroclaw.console").items()
@@ -76,23 +76,23 @@ class Site:
     # --- pages -----------------------------------------------------------------------------------
 
     async def _begin(self, _request: Request) -> Response:
-        return RedirectResponse(self._context.place.to("approvals"), status_code=303)
+        return RedirectResponse(self._context.paths.to("approvals"), status_code=303)
 
     async def _show(self, request: Request) -> Response:
-        named = {"section": "conversations", **request.path_params}
-        section = named.pop("section")
-        asked = {**request.query_params, **named}
-        return self._files.get(section) or await self._page(section, asked)
+        parameters = {"section": "conversations", **request.path_params}
+        section = parameters.pop("section")
+        query = {**request.query_params, **parameters}
+        return self._files.get(section) or await self._page(section, query)
 
-    async def _page(self, section: str, asked: Fields) -> Response:
-        told = self._told.pop(asked.get("told", ""), "")
+    async def _page(self, section: str, query: Fields) -> Response:
+        told = self._results.pop(query.get("told", ""), "")
         try:
             async with self._slots:
-                body, status = await self._sections.page(section, asked, told=told)
+                body, status = await self._sections.page(section, query, told=told)
         except ZeroclawError as error:
             self._context.log("section_not_read", section=section, why=str(error), level="warning")
-            why = "this can't be read right now; `zeroclaw doctor` may say why"
-            return PlainTextResponse(why, status_code=503)
+            message = "this can't be read right now; `zeroclaw doctor` may say why"
+            return PlainTextResponse(message, status_code=503)
         return Response(body, status, media_type="text/html")
 
     # --- forms -----------------------------------------------------------------------------------
@@ -103,21 +103,21 @@ class Site:
         if fields is None:
             return PlainTextResponse(UNREADABLE, status_code=422)
         if not hmac.compare_digest(
-            fields.get("token", "").encode(), self._context.place.token.encode()
+            fields.get("token", "").encode(), self._context.paths.token.encode()
         ):
             self._context.log("form_refused", section=section, level="warning")
-            why = "this page is older than the daemon; reload it and try again"
-            return PlainTextResponse(why, status_code=403)
+            message = "this page is older than the daemon; reload it and try again"
+            return PlainTextResponse(message, status_code=403)
         try:
-            told = await self._sections.acts[section](fields)
+            result = await self._sections.acts[section](fields)
         except ZeroclawError as error:
             self._context.log("form_not_stored", section=section, why=str(error), level="warning")
             return PlainTextResponse("it could not be stored; try again", status_code=503)
         key = self._context.inbound.ids.token()
-        self._told[key] = told
-        of = f"&of={quote(fields['check'])}" if fields.get("check") else ""
-        where = f"{self._context.place.to(section)}?told={key}{of}"
-        return RedirectResponse(where, status_code=303)
+        self._results[key] = result
+        chain = f"&of={quote(fields['check'])}" if fields.get("check") else ""
+        url = f"{self._context.paths.to(section)}?told={key}{chain}"
+        return RedirectResponse(url, status_code=303)
 
     # --- changes ---------------------------------------------------------------------------------
 

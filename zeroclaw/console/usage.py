@@ -1,4 +1,4 @@
-"""Shows model usage: a bar per day, and sums per person and per model.
+"""Shows model usage: a bar per day, and use per person and per model.
 
 Pure.
 """
@@ -10,7 +10,7 @@ from zeroclaw.console.markup import Html, cut, empty, joined, line, panel, tag
 from zeroclaw.host.answers import Used
 from zeroclaw.limits.prices import amount, grouped, total
 
-MOST_SHOWN = 50
+MOST_ROWS = 50
 HIGH, WIDE = 100, 10
 """Height of the chart, and width of a bar with its gap, in SVG units."""
 
@@ -18,19 +18,19 @@ HIGH, WIDE = 100, 10
 def usage(used: Sequence[Used], first: date, last: date) -> Html:
     """Return the section for all days from the first to the last."""
     if not used:
-        nothing = empty(
+        none_used = empty(
             "No model was used in these days.",
             "What models use is told here by day, person and model; `[budget]` bounds it.",
         )
-        return panel("Tokens per day", nothing, id_="days")
+        return panel("Tokens per day", none_used, id_="days")
     days = [str(first + timedelta(days=ahead)) for ahead in range((last - first).days + 1)]
-    everything = f"{first} to {last}, in UTC: {_words(total(used))}"
+    summary = f"{first} to {last}, in UTC: {_amount(total(used))}"
     return joined(
         (
             panel(
                 "Tokens per day",
                 _chart(days, grouped(used, "day")),
-                tag("p", everything, class_="note"),
+                tag("p", summary, class_="note"),
                 id_="days",
             ),
             panel("People", *_sums(grouped(used, "person"), "person"), id_="people"),
@@ -42,21 +42,21 @@ def usage(used: Sequence[Used], first: date, last: date) -> Html:
 def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
     busiest = max(used, key=lambda day: _tokens(used[day]))
     bars: list[Html] = []
-    for place, day in enumerate(days):
-        one = used.get(day, Used())
+    for index, day in enumerate(days):
+        spent = used.get(day, Used())
         # Little usage still gets a visible bar.
-        height = max(_tokens(one) * HIGH // _tokens(used[busiest]), min(_tokens(one), 1))
-        left = place * WIDE
+        height = max(_tokens(spent) * HIGH // _tokens(used[busiest]), min(_tokens(spent), 1))
+        left = index * WIDE
         bar = tag("rect", x=left, y=HIGH - height, width=WIDE - 2, height=height, class_="bar")
         # The whole column shows the tooltip, however low its bar is.
         ground = tag("rect", x=left, y=0, width=WIDE, height=HIGH, class_="ground")
-        bars.append(tag("g", tag("title", f"{day}: {_words(one)}"), ground, bar))
+        bars.append(tag("g", tag("title", f"{day}: {_amount(spent)}"), ground, bar))
     return tag(
         "svg",
         *bars,
         class_="chart",
         role="img",
-        aria_label=f"tokens per day; most on {busiest}: {_words(used[busiest])}",
+        aria_label=f"tokens per day; most on {busiest}: {_amount(used[busiest])}",
         viewBox=f"0 0 {WIDE * len(days)} {HIGH}",
         preserveAspectRatio="none",
     )
@@ -64,22 +64,22 @@ def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
 
 def _sums(used: Mapping[str, Used], kind: str) -> tuple[Html, ...]:
     """Return a row per name, largest usage first."""
-    ordered = sorted(used.items(), key=lambda one: _tokens(one[1]), reverse=True)
+    ordered = sorted(used.items(), key=lambda item: _tokens(item[1]), reverse=True)
     rest = "more are not shown; `zeroclaw usage` lists them."
 
-    def row(named: tuple[str, Used]) -> Html:
-        name, one = named
-        turns = "1 turn" if one.turns == 1 else f"{one.turns:,} turns"
-        parts = f"{one.input_tokens:,} in ({one.cached_tokens:,} cached), {one.output_tokens:,} out"
-        aside = (f"{_words(one)} · {turns} · {parts}",)
-        return line((tag("bdi", name),), aside, id_=f"{kind}-{ordered.index(named)}")
+    def row(item: tuple[str, Used]) -> Html:
+        name, use = item
+        turns = "1 turn" if use.turns == 1 else f"{use.turns:,} turns"
+        parts = f"{use.input_tokens:,} in ({use.cached_tokens:,} cached), {use.output_tokens:,} out"
+        aside = (f"{_amount(use)} · {turns} · {parts}",)
+        return line((tag("bdi", name),), aside, id_=f"{kind}-{ordered.index(item)}")
 
-    return cut(row, ordered, MOST_SHOWN, rest, id_=f"{kind}-sums")
+    return cut(row, ordered, MOST_ROWS, rest, id_=f"{kind}-sums")
 
 
 def _tokens(used: Used) -> int:
     return used.input_tokens + used.output_tokens
 
 
-def _words(used: Used) -> str:
+def _amount(used: Used) -> str:
     return amount(used).to("en")

@@ -78,7 +78,7 @@ class OperatorPage(Struct, eq=False):
         services, foundation = self.services, self.services.foundation
         prefix, web = root.removesuffix(PREFIX), services.channels.web_name
         context = ConsoleContext(
-            place=ConsolePaths(
+            paths=ConsolePaths(
                 root=root,
                 chat=f"{prefix}/{web}/",
                 log_out=f"{prefix}{LOG_OUT}",
@@ -105,4 +105,4 @@ class OperatorPage(Struct, eq=False):
         )
         site = Site(context)
         # Starlette has its own types for ASGI's three arguments.
-        return cast("ASGIApp", site.application()), site.chains.keep
+        return cast("ASGIApp", site.application()), site.chains.run

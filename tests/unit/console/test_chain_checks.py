@@ -13,7 +13,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
-from zeroclaw.console.chain_checks import GROWN, ChainChecker
+from zeroclaw.console.chain_checks import MOST_UNASKED, ChainChecker
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
@@ -60,7 +60,7 @@ class Bench:
 
     async def checked(self, stream: str) -> Intact | Broken:
         """ConsoleReader through one chain, and return what it came to."""
-        self.chains.ask(stream)
+        self.chains.enqueue(stream)
         last = await self.store.last(LogKind.AUDIT, stream)
         assert last is not None
         await self.until(lambda: isinstance(self.chains.check_of(stream, 1), Checked))
@@ -73,7 +73,7 @@ class Bench:
 async def bench() -> AsyncGenerator[Bench]:
     made = Bench()
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(made.chains.keep())
+        keeping = group.create_task(made.chains.run())
         yield made
         keeping.cancel()
 
@@ -84,7 +84,7 @@ async def test_a_whole_chain_is_found_whole() -> None:
         verdict = await here.checked(HERE)
         assert isinstance(verdict, Intact)
         assert (verdict.count, here.changes) == (3, 1)
-        assert not here.chains.wants(HERE, 3)
+        assert not here.chains.is_due(HERE, 3)
         assert here.facts.seen == []
 
 
@@ -117,7 +117,7 @@ async def test_a_long_chain_is_taken_in_slices_and_shows_how_far_it_is() -> None
     """Between two slices everything else goes on (P9)."""
     async with bench() as here:
         await here.write(HERE, 2 * SLICE + 1)
-        here.chains.ask(HERE, THERE)
+        here.chains.enqueue(HERE, THERE)
         assert here.chains.check_of(HERE, 401) == Checking(done=0, total=401)
         while here.clock.sleeping() == ():
             await here.clock.settle()
@@ -133,7 +133,7 @@ async def test_a_chain_whose_oldest_go_meanwhile_is_begun_anew() -> None:
     """What retention removes is noted, and no damage, however much is noted after it."""
     async with bench() as here:
         await here.write(HERE, SLICE + 10)
-        here.chains.ask(HERE)
+        here.chains.enqueue(HERE)
         while here.clock.sleeping() == ():
             await here.clock.settle()
         [last] = await here.store.read(LogKind.AUDIT, HERE, after=SLICE + 4, limit=1)
@@ -164,7 +164,7 @@ async def test_a_chain_that_is_cut_again_and_again_is_given_up() -> None:
     here = Bench(store=Melting())
     await here.write(HERE, 20)
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(here.chains.keep())
+        keeping = group.create_task(here.chains.run())
         assert isinstance(await here.checked(HERE), Broken)
         keeping.cancel()
 
@@ -226,10 +226,10 @@ async def test_a_store_that_cannot_be_read_is_no_damage_and_ends_nothing() -> No
     here = Bench(store=store)
     await here.write(HERE, 2)
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(here.chains.keep())
+        keeping = group.create_task(here.chains.run())
         assert isinstance(await here.checked(HERE), Intact)
         store.failing = True
-        here.chains.ask(HERE)
+        here.chains.enqueue(HERE)
         await here.until(lambda: here.chains.check_of(HERE, 2) is None)
         store.failing = False
         assert isinstance(await here.checked(HERE), Intact)
@@ -254,16 +254,16 @@ async def test_an_entry_that_nobody_could_have_written_is_damage() -> None:
 async def test_a_chain_that_grew_is_looked_through_again_unless_it_is_long() -> None:
     """A long one shows what it came to, and waits for the button."""
     async with bench() as here:
-        assert here.chains.wants(HERE, 1)
+        assert here.chains.is_due(HERE, 1)
         await here.write(HERE, 1)
         await here.checked(HERE)
-        assert not here.chains.wants(HERE, 1)
-        assert here.chains.wants(HERE, 2)
-        assert not here.chains.wants(HERE, GROWN + 1)
+        assert not here.chains.is_due(HERE, 1)
+        assert here.chains.is_due(HERE, 2)
+        assert not here.chains.is_due(HERE, MOST_UNASKED + 1)
 
 
 async def test_what_was_found_of_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_checks, "MOST_KNOWN", 1)
+    monkeypatch.setattr(chain_checks, "MOST_RESULTS", 1)
     async with bench() as here:
         await here.write(HERE, 1)
         await here.write(THERE, 1)
@@ -277,16 +277,16 @@ async def test_a_chain_that_is_gone_is_known_no_more() -> None:
         await here.write(HERE, 1)
         await here.checked(HERE)
         here.store.drop_last(HERE)
-        here.chains.ask(HERE)
+        here.chains.enqueue(HERE)
         await here.until(lambda: here.chains.check_of(HERE, 1) is None)
 
 
 async def test_nobody_waits_longer_than_their_patience() -> None:
     async with bench() as here:
-        await here.chains.rested(60)
+        await here.chains.wait_idle(60)
         await here.write(HERE, 2 * SLICE)
-        here.chains.ask(HERE)
-        await here.chains.rested(0)
+        here.chains.enqueue(HERE)
+        await here.chains.wait_idle(0)
         assert isinstance(here.chains.check_of(HERE, 1), Checking)
 
 

@@ -346,7 +346,7 @@ async def test_a_conversation_at_work_says_so(world: World) -> None:
 async def test_conversations_at_work_that_are_not_shown_are_counted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "A_PAGE", 1)
+    monkeypatch.setattr(reading, "PAGE", 1)
     async with visiting(world) as visitor:
         world.model.will(POKE, POKE)
         await visitor.house.say("poke it", "ben")

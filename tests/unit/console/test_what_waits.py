@@ -15,10 +15,10 @@ from tests.unit.console.rows import (
     whole,
 )
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.console.approvals import MOST_SHOWN, RequestView, approvals
-from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
+from zeroclaw.console.approvals import MOST_ROWS, RequestView, approvals
+from zeroclaw.console.grants import MOST_ROWS as MOST_GRANTS
 from zeroclaw.console.grants import GrantView, grants
-from zeroclaw.console.people import MOST_SHOWN as MOST_KNOWN
+from zeroclaw.console.people import MOST_ROWS as MOST_KNOWN
 from zeroclaw.console.people import PeopleView, people
 from zeroclaw.gate.scope import Scope
 
@@ -63,9 +63,9 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
 
 
 def test_more_questions_than_fit_come_up_later() -> None:
-    many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
+    many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MOST_ROWS + 2)]
     page = whole("approvals", approvals(PLACE, many, []))
-    assert len(page.ids("card-")) == MOST_SHOWN
+    assert len(page.ids("card-")) == MOST_ROWS
     assert "2 more come up" in page.by_id("waiting").words
 
 
