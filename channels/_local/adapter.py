@@ -45,7 +45,7 @@ class LocalChannel:
         name: The name in the configuration.
         capabilities: What its views can show.
         feed: Delivers live events to the views.
-        here: The address of the one chat.
+        address: The address of the one chat.
     """
 
     def __init__(self, context: ChannelContext, capabilities: Capabilities = CAPABILITIES) -> None:
@@ -55,7 +55,7 @@ class LocalChannel:
         self.name = context.name
         self.capabilities = replace(capabilities, min_edit_interval_s=interval)
         self.feed = Feed()
-        self.here = decode.address(context.name)
+        self.address = decode.address(context.name)
         self._admit: Admit | None = None
         # The outbox sends the reply to a command before `admit` returns; views show it below.
         self._storing = asyncio.Lock()
@@ -93,11 +93,11 @@ class LocalChannel:
                 admission = await self._admit(event)
         except ZeroclawError as error:
             self.context.log("event_not_stored", why=str(error), level="warning")
-            return RefusedPost(id=posted.id, why="it could not be stored yet", again=True)
+            return RefusedPost(id=posted.id, reason="it could not be stored yet", again=True)
         if isinstance(admission, Ignored):
-            return RefusedPost(id=posted.id, why="it was ignored")
+            return RefusedPost(id=posted.id, reason="it was ignored")
         if isinstance(posted, decode.Message):
-            files, now = tuple(one.name for one in event.attachments), self.context.clock.now()
+            files, now = tuple(file.name for file in event.attachments), self.context.clock.now()
             self.feed.publish(render.person(posted.id, posted.text, now, files))
         toast = admission.text if isinstance(admission, Answered) else ""
         return Received(id=posted.id, toast=toast)
@@ -110,16 +110,16 @@ class LocalChannel:
         Of the events that the reader got meanwhile, only those that the items lack stay queued.
         """
         try:
-            items = await self.context.transcript(self.here, after)
+            items = await self.context.transcript(self.address, after)
         except ZeroclawError as error:
             self.context.log("transcript_not_read", why=str(error), level="warning")
             return None
-        shown = (replace(item, text=self.shown(item.text)) for item in items)
-        standing = render.standing(shown)
-        reader.keep(lambda event: render.is_news(event, standing))
-        return tuple(standing.values())
+        displayed = (replace(item, text=self.displayed(item.text)) for item in items)
+        items_by_id = render.by_id(displayed)
+        reader.keep(lambda event: render.adds_to(event, items_by_id))
+        return tuple(items_by_id.values())
 
-    def shown(self, text: str) -> str:
+    def displayed(self, text: str) -> str:
         """Return a stored text in the form that live events use."""
         return text
 
@@ -129,14 +129,14 @@ class LocalChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Show a message; its id is its key."""
-        ref = MessageRef(address=self.known(to), message=outgoing.key)
+        ref = MessageRef(address=self.checked(to), message=outgoing.key)
         async with self._storing:
             self._show(ref, outgoing)
         return ref
 
     def mark(self, to: Address) -> str:
         """Refuse: sends are idempotent, so a lookup is never needed."""
-        self.known(to)
+        self.checked(to)
         self.refuse("looks for no messages")
 
     async def lookup(
@@ -144,33 +144,33 @@ class LocalChannel:
     ) -> LookupResult:
         """Refuse; see `mark`."""
         del content, since, apart, before
-        self.known(to)
+        self.checked(to)
         self.refuse("looks for no messages")
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Show the whole new text in place."""
-        self.known(ref.address)
+        """Replace the message's text."""
+        self.checked(ref.address)
         self._show(ref, outgoing)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove the message from every view."""
-        self.known(ref.address)
+        self.checked(ref.address)
         self.feed.publish(render.Gone(id=ref.message))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Show an approval card; its id is its key."""
-        ref = MessageRef(address=self.known(to), message=card.key)
+        ref = MessageRef(address=self.checked(to), message=card.key)
         await self.settle(ref, Outcome(card=card, endings=()))
         return ref
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its approval requests ended."""
-        self.known(ref.address)
+        self.checked(ref.address)
         self.feed.publish(render.card(ref.message, outcome, self.context.clock.now()))
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is working, until it sends a message."""
-        self.known(to)
+        self.checked(to)
         self.feed.publish(render.Typing())
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
@@ -179,35 +179,35 @@ class LocalChannel:
 
     def direct_address(self, sender: str) -> Address | None:
         """Return the one chat, for the one person."""
-        return self.here if sender == decode.CHAT else None
+        return self.address if sender == decode.CHAT else None
 
     async def aclose(self) -> None:
         """End every reader's subscription."""
         self.feed.close()
 
-    def known(self, place: Address) -> Address:
-        """Return the address of the one chat, after checking that `place` is that chat.
+    def checked(self, to: Address) -> Address:
+        """Return the address of the one chat, after checking that `to` is that chat.
 
         Raises:
-            NotSupported: The place is a thread.
+            NotSupported: It is a thread.
             ChannelRejected: It is another chat.
         """
-        if place.thread is not None:
+        if to.thread is not None:
             self.refuse("has no threads")
-        if place.key() != self.here.key():
-            message = f"`{self.name}` has no chat `{place.chat}`"
+        if to.key() != self.address.key():
+            message = f"`{self.name}` has no chat `{to.chat}`"
             raise ChannelRejected(message)
-        return self.here
+        return self.address
 
-    def refuse(self, why: str) -> NoReturn:
+    def refuse(self, reason: str) -> NoReturn:
         """Raise `NotSupported` for a call that the capabilities rule out."""
-        message = f"`{self.name}` {why}"
+        message = f"`{self.name}` {reason}"
         raise NotSupported(message)
 
     def _show(self, ref: MessageRef, outgoing: Outgoing) -> None:
         item = render.bot(ref.message, outgoing, self.context.clock.now())
-        most = self.capabilities.max_length
-        if len(item.text) > most:
-            message = f"{len(item.text)} characters are more than {most}"
+        limit = self.capabilities.max_length
+        if len(item.text) > limit:
+            message = f"{len(item.text)} characters are more than {limit}"
             raise ChannelRejected(message)
         self.feed.publish(item)

@@ -40,7 +40,7 @@ class RefusedPost(Value):
     """The event was not stored; `id` is empty if unknown, `again` means that a retry may succeed."""
 
     id: str
-    why: str
+    reason: str
     again: bool = False
 
 
@@ -76,23 +76,23 @@ def address(channel: str) -> Address:
     return Address(channel=channel, account=ACCOUNT, chat=CHAT, direct=True)
 
 
-def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | RefusedPost:
+def read(model: type[P], body: bytes | Mapping[str, object]) -> P | RefusedPost:
     """Validate an event, given as JSON or already parsed, against its model."""
     try:
-        if isinstance(sent, bytes):
-            return model.model_validate_json(sent)
-        return model.model_validate(sent)
+        if isinstance(body, bytes):
+            return model.model_validate_json(body)
+        return model.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        why = f"{where or 'body'}: {first['msg'].lower()}"
-        return RefusedPost(id="" if isinstance(sent, bytes) else id_of(sent), why=why)
+        path = ".".join(str(part) for part in first["loc"])
+        reason = f"{path or 'body'}: {first['msg'].lower()}"
+        return RefusedPost(id="" if isinstance(body, bytes) else id_of(body), reason=reason)
 
 
-def id_of(sent: Mapping[str, object]) -> str:
+def id_of(body: Mapping[str, object]) -> str:
     """Return the id of an event that may be invalid otherwise; empty for none."""
-    found = sent.get("id")
-    return found[:MAX_ID_CHARS] if isinstance(found, str) else ""
+    id_ = body.get("id")
+    return id_[:MAX_ID_CHARS] if isinstance(id_, str) else ""
 
 
 def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | RefusedPost:
@@ -103,20 +103,20 @@ def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Ref
         kind: Prefix of the dedup key. It is stored, so it must never change.
         posted: The event.
     """
-    here = address(channel)
+    to = address(channel)
     event = Envelope(
-        address=here,
+        address=to,
         sender=Sender(id=CHAT, verified=True, display=CHAT),
         dedup=(f"{kind}/{posted.id}",),
         body=Said(text=""),
     )
     if isinstance(posted, Press):
-        card = MessageRef(address=here, message=posted.card) if posted.card else None
+        card = MessageRef(address=to, message=posted.card) if posted.card else None
         approval, reason = ApprovalId(posted.approval), posted.reason.strip()
         pressed = Pressed(approval=approval, choice=posted.choice, reason=reason, card=card)
         return replace(event, body=pressed)
     files = posted.attachments()
     if not posted.text.strip() and not files:
-        return RefusedPost(id=posted.id, why="the message is empty")
+        return RefusedPost(id=posted.id, reason="the message is empty")
     body = command_of(posted.text) or Said(text=posted.text)
     return replace(event, body=body, message=posted.id, attachments=files)

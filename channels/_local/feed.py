@@ -1,4 +1,4 @@
-"""Delivers live events to every reader (a page or a client); a slow one delays nobody else.
+"""Delivers live events to every reader (a page or a client); a slow one delays no other.
 
 Each reader has a queue of its own with one entry per item of the chat. A newer event replaces the
 older one, so a slow reader skips frames of a draft. A reader whose queue is full is disconnected;
@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from channels._local.render import Event, Happening, slot
+from channels._local.render import Event, SharedEvent, slot
 
 MAX_READERS = 32
 MAX_WAITING = 256
@@ -29,22 +29,22 @@ class Subscription:
         self._wake.clear()
         if self._over.is_set():
             return None
-        taken = tuple(self._waiting.values())
+        events = tuple(self._waiting.values())
         self._waiting.clear()
-        return taken
+        return events
 
     def put(self, event: Event) -> None:
         """Queue an event, or end the subscription if the queue is full."""
-        waiting_for = slot(event)
-        if waiting_for not in self._waiting and len(self._waiting) >= MAX_WAITING:
+        key = slot(event)
+        if key not in self._waiting and len(self._waiting) >= MAX_WAITING:
             self.end()
         elif not self._over.is_set():
-            self._waiting[waiting_for] = event
+            self._waiting[key] = event
             self._wake.set()
 
-    def keep(self, is_kept: Callable[[Event], bool]) -> None:
+    def keep(self, is_wanted: Callable[[Event], bool]) -> None:
         """Drop the queued events that are not kept."""
-        self._waiting = {key: one for key, one in self._waiting.items() if is_kept(one)}
+        self._waiting = {key: event for key, event in self._waiting.items() if is_wanted(event)}
 
     def nudge(self) -> None:
         """Make `take` return even if no event waits."""
@@ -72,7 +72,7 @@ class Feed:
         """Whether another reader may subscribe."""
         return not self._closed and len(self._open) < MAX_READERS
 
-    def publish(self, event: Happening) -> None:
+    def publish(self, event: SharedEvent) -> None:
         """Queue an event for every reader; never waits."""
         for subscription in self._open:
             subscription.put(event)

@@ -34,19 +34,19 @@ class Typing(Value):
     """The bot is working."""
 
 
-Happening = TranscriptItem | Gone | Typing
+SharedEvent = TranscriptItem | Gone | Typing
 """Events for all readers."""
-Event = Happening | Received | RefusedPost
+Event = SharedEvent | Received | RefusedPost
 """Events for one reader, which include the replies to its own events."""
 
 
 def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> TranscriptItem:
-    """Return a message of the person's."""
+    """Return the person's message."""
     return TranscriptItem(kind="person", ref=message, text=text, at=at, files=files)
 
 
 def bot(message: str, outgoing: Outgoing, at: datetime) -> TranscriptItem:
-    """Return a message of the bot."""
+    """Return the bot's message."""
     return TranscriptItem(
         kind="bot",
         ref=message,
@@ -58,10 +58,10 @@ def bot(message: str, outgoing: Outgoing, at: datetime) -> TranscriptItem:
     )
 
 
-def file(message: str, sent: OutgoingFile, at: datetime) -> TranscriptItem:
-    """Return a file of the bot."""
-    shown = SentFile(name=sent.name, size_bytes=len(sent.content))
-    return TranscriptItem(kind="bot", ref=message, text=sent.caption, at=at, sent=shown)
+def file(message: str, outgoing: OutgoingFile, at: datetime) -> TranscriptItem:
+    """Return the bot's file."""
+    sent_file = SentFile(name=outgoing.name, size_bytes=len(outgoing.content))
+    return TranscriptItem(kind="bot", ref=message, text=outgoing.caption, at=at, sent=sent_file)
 
 
 def card(message: str, outcome: Outcome, at: datetime) -> TranscriptItem:
@@ -75,21 +75,21 @@ def id_of(item: TranscriptItem) -> str:
     For a person's message it is `person/` and the id made by the client; for all others it is the
     id that the channel returned.
     """
-    known = item.ref or item.key or item.cursor
-    return f"person/{known}" if item.kind == "person" else known
+    id_ = item.ref or item.key or item.cursor
+    return f"person/{id_}" if item.kind == "person" else id_
 
 
-def standing(items: Iterable[TranscriptItem]) -> dict[str, TranscriptItem]:
+def by_id(items: Iterable[TranscriptItem]) -> dict[str, TranscriptItem]:
     """Return the items by id, in order; a finished message wins over its draft."""
-    found: dict[str, TranscriptItem] = {}
+    result: dict[str, TranscriptItem] = {}
     for item in items:
-        if not (item.draft and id_of(item) in found):
-            found[id_of(item)] = item
-    return found
+        if not (item.draft and id_of(item) in result):
+            result[id_of(item)] = item
+    return result
 
 
 def slot(event: Event) -> str:
-    """Return what an event is about; of two queued events with the same slot the newer one wins."""
+    """Return the slot of an event; of two queued events in one slot the newer one wins."""
     match event:
         case TranscriptItem():
             return f"item/{id_of(event)}"
@@ -103,24 +103,24 @@ def slot(event: Event) -> str:
             assert_never(event)
 
 
-def is_news(event: Event, snapshot: Mapping[str, TranscriptItem]) -> bool:
+def adds_to(event: Event, snapshot: Mapping[str, TranscriptItem]) -> bool:
     """Whether an event adds to a snapshot that was read while events were already arriving.
 
     The store is always ahead of the live events: a finished message stays finished, a draft only
     grows, and an ending never disappears.
     """
-    if not isinstance(event, TranscriptItem) or (known := snapshot.get(id_of(event))) is None:
+    if not isinstance(event, TranscriptItem) or (current := snapshot.get(id_of(event))) is None:
         return True
-    if known.outcome is not None and event.outcome is not None:
-        return len(event.outcome.endings) > len(known.outcome.endings)
+    if current.outcome is not None and event.outcome is not None:
+        return len(event.outcome.endings) > len(current.outcome.endings)
     if event.kind == "person":
         return False
     if event.draft:
-        return known.draft and not known.text.startswith(event.text)
-    return known.draft or known.text != event.text
+        return current.draft and not current.text.startswith(event.text)
+    return current.draft or current.text != event.text
 
 
-def told(
+def event_data(
     event: Event, arguments: Callable[[str], str] = escape_invisible
 ) -> tuple[str, dict[str, object]]:
     """Return an event's name and its data for readers.
@@ -139,13 +139,13 @@ def told(
         case Received():
             return "received", {"id": event.id, "toast": event.toast}
         case RefusedPost():
-            return "refused", {"id": event.id, "why": event.why, "again": event.again}
+            return "refused", {"id": event.id, "why": event.reason, "again": event.again}
         case _:
             assert_never(event)
 
 
 def _item(item: TranscriptItem, arguments: Callable[[str], str]) -> dict[str, object]:
-    shown: dict[str, object] = {
+    data: dict[str, object] = {
         "id": id_of(item),
         "cursor": item.cursor,
         "kind": "bot" if item.kind == "note" else item.kind,
@@ -154,21 +154,21 @@ def _item(item: TranscriptItem, arguments: Callable[[str], str]) -> dict[str, ob
         "draft": item.draft,
     }
     if item.plain:
-        shown["plain"] = True
+        data["plain"] = True
     if item.files:
-        shown["files"] = [escape_invisible(name) for name in item.files]
+        data["files"] = [escape_invisible(name) for name in item.files]
     if item.sent is not None:
-        shown["sent"] = {"name": escape_invisible(item.sent.name), "size": item.sent.size_bytes}
+        data["sent"] = {"name": escape_invisible(item.sent.name), "size": item.sent.size_bytes}
     if item.receipts:
-        shown["receipts"] = [_receipt(one) for one in item.receipts]
+        data["receipts"] = [_receipt(receipt) for receipt in item.receipts]
     if item.outcome is not None:
-        shown["card"] = _card(item.outcome, arguments)
-    return shown
+        data["card"] = _card(item.outcome, arguments)
+    return data
 
 
-def _receipt(one: CheckedReceipt) -> dict[str, object]:
-    verdict = "earlier" if one.earlier else "valid"
-    return {"verdict": verdict, "line": escape_invisible(one.line()), "token": one.token}
+def _receipt(receipt: CheckedReceipt) -> dict[str, object]:
+    verdict = "earlier" if receipt.earlier else "valid"
+    return {"verdict": verdict, "line": escape_invisible(receipt.line()), "token": receipt.token}
 
 
 def _card(outcome: Outcome, arguments: Callable[[str], str]) -> dict[str, object]:

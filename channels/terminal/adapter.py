@@ -26,13 +26,13 @@ class TerminalChannel(LocalChannel):
         """Return the text with terminal control characters made visible."""
         return render.markdown(markdown)
 
-    def shown(self, text: str) -> str:
+    def displayed(self, text: str) -> str:
         """Return a stored text with terminal control characters made visible."""
         return render.visible(text)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Refuse: a terminal only shows text."""
-        self.known(to)
+        self.checked(to)
         self.refuse(f"takes no files, so `{file.name}` can't be sent there")
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's
@@ -44,49 +44,49 @@ class TerminalChannel(LocalChannel):
     async def _attend(self, stream: LineStream) -> None:
         """Serve one client until either side ends it; reading and writing run independently."""
         if not self.feed.has_room():
-            why = "too many clients are attached, or it is closing"
-            await stream.send({"type": "trouble", "why": why})
+            reason = "too many clients are attached, or it is closing"
+            await stream.send({"type": "trouble", "why": reason})
             return
-        greeted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        hello: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         with self.feed.subscribe() as subscription:
             async with asyncio.TaskGroup() as group:
                 sides = (
-                    group.create_task(self._read(stream, subscription, greeted)),
-                    group.create_task(self._write(stream, subscription, greeted)),
+                    group.create_task(self._read(stream, subscription, hello)),
+                    group.create_task(self._write(stream, subscription, hello)),
                 )
                 await subscription.over()
                 for side in sides:
                     side.cancel()
 
     async def _read(
-        self, stream: LineStream, subscription: Subscription, greeted: asyncio.Future[str]
+        self, stream: LineStream, subscription: Subscription, hello: asyncio.Future[str]
     ) -> None:
-        while (written := await stream.receive()) is not None:
-            match decode.line(written):
+        while (line := await stream.receive()) is not None:
+            match decode.line(line):
                 case decode.Hello(after=after):
-                    if not greeted.done():  # a second hello changes nothing
-                        greeted.set_result(after)
+                    if not hello.done():  # a second hello changes nothing
+                        hello.set_result(after)
                 case posted:
                     # Confirm the event only after it was admitted (P1).
-                    subscription.put(await self.take(str(written.get("type")), posted))
+                    subscription.put(await self.take(str(line.get("type")), posted))
         subscription.end()
 
     async def _write(
-        self, stream: LineStream, subscription: Subscription, greeted: asyncio.Future[str]
+        self, stream: LineStream, subscription: Subscription, hello: asyncio.Future[str]
     ) -> None:
         """Write the snapshot, then the events that it lacks, then live events."""
         try:
-            items = await self.snapshot(subscription, await greeted)
+            items = await self.snapshot(subscription, await hello)
             if items is None:
-                why = "the conversation can't be read right now"
-                await stream.send({"type": "trouble", "why": why})
+                reason = "the conversation can't be read right now"
+                await stream.send({"type": "trouble", "why": reason})
                 return
             await stream.send({"type": "snapshot"})
             for item in items:
                 await stream.send(render.line(item))
             await stream.send({"type": "live"})
-            while (taken := await subscription.take()) is not None:
-                for event in taken:
+            while (events := await subscription.take()) is not None:
+                for event in events:
                     await stream.send(render.line(event))
         except ConnectionError:
             return

@@ -31,10 +31,10 @@ _LINES: Mapping[str, type[Hello | Message | Press]] = {
 }
 
 
-def line(written: Mapping[str, object]) -> Hello | Message | Press | RefusedPost:
+def line(raw: Mapping[str, object]) -> Hello | Message | Press | RefusedPost:
     """Parse one line."""
-    fields = dict(written)
+    fields = dict(raw)
     model = _LINES.get(str(fields.pop("type", "")))
     if model is None:
-        return RefusedPost(id=id_of(written), why="type: must be hello, say or press")
+        return RefusedPost(id=id_of(raw), reason="type: must be hello, say or press")
     return read(model, fields)

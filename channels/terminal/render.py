@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from channels._local.render import Event, told
+from channels._local.render import Event, event_data
 from zeroclaw import Rendered, TranscriptItem, escape_invisible
 
 Line = Mapping[str, object]
@@ -44,8 +44,8 @@ _OBEYED = re.compile(
 
 def markdown(text: str) -> Rendered:
     """Return a text that is safe to show in a terminal."""
-    shown = visible(text)
-    return Rendered(body=shown, plain=shown)
+    safe = visible(text)
+    return Rendered(body=safe, plain=safe)
 
 
 def visible(text: str) -> str:
@@ -53,8 +53,8 @@ def visible(text: str) -> str:
     return _OBEYED.sub(_picture, text.replace("\r\n", "\n"))
 
 
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < ord(" "):
         return chr(_CONTROL_PICTURES + code)
     return _DELETE_PICTURE if code == _DELETE else f"\u27e8U+{code:04X}\u27e9"
@@ -65,21 +65,21 @@ def line(event: Event) -> Line:
     outcome = event.outcome if isinstance(event, TranscriptItem) else None
     calls = () if outcome is None else outcome.card.calls
     # The gate creates no larger cards, but rows of an earlier release may have one.
-    is_whole = sum(len(call.arguments) for call in calls) <= MAX_CHARS
-    most_chars = MAX_CHARS if is_whole else MAX_CHARS // len(calls)
-    name, fields = told(event, partial(_capped, most_chars, escape_invisible))
-    shown = {
+    fits = sum(len(call.arguments) for call in calls) <= MAX_CHARS
+    max_chars = MAX_CHARS if fits else MAX_CHARS // len(calls)
+    name, fields = event_data(event, partial(_capped, max_chars, escape_invisible))
+    data = {
         key: _capped(MAX_CHARS, visible, value) if isinstance(value, str) else value
         for key, value in fields.items()
     }
     if isinstance(event, TranscriptItem) and event.receipts:
-        shown["receipts"] = [escape_invisible(one.line()) for one in event.receipts]
-    return {"type": name, **shown}
+        data["receipts"] = [escape_invisible(receipt.line()) for receipt in event.receipts]
+    return {"type": name, **data}
 
 
-def _capped(most_chars: int, made: Callable[[str], str], text: str) -> str:
+def _capped(max_chars: int, escape: Callable[[str], str], text: str) -> str:
     """Return a text made visible; if it is too long, cut it and say so."""
-    shown = made(text[:most_chars])
-    if len(text) <= most_chars and len(shown) <= most_chars:
-        return shown
-    return f"{shown[:most_chars]}\n… not all of {len(text)} characters is shown …"
+    visible_text = escape(text[:max_chars])
+    if len(text) <= max_chars and len(visible_text) <= max_chars:
+        return visible_text
+    return f"{visible_text[:max_chars]}\n… not all of {len(text)} characters is shown …"

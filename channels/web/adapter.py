@@ -35,9 +35,9 @@ PINGS_A_SWEEP = 40
 """Old uploads are removed every ten minutes."""
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """Fits a pasted log of a million characters at four bytes each, as JSON."""
-NOT_NOW = 503
+UNAVAILABLE = 503
 TOO_LARGE = 413
-UNHEARD = 499  # "client closed request" in nginx's logs; never sent
+CLIENT_CLOSED = 499  # "client closed request" in nginx's logs; never sent
 UNREADABLE = 422
 
 
@@ -72,7 +72,7 @@ class WebChannel(LocalChannel):
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Show a link to a file; its message id is its key, and the store has its bytes."""
-        ref = MessageRef(address=self.known(to), message=file.key)
+        ref = MessageRef(address=self.checked(to), message=file.key)
         if len(file.content) > CAPABILITIES.max_file_bytes:
             message = f"{len(file.content):,} bytes are more than {CAPABILITIES.max_file_bytes:,}"
             raise ChannelRejected(message)
@@ -104,7 +104,7 @@ class WebChannel(LocalChannel):
                 Route("/sent/{key}", self._give_file),
                 Route("/{name}", self._give_page),
             ],
-            exception_handlers={ClientDisconnect: _gone},
+            exception_handlers={ClientDisconnect: _client_closed},
         )
 
     async def _give_page(self, request: Request) -> Response:
@@ -116,7 +116,7 @@ class WebChannel(LocalChannel):
 
     async def _follow(self, _request: Request) -> Response:
         if not self.feed.has_room():
-            return JSONResponse({"error": "too many pages are open"}, status_code=NOT_NOW)
+            return JSONResponse({"error": "too many pages are open"}, status_code=UNAVAILABLE)
         return _Events(self, self._title)
 
     async def _take_message(self, request: Request) -> Response:
@@ -129,27 +129,27 @@ class WebChannel(LocalChannel):
         """Store a file under the id made by its page; the message that names it comes later."""
         try:
             size = await self._uploads.take(str(request.path_params["id"]), request.stream())
-        except uploads.UploadRefused as refused:
-            return JSONResponse({"error": str(refused)}, status_code=refused.status)
+        except uploads.UploadRefused as error:
+            return JSONResponse({"error": str(error)}, status_code=error.status)
         return JSONResponse({"status": "accepted", "size": size})
 
     async def _give_file(self, request: Request) -> Response:
-        """Serve a file of the bot's as a download, so that it is never shown as a page of ours."""
-        file = await self.context.sent_file(self.here, str(request.path_params["key"]))
+        """Serve one of the bot's files as a download, so that no browser shows it as our page."""
+        file = await self.context.sent_file(self.address, str(request.path_params["key"]))
         if file is None:
             return PlainTextResponse("this file is no longer kept\n", status_code=404)
         # The listener sends `nosniff`, so browsers don't guess the type.
-        named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+        disposition = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
         return Response(
             file.content,
             media_type="application/octet-stream",
-            headers={"content-disposition": named},
+            headers={"content-disposition": disposition},
         )
 
     async def _is_off_the_record(self) -> bool:
         """Whether nothing may reach the disk; True also if the store can't be read."""
         try:
-            return await self.context.is_off_the_record(self.here)
+            return await self.context.is_off_the_record(self.address)
         except ZeroclawError as error:
             self.context.log("record_not_known", why=str(error), level="warning")
             return True
@@ -163,19 +163,19 @@ class WebChannel(LocalChannel):
             if len(body) > MAX_MESSAGE_BYTES:
                 return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
         posted = read(model, bytes(body))
-        taken = await self.take(kind, posted)
-        if isinstance(taken, RefusedPost):
-            status = NOT_NOW if taken.again else UNREADABLE
-            return JSONResponse({"error": taken.why}, status_code=status)
+        result = await self.take(kind, posted)
+        if isinstance(result, RefusedPost):
+            status = UNAVAILABLE if result.again else UNREADABLE
+            return JSONResponse({"error": result.reason}, status_code=status)
         if isinstance(posted, decode.Message):
             # The message may have gone off the record, and with it the files uploaded before it.
-            await self._uploads.sweep(one.id for one in posted.files)
-        return JSONResponse({"status": "accepted", "toast": taken.toast})
+            await self._uploads.sweep(file.id for file in posted.files)
+        return JSONResponse({"status": "accepted", "toast": result.toast})
 
 
-async def _gone(_request: Request, _error: Exception) -> Response:
-    """Handle a page that was closed while it sent a request: no error, and nobody to answer."""
-    return Response(status_code=UNHEARD)
+async def _client_closed(_request: Request, _error: Exception) -> Response:
+    """Handle a page that was closed while it sent a request: no error, and no reply."""
+    return Response(status_code=CLIENT_CLOSED)
 
 
 class _Events(StreamingResponse):
@@ -194,13 +194,13 @@ class _Events(StreamingResponse):
 
     async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """Yield the snapshot, then the events that it lacks, then live events."""
-        shown = await self._channel.snapshot(subscription)
-        if shown is None:
+        transcript = await self._channel.snapshot(subscription)
+        if transcript is None:
             yield render.trouble_frame("the conversation can't be read right now")
             return
-        yield render.snapshot_frame(self._title, shown)
-        while (taken := await subscription.take()) is not None:
-            if not taken:
+        yield render.snapshot_frame(self._title, transcript)
+        while (events := await subscription.take()) is not None:
+            if not events:
                 yield render.PING
-            for event in taken:
+            for event in events:
                 yield render.frame(event)

@@ -27,6 +27,8 @@ class Message(decode.Message):
     def attachments(self) -> tuple[Attachment, ...]:
         """Return the files as attachments for the daemon to fetch."""
         return tuple(
-            Attachment(reference=one.id, name=one.name, media_type=one.type, size_bytes=one.size)
-            for one in self.files
+            Attachment(
+                reference=file.id, name=file.name, media_type=file.type, size_bytes=file.size
+            )
+            for file in self.files
         )

@@ -7,7 +7,7 @@ the page shows literally, has its markup removed.
 import json
 from collections.abc import Iterable, Mapping
 
-from channels._local.render import Event, told
+from channels._local.render import Event, event_data
 from zeroclaw import Rendered, TranscriptItem, without_markup
 
 PING = b"event: ping\ndata: {}\n\n"
@@ -21,18 +21,18 @@ def markdown(text: str) -> Rendered:
 
 def frame(event: Event) -> bytes:
     """Return the frame of an event."""
-    return _frame(*told(event))
+    return _frame(*event_data(event))
 
 
 def snapshot_frame(title: str, items: Iterable[TranscriptItem]) -> bytes:
     """Return the first frame of a stream: all items, in order."""
-    shown = [told(item)[1] for item in items]
-    return _frame("snapshot", {"title": title, "items": shown})
+    data = [event_data(item)[1] for item in items]
+    return _frame("snapshot", {"title": title, "items": data})
 
 
-def trouble_frame(why: str) -> bytes:
-    """Return the frame that says why there is no snapshot; the stream ends after it."""
-    return _frame("trouble", {"why": why})
+def trouble_frame(reason: str) -> bytes:
+    """Return the frame with the reason for a missing snapshot; the stream ends after it."""
+    return _frame("trouble", {"why": reason})
 
 
 def _frame(name: str, data: Mapping[str, object]) -> bytes:

@@ -20,8 +20,8 @@ from stat import S_IMODE
 
 from zeroclaw import Clock
 
-KEPT = timedelta(days=1)
-KEPT_AFTER = timedelta(minutes=10)
+LIFETIME = timedelta(days=1)
+FETCHED_LIFETIME = timedelta(minutes=10)
 MAX_BYTES = 100_000_000
 """Limit on all kept files, and on all running uploads; beyond it a page is asked to wait."""
 NAMED = 0o400
@@ -36,8 +36,8 @@ class UploadRefused(Exception):
         status: The HTTP status of the answer.
     """
 
-    def __init__(self, why: str, status: int) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
         self.status = status
 
 
@@ -53,17 +53,17 @@ class Uploads:
         self,
         directory: Path | None,
         clock: Clock,
-        most_bytes: int,
+        max_bytes: int,
         is_off_the_record: Callable[[], Awaitable[bool]] = never,
     ) -> None:
-        """Keep files of up to `most_bytes` each in the directory, or in memory off the record."""
+        """Keep files of up to `max_bytes` each in the directory, or in memory off the record."""
         self._is_off_the_record = is_off_the_record
-        self._held: dict[str, tuple[datetime, bytes]] = {}
+        self._memory: dict[str, tuple[datetime, bytes]] = {}
         self._directory = directory
         self._clock = clock
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._coming_bytes = 0
-        # One thread at a time, or a listed file might be gone before it is looked at.
+        # One thread at a time, or a listed file could vanish before its status is read.
         self._disk = asyncio.Lock()
 
     async def take(self, name: str, chunks: AsyncIterator[bytes]) -> int:
@@ -77,8 +77,8 @@ class Uploads:
         """
         path = self._path(name)
         if path is None:
-            why = "files can't be kept here"
-            raise UploadRefused(why, 422)
+            reason = "files can't be kept here"
+            raise UploadRefused(reason, 422)
         body = bytearray()
         try:
             async for chunk in chunks:
@@ -87,26 +87,26 @@ class Uploads:
                 self._refuse_too_much(len(body))
             async with self._disk:
                 is_off = await self._is_off_the_record()
-                keep = self._hold if is_off else self._write
-                has_room = await asyncio.to_thread(keep, path, body)
+                write = self._hold if is_off else self._write
+                has_room = await asyncio.to_thread(write, path, body)
         except OSError as error:
-            why = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
-            raise UploadRefused(why, 503) from error
+            reason = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
+            raise UploadRefused(reason, 503) from error
         finally:
             self._coming_bytes -= len(body)
         if not has_room:
-            why = "too many files wait already; send what you have, and try again"
-            raise UploadRefused(why, 503)
+            reason = "too many files wait already; send what you have, and try again"
+            raise UploadRefused(reason, 503)
         return len(body)
 
     def _refuse_too_much(self, size_bytes: int) -> None:
         """Raise if a file, or all running uploads together, exceed their limit in memory."""
-        if size_bytes > self._most_bytes:
-            why = f"it is larger than {self._most_bytes:,} bytes"
-            raise UploadRefused(why, 413)
+        if size_bytes > self._max_bytes:
+            reason = f"it is larger than {self._max_bytes:,} bytes"
+            raise UploadRefused(reason, 413)
         if self._coming_bytes > MAX_BYTES:
-            why = "too many files are on their way; try again when they have arrived"
-            raise UploadRefused(why, 503)
+            reason = "too many files are on their way; try again when they have arrived"
+            raise UploadRefused(reason, 503)
 
     async def content(self, name: str, max_bytes: int) -> bytes | None:
         """Return up to `max_bytes` + 1 bytes of a file, so that excess shows; None if there is none."""
@@ -116,16 +116,16 @@ class Uploads:
         async with self._disk:
             return await asyncio.to_thread(self._read, path, max_bytes)
 
-    async def sweep(self, named: Iterable[str] = ()) -> None:
+    async def sweep(self, names: Iterable[str] = ()) -> None:
         """Remove old files, and move files that are off the record by now from disk to memory.
 
         Args:
-            named: Files that an admitted message names. On record they stay on disk, since the
+            names: Files that an admitted message names. On record they stay on disk, since the
                 message may have to wait across a restart.
         """
         async with self._disk:
             is_off = await self._is_off_the_record()
-            await asyncio.to_thread(self._sweep, () if is_off else named, is_off=is_off)
+            await asyncio.to_thread(self._sweep, () if is_off else names, is_off=is_off)
 
     def _path(self, name: str) -> Path | None:
         if self._directory is None or _ID.fullmatch(name) is None:
@@ -142,47 +142,47 @@ class Uploads:
             os.fsync(file.fileno())  # as durable as the message that names it
         self._date(new, timedelta())
         new.replace(path)
-        self._held.pop(path.name, None)
+        self._memory.pop(path.name, None)
         return True
 
     def _hold(self, path: Path, body: bytearray) -> bool:
         if not self._has_room(path, body):
             return False
-        self._held[path.name] = self._clock.now(), bytes(body)
+        self._memory[path.name] = self._clock.now(), bytes(body)
         return True
 
     def _has_room(self, path: Path, body: bytearray) -> bool:
-        on_disk = sum(one.stat().st_size for one in path.parent.iterdir() if one != path)
-        held = sum(len(one) for name, (_, one) in self._held.items() if name != path.name)
-        return on_disk + held + len(body) <= MAX_BYTES
+        on_disk = sum(file.stat().st_size for file in path.parent.iterdir() if file != path)
+        in_memory = sum(len(data) for name, (_, data) in self._memory.items() if name != path.name)
+        return on_disk + in_memory + len(body) <= MAX_BYTES
 
     def _read(self, path: Path, max_bytes: int) -> bytes | None:
-        if (held := self._held.get(path.name)) is not None:
-            self._held[path.name] = self._clock.now() - (KEPT - KEPT_AFTER), held[1]
-            return held[1][: max_bytes + 1]
+        if (upload := self._memory.get(path.name)) is not None:
+            self._memory[path.name] = self._clock.now() - (LIFETIME - FETCHED_LIFETIME), upload[1]
+            return upload[1][: max_bytes + 1]
         try:
             with path.open("rb") as file:
                 body = file.read(max_bytes + 1)
         except FileNotFoundError:
             return None
-        self._date(path, KEPT - KEPT_AFTER)
+        self._date(path, LIFETIME - FETCHED_LIFETIME)
         return body
 
-    def _sweep(self, named: Iterable[str], *, is_off: bool) -> None:
+    def _sweep(self, names: Iterable[str], *, is_off: bool) -> None:
         if self._directory is None:
             return
-        for path in filter(None, map(self._path, named)):
+        for path in filter(None, map(self._path, names)):
             if path.exists():
                 path.chmod(NAMED)
-        before = self._clock.now() - KEPT
-        self._held = {name: one for name, one in self._held.items() if one[0] >= before}
+        before = self._clock.now() - LIFETIME
+        self._memory = {name: entry for name, entry in self._memory.items() if entry[0] >= before}
         for path in self._directory.iterdir():
-            found = path.stat()
-            kept_at = datetime.fromtimestamp(found.st_mtime, UTC)
-            if kept_at >= before:
-                if not is_off or S_IMODE(found.st_mode) == NAMED:
+            status = path.stat()
+            stored_at = datetime.fromtimestamp(status.st_mtime, UTC)
+            if stored_at >= before:
+                if not is_off or S_IMODE(status.st_mode) == NAMED:
                     continue
-                self._held.setdefault(path.name, (kept_at, path.read_bytes()))
+                self._memory.setdefault(path.name, (stored_at, path.read_bytes()))
             path.unlink()
 
     def _date(self, path: Path, age: timedelta) -> None:

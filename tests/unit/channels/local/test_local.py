@@ -12,13 +12,13 @@ from channels._local.render import (
     Event,
     Gone,
     Typing,
+    adds_to,
     bot,
+    by_id,
+    event_data,
     id_of,
-    is_news,
     person,
     slot,
-    standing,
-    told,
 )
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import (
@@ -60,8 +60,8 @@ def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
     """The final text is stored before its draft is closed."""
     ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
     draft = replace(ended, text="hello", draft=True)
-    assert standing([ended, draft]) == {"m": ended}
-    assert standing([draft, ended]) == {"m": ended}
+    assert by_id([ended, draft]) == {"m": ended}
+    assert by_id([draft, ended]) == {"m": ended}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
 def test_only_what_a_snapshot_lacks_is_news(
     known: TranscriptItem, event: Event, *, news: bool
 ) -> None:
-    assert is_news(event, {id_of(known): known}) is news
+    assert adds_to(event, {id_of(known): known}) is news
 
 
 def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
@@ -112,12 +112,12 @@ def test_what_is_stored_has_the_ids_of_live_events() -> None:
 
 
 def test_a_note_of_the_daemon_reads_as_the_bots() -> None:
-    assert told(replace(FINAL, kind="note")) == told(FINAL)
+    assert event_data(replace(FINAL, kind="note")) == event_data(FINAL)
 
 
 def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
     assert slot(FINAL) == slot(Gone(id="m"))
-    assert slot(Received(id="k1")) == slot(RefusedPost(id="k1", why=""))
+    assert slot(Received(id="k1")) == slot(RefusedPost(id="k1", reason=""))
     assert len({slot(FINAL), slot(Received(id="k1")), slot(Typing())}) == 3
 
 

@@ -56,23 +56,23 @@ def test_a_hello_names_a_cursor() -> None:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ({}, RefusedPost(id="", why="type: must be hello, say or press")),
-        ({"type": "sing", "id": 3}, RefusedPost(id="", why="type: must be hello, say or press")),
+        ({}, RefusedPost(id="", reason="type: must be hello, say or press")),
+        ({"type": "sing", "id": 3}, RefusedPost(id="", reason="type: must be hello, say or press")),
         (
             {"type": "hello", "after": 3},
-            RefusedPost(id="", why="after: input should be a valid string"),
+            RefusedPost(id="", reason="after: input should be a valid string"),
         ),
         (
             {"type": "say", "id": KEY, "text": " \n"},
-            RefusedPost(id=KEY, why="the message is empty"),
+            RefusedPost(id=KEY, reason="the message is empty"),
         ),
         (
             {"type": "say", "id": KEY, "text": "x", "more": 1},
-            RefusedPost(id=KEY, why="more: extra inputs are not permitted"),
+            RefusedPost(id=KEY, reason="more: extra inputs are not permitted"),
         ),
         (
             {"type": "press", "id": KEY, "approval": "", "choice": "once"},
-            RefusedPost(id=KEY, why="approval: string should have at least 1 character"),
+            RefusedPost(id=KEY, reason="approval: string should have at least 1 character"),
         ),
     ],
 )

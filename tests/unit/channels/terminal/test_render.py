@@ -149,7 +149,7 @@ def test_small_things_are_told_in_small_lines() -> None:
     assert line(Gone(id="k1")) == {"type": "gone", "id": "k1"}
     assert line(Typing()) == {"type": "typing"}
     assert line(Received(id="i", toast="ok\x1b")) == {"type": "received", "id": "i", "toast": "ok␛"}
-    assert line(RefusedPost(id="i", why="no", again=True)) == {
+    assert line(RefusedPost(id="i", reason="no", again=True)) == {
         "type": "refused",
         "id": "i",
         "why": "no",

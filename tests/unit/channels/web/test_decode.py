@@ -73,8 +73,8 @@ def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
     """Which field, and what is wrong with it (P10)."""
     found = message(posted)
     assert isinstance(found, RefusedPost)
-    assert found.why.startswith(why)
-    assert "\n" not in found.why
+    assert found.reason.startswith(why)
+    assert "\n" not in found.reason
 
 
 @pytest.mark.parametrize(

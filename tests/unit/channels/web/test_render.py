@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._local.render import Event, Gone, Typing, file, is_news, told
+from channels._local.render import Event, Gone, Typing, adds_to, event_data, file
 from channels.web import render
 from channels.web.render import frame
 from tests.fakes.manual_clock import EPOCH
@@ -141,7 +141,7 @@ def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
         at=EPOCH,
         sent=SentFile(name="a.csv", size_bytes=4),
     )
-    assert told(replace(kept, cursor="", at=live.at)) == told(live)
-    assert not is_news(live, {"k": kept})
+    assert event_data(replace(kept, cursor="", at=live.at)) == event_data(live)
+    assert not adds_to(live, {"k": kept})
     _, [event] = feed(SseState(), frame(live))
     assert json.loads(event.data)["sent"] == {"name": "a.csv", "size": 4}

@@ -11,7 +11,7 @@ import pytest
 
 from channels.web import WebSettings
 from channels.web.adapter import WebChannel
-from channels.web.uploads import KEPT, KEPT_AFTER, UploadRefused, Uploads
+from channels.web.uploads import FETCHED_LIFETIME, LIFETIME, UploadRefused, Uploads
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.web_harness import Transcript, local_listener, web_context
 from tests.fakes.bare_context import NoMount, no_log
@@ -132,10 +132,10 @@ async def test_files_go_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> Non
     await uploads.take("fetched-one", _chunks(b"a"))
     await uploads.take("waiting-one", _chunks(b"b"))
     assert await uploads.content("fetched-one", 9) == b"a"
-    clock.leap(KEPT_AFTER + timedelta(seconds=1))
+    clock.leap(FETCHED_LIFETIME + timedelta(seconds=1))
     await uploads.sweep()
     assert await uploads.content("fetched-one", 9) is None
-    clock.leap(KEPT - KEPT_AFTER - timedelta(seconds=2))
+    clock.leap(LIFETIME - FETCHED_LIFETIME - timedelta(seconds=2))
     await uploads.sweep()
     assert names_in(tmp_path) == ["waiting-one"]
     clock.leap(timedelta(seconds=2))
@@ -245,7 +245,7 @@ async def test_what_is_uploaded_off_the_record_is_on_no_disk(tmp_path: Path) -> 
     assert names_in(tmp_path) == []
     assert await uploads.content("fetched-one", 9) == b"milk"
     assert await uploads.content("fetched-one", 2) == b"mil"
-    clock.leap(KEPT_AFTER + timedelta(seconds=1))
+    clock.leap(FETCHED_LIFETIME + timedelta(seconds=1))
     await uploads.sweep()
     assert await uploads.content("fetched-one", 9) is None
     record.off = False
