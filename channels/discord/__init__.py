@@ -66,16 +66,16 @@ class DiscordSettings(RemoteSettings):
     @property
     def reads_everything(self) -> bool:
         """Whether the bot needs the content of messages in servers that don't mention it."""
-        is_more = bool(self.channels) or self.threads
-        return self.servers == "all" or (self.servers == "mentioned" and is_more)
+        has_open_chats = bool(self.channels) or self.threads
+        return self.servers == "all" or (self.servers == "mentioned" and has_open_chats)
 
     @field_validator("channels")
     @classmethod
     def _are_ids(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
         """Reject channel names: they change, and Discord's events contain ids."""
-        for one in channels:
-            if not (one.isascii() and one.isdecimal()):
-                message = f"`{one}` is no channel's id; turn on developer mode and copy the id"
+        for channel in channels:
+            if not (channel.isascii() and channel.isdecimal()):
+                message = f"`{channel}` is no channel's id; turn on developer mode and copy the id"
                 raise ValueError(message)
         return channels
 

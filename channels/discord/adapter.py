@@ -16,9 +16,9 @@ from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Bot, Interaction, author_of, place_of
-from channels.discord.errors import NoReply, NotThere, ThreadExists
+from channels.discord.errors import NoReply, NotFound, ThreadExists
 from channels.discord.gateway import Gateway, intents
-from channels.discord.interactions import NOBODY, Responder
+from channels.discord.interactions import NO_PINGS, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
@@ -57,7 +57,7 @@ MAX_MISSED = 1_000
 PAGE = 100
 """Get Channel Messages, `limit`, read 2026-11."""
 SERVERS_S = 10.0
-"""Seconds to wait for the servers at the beginning of a session; one in an outage may not be told."""
+"""Seconds to wait for the servers at the start of a session; Discord may not send one in an outage."""
 MAX_NAME, DAY_MIN = 100, 1440
 """Characters of a thread's name; minutes of silence before it is archived; read 2026-11."""
 _NO_EMBEDS = 1 << 2
@@ -86,7 +86,7 @@ class DiscordChannel:
         self._context = context
         self._settings = settings
         self._rest = Rest(context.name, settings, context.secrets, context.clock)
-        self._me = Bot(
+        self._bot = Bot(
             channel=context.name,
             id=self._rest.account,
             servers=settings.servers,
@@ -94,7 +94,7 @@ class DiscordChannel:
             threads=settings.threads,
         )
         self._flags = 0 if settings.link_previews else _NO_EMBEDS
-        # Caches only: everything in them can be learned again.
+        # Caches only: the channel can learn all of it again.
         self._read: Recent[str, int] = Recent(MAX_KNOWN)
         self._newest: Recent[str, int] = Recent(MAX_KNOWN)
         self._latest: Recent[str, int] = Recent(MAX_KNOWN)
@@ -102,95 +102,95 @@ class DiscordChannel:
         self._people: Recent[str, str] = Recent(MAX_KNOWN)
         self._parents: Recent[str, str] = Recent(MAX_KNOWN)
         self._writers: Recent[str, str] = Recent(MAX_KNOWN)
-        self._untold: set[str] = set()
-        self._are_servers_told = asyncio.Event()
-        for scope, written in context.positions.items():
-            if found := decode.read_cursor(written):
-                self._saw(scope, *found)
-                self._read[scope] = found[1]
+        self._unseen_servers: set[str] = set()
+        self._servers_known = asyncio.Event()
+        for scope, cursor in context.positions.items():
+            if position := decode.read_cursor(cursor):
+                self._remember(scope, *position)
+                self._read[scope] = position[1]
 
     # --- receiving -------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Receive events until cancelled or closed; see `Channel.receive`."""
-        await self._rest.me()
-        is_told = False
+        await self._rest.bot_user()
+        is_ready = False
 
         log, clock = self._context.log, self._context.clock
-        take, take_interaction = partial(self._take, admit), partial(self._interacted, admit)
-        lanes = Lanes(take=take, read=self._missed, clock=clock, log=log)
+        take, take_interaction = partial(self._take, admit), partial(self._admit_interaction, admit)
+        lanes = Lanes(take=take, read=self._read_missed, clock=clock, log=log)
         responder = Responder(self._rest, take_interaction, clock, log)
         with until(self._rest.http.closed):
             async with asyncio.TaskGroup() as group:
 
                 def on_event(name: str, data: Json) -> None:
-                    nonlocal is_told
+                    nonlocal is_ready
                     if name == "READY":
                         self._await_servers(data)
-                        # The chats last written in come first; there may be thousands of threads.
+                        # The most recently active chats come first; there may be thousands of threads.
                         for chat in sorted(self._read, key=self._read.__getitem__, reverse=True):
                             lanes.catch_up(group, chat)
-                        if not is_told:
-                            is_told = True
+                        if not is_ready:
+                            is_ready = True
                             application = text(inner(data, "application"), "id")
                             # In the background: everything else works without the menu.
                             group.create_task(menus.offer(self._rest, application, self._context))
                             ready()
                     elif name != "INTERACTION_CREATE":
-                        self._hear(lanes, group, name, data)
-                    elif (done := self._done(data)) is not None:
-                        responder.begin(group, done)
+                        self._queue(lanes, group, name, data)
+                    elif (found := self._decode_interaction(data)) is not None:
+                        responder.begin(group, found)
 
                 gateway = Gateway(self._rest, intents(self._settings), on_event)
                 await keep_connected(gateway.hear, self._rest.http, clock, log)
 
     def _await_servers(self, session: Json) -> None:
-        """Forget what is out of date at the beginning of a session, until its servers are told.
+        """Drop stale state at the start of a session, and wait for its servers.
 
-        They come after it, one by one, with the channels' newest messages, the threads and the roles.
+        Discord sends them one by one, with the channels' newest messages, the threads and the roles.
         """
         self._latest.clear()
-        servers = objects(session, "guilds") if self._me.servers != "off" else ()
-        self._untold = {snowflake(one, "id") for one in servers}
-        self._are_servers_told.clear()
-        if not self._untold:
-            self._are_servers_told.set()
+        servers = objects(session, "guilds") if self._bot.servers != "off" else ()
+        self._unseen_servers = {snowflake(server, "id") for server in servers}
+        self._servers_known.clear()
+        if not self._unseen_servers:
+            self._servers_known.set()
 
-    def _hear(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
-        """Queue an event in its chat's lane, and learn from it; never waits, never raises."""
+    def _queue(self, lanes: Lanes[Event], group: asyncio.TaskGroup, name: str, data: Json) -> None:
+        """Queue an event in its chat's lane, and cache what it tells; never waits, never raises."""
         match name:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
-                self._meet(lanes, group, data)
+                self._learn_server(lanes, group, data)
             case "THREAD_CREATE" | "THREAD_UPDATE":
-                self._know_channel(data)
+                self._learn_channel(data)
             case "MESSAGE_CREATE" | "MESSAGE_UPDATE":
                 author = author_of(data)
                 chat, number = self._chat_of(data, author), snowflake(data, "id")
                 if chat and number:
-                    self._saw(chat, snowflake(data, "channel_id"), int(number))
-                # Only part of a message may be told again, such as its previews.
-                if chat and number and author not in {"", self._me.id}:
-                    # At once, because a deletion may arrive before the message is taken.
+                    self._remember(chat, snowflake(data, "channel_id"), int(number))
+                # An update may have only part of a message, such as its previews.
+                if chat and number and author not in {"", self._bot.id}:
+                    # Stored now, because a deletion may arrive before the message leaves its lane.
                     self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
             case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
-                for one in (data.get("id"), *array(data, "ids")):
-                    self._hear_deletion(lanes, group, {**data, "id": str(one)})
+                for id_ in (data.get("id"), *array(data, "ids")):
+                    self._queue_deletion(lanes, group, {**data, "id": str(id_)})
             case _:
                 pass
 
-    def _hear_deletion(self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json) -> None:
+    def _queue_deletion(self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json) -> None:
         # Discord does not say who the author was, so recent authors are remembered.
-        writer = self._writers.get(snowflake(data, "id"))
-        if writer and (chat := place_of(data, writer)):
+        author = self._writers.get(snowflake(data, "id"))
+        if author and (chat := place_of(data, author)):
             lanes.put(group, chat, Event(name="MESSAGE_DELETE", data=data))
 
     def _chat_of(self, data: Json, author: str) -> str:
-        """Return the chat of a message; for our own in a direct chat the channel tells the person."""
-        is_ours, channel = author == self._me.id, snowflake(data, "channel_id")
+        """Return the chat of a message; for our own in a direct chat the channel identifies the person."""
+        is_ours, channel = author == self._bot.id, snowflake(data, "channel_id")
         return place_of(data, self._people.get(channel, "") if is_ours else author)
 
-    def _know_channel(self, channel: Json) -> None:
+    def _learn_channel(self, channel: Json) -> None:
         id_, last = snowflake(channel, "id"), snowflake(channel, "last_message_id")
         if not id_:
             return
@@ -199,24 +199,24 @@ class DiscordChannel:
         if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
             self._parents[id_] = parent
 
-    def _meet(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
-        """Learn a server's channels, roles and threads; read unknown threads of the bot's in full."""
-        self._untold.discard(snowflake(server, "id"))
-        if not self._untold:
-            self._are_servers_told.set()
+    def _learn_server(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
+        """Cache a server's channels, roles and threads; read the bot's unknown threads in full."""
+        self._unseen_servers.discard(snowflake(server, "id"))
+        if not self._unseen_servers:
+            self._servers_known.set()
         # `THREAD_LIST_SYNC` has threads only.
-        self._me = replace(self._me, roles=self._me.roles | decode.own_role(server, self._me))
+        self._bot = replace(self._bot, roles=self._bot.roles | decode.own_role(server, self._bot))
         threads = objects(server, "threads")
-        for one in (*objects(server, "channels"), *threads):
-            self._know_channel(one)
-        for thread in threads if self._me.threads else ():
+        for channel in (*objects(server, "channels"), *threads):
+            self._learn_channel(channel)
+        for thread in threads if self._bot.threads else ():
             id_ = snowflake(thread, "id")
-            if id_ and snowflake(thread, "owner_id") == self._me.id and id_ not in self._read:
+            if id_ and snowflake(thread, "owner_id") == self._bot.id and id_ not in self._read:
                 self._read[id_] = int(id_)
                 lanes.catch_up(group, id_)
 
-    def _saw(self, chat: str, channel: str, number: int) -> None:
-        """Remember the newest message of a chat, and the channel of a direct chat."""
+    def _remember(self, chat: str, channel: str, number: int) -> None:
+        """Cache the newest message of a chat, and the channel of a direct chat."""
         if channel in self._latest:
             self._latest[channel] = max(number, self._latest[channel])
         self._newest[chat] = max(number, self._newest.get(chat, 0))
@@ -225,42 +225,42 @@ class DiscordChannel:
             self._people[channel] = chat.removeprefix(DIRECT)
 
     async def _take(self, admit: Admit, event: Event) -> bool:
-        """Hand an event to ingress; return False if it was not stored and must be offered again."""
-        data, me, anew = event.data, self._me, None
+        """Pass an event to ingress; return False if it was not stored and must be delivered again."""
+        data, bot, as_new = event.data, self._bot, None
         chat, number = place_of(data, author_of(data)), number_of(data)
         match event.name:
             case "MESSAGE_CREATE":
-                taken = decode.message(data, me, self._parents, self._read)
+                decoded = decode.message(data, bot, self._parents, self._read)
             case "MESSAGE_UPDATE":
-                taken = decode.edited(data, me, self._parents)
-                anew = decode.anew(data, me, self._parents, self._read)
+                decoded = decode.edited(data, bot, self._parents)
+                as_new = decode.as_new(data, bot, self._parents, self._read)
             case _:
-                writer = self._writers.get(snowflake(data, "id"), "")
-                taken = decode.deleted(data, me, writer, self._parents)
-        if isinstance(taken, Envelope):
-            admission = await try_admit(admit, taken, self._context.log, anew)
+                author = self._writers.get(snowflake(data, "id"), "")
+                decoded = decode.deleted(data, bot, author, self._parents)
+        if isinstance(decoded, Envelope):
+            admission = await try_admit(admit, decoded, self._context.log, as_new)
             if admission is None:
                 return False
-            said = taken if event.name == "MESSAGE_CREATE" else anew
-            if said is not None and not isinstance(admission, Ignored):
-                # Only chats with a known person are read back.
+            message = decoded if event.name == "MESSAGE_CREATE" else as_new
+            if message is not None and not isinstance(admission, Ignored):
+                # Only chats in which the bot knows a person are read back.
                 self._read.setdefault(chat, number)
-                await self._begin(said)
+                await self._open_thread(message)
         else:
-            self._context.log("event_passed_over", why=taken.reason, level="debug")
+            self._context.log("event_passed_over", why=decoded.reason, level="debug")
         if event.name == "MESSAGE_CREATE" and chat in self._read:
             self._read[chat] = max(number, self._read[chat])
         return True
 
-    async def _begin(self, envelope: Envelope) -> None:
-        """Open a thread for a message that begins one; if this fails, the first send opens it."""
+    async def _open_thread(self, envelope: Envelope) -> None:
+        """Open the thread of a message that starts one; if this fails, the first send opens it."""
         address, body = envelope.address, envelope.body
         if address.thread and address.thread == envelope.message:
-            named = " ".join(body.wrote.split()) if isinstance(body, Said) else ""
+            name = " ".join(body.wrote.split()) if isinstance(body, Said) else ""
             with suppress(ZeroclawError):
-                await self._thread_of(address, named)
+                await self._thread_of(address, name)
 
-    async def _missed(self, chat: str) -> Sequence[Event]:
+    async def _read_missed(self, chat: str) -> Sequence[Event]:
         """Read the messages of a chat after the reading position."""
         last = self._read.get(chat, 0)
         channel = self._direct.get(chat, "") if chat.startswith(DIRECT) else chat
@@ -270,17 +270,17 @@ class DiscordChannel:
         before = ""
         try:
             if channel == chat:
-                await self._know_of(channel)
+                await self._look_up_channel(channel)
             if self._latest.get(channel, last + 1) <= last:
                 return ()
             while len(missed) < MAX_MISSED:
-                more = f"&before={before}" if before else ""
-                read = partial(self._rest.messages, channel, f"limit={PAGE}{more}")
+                paging = f"&before={before}" if before else ""
+                read = partial(self._rest.messages, channel, f"limit={PAGE}{paging}")
                 page = await call_when_allowed(read, self._context.clock, self._context.log)
-                newer = [one for one in page if number_of(one) > last]
-                # Messages of a history lack the server's id. Decoding only checks that there is one.
+                newer = [message for message in page if number_of(message) > last]
+                # Messages of a history lack the server's id, and decoding only checks that there is one.
                 server = {} if chat.startswith(DIRECT) else {"guild_id": channel}
-                missed += [Event(name="MESSAGE_CREATE", data={**one, **server}) for one in newer]
+                missed += [Event(name="MESSAGE_CREATE", data={**data, **server}) for data in newer]
                 if len(page) < PAGE or len(newer) < len(page):
                     break
                 before = snowflake(page[-1], "id")
@@ -292,41 +292,41 @@ class DiscordChannel:
         if missed:
             self._context.log("history_read", messages=len(missed))
         # The history includes our own messages.
-        theirs = [one for one in missed if author_of(one.data) != self._me.id]
-        for one in theirs:
-            self._writers[snowflake(one.data, "id")] = author_of(one.data)
-        return sorted(theirs, key=lambda one: number_of(one.data))
+        from_people = [event for event in missed if author_of(event.data) != self._bot.id]
+        for event in from_people:
+            self._writers[snowflake(event.data, "id")] = author_of(event.data)
+        return sorted(from_people, key=lambda event: number_of(event.data))
 
-    async def _know_of(self, channel: str) -> None:
-        """Learn of a server's channel or thread; servers do not tell threads that are archived."""
+    async def _look_up_channel(self, channel: str) -> None:
+        """Look up a server's channel or thread; Discord does not announce archived threads."""
         with suppress(TimeoutError):
             async with asyncio.timeout(SERVERS_S):
-                await self._are_servers_told.wait()
-        self._are_servers_told.set()  # after an outage no other chat waits for it
+                await self._servers_known.wait()
+        self._servers_known.set()  # after an outage no other chat waits for it
         if channel not in self._latest:
-            self._know_channel(as_object(await self._rest.read(f"/channels/{channel}")))
+            self._learn_channel(as_object(await self._rest.read(f"/channels/{channel}")))
 
-    def _done(self, data: Json) -> Interaction | None:
-        """Decode a press, form or slash command; None if it is not ours."""
-        # It may be a thread that no server tells. Whether there is news there is the servers' to say.
-        self._know_channel({**inner(data, "channel"), "last_message_id": None})
-        found = decode.interaction(data, self._me, self._parents)
+    def _decode_interaction(self, data: Json) -> Interaction | None:
+        """Decode a press, form or slash command; None if it is not for the bot."""
+        # It may be an unannounced thread. Only the servers say which message is the newest.
+        self._learn_channel({**inner(data, "channel"), "last_message_id": None})
+        found = decode.interaction(data, self._bot, self._parents)
         if found is None:
             self._context.log("event_passed_over", why="not our interaction", level="debug")
         elif found.envelope is not None and (place := found.envelope.address).direct:
             channel = snowflake(data, "channel_id")
-            self._saw(place.chat, channel, int(found.id))
+            self._remember(place.chat, channel, int(found.id))
             if place.chat not in self._read:
-                # Nothing was written there that the bot took, so reading begins here.
+                # The bot has admitted no message there, so reading starts here.
                 position = Position(scope=place.chat, cursor=decode.cursor(channel, found.id))
                 return replace(found, envelope=replace(found.envelope, position=position))
         return found
 
-    async def _interacted(self, admit: Admit, envelope: Envelope) -> Admission:
-        """Hand an interaction to ingress, and remember the reading position that it began."""
-        admission, begun = await admit(envelope), envelope.position
-        if begun is not None and not isinstance(admission, Ignored):
-            self._read.setdefault(begun.scope, int(begun.cursor.partition("/")[2]))
+    async def _admit_interaction(self, admit: Admit, envelope: Envelope) -> Admission:
+        """Pass an interaction to ingress, and cache the reading position that it started."""
+        admission, position = await admit(envelope), envelope.position
+        if position is not None and not isinstance(admission, Ignored):
+            self._read.setdefault(position.scope, int(position.cursor.partition("/")[2]))
         return admission
 
     # --- sending ---------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ class DiscordChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Post a message; in a server it is a reply to the message that it answers."""
-        body = self._texted(outgoing)
+        body = self._text_body(outgoing)
         return await self._post(to, body, key=outgoing.key, reply_to=outgoing.reply_to or "")
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
@@ -354,7 +354,7 @@ class DiscordChannel:
     def mark(self, to: Address) -> str:
         """Return the newest known message of a chat, or an id before any message sent now."""
         check_lookup(self.name, self.capabilities)
-        newest = self._newest.get(_where(self._ours(to)))
+        newest = self._newest.get(_chat_key(self._valid(to)))
         return str(newest or snowflake_at(self._context.clock.now(), MARK_SLACK_S))
 
     async def lookup(
@@ -363,40 +363,40 @@ class DiscordChannel:
         """Read one page of the chat's history; see `lookup.py`."""
         check_lookup(self.name, self.capabilities)
         sent = self._sent(content)
-        channel = await self._channel_of(self._ours(to))
+        channel = await self._channel_of(self._valid(to))
         rest, log = self._rest, self._context.log
-        seen, is_as_sent = await look(
+        result, is_as_sent = await look(
             rest, log, to, channel, sent, since=since, apart=apart, before=before
         )
-        if seen.ref is not None and not is_as_sent and isinstance(content, Outgoing):
+        if result.ref is not None and not is_as_sent and isinstance(content, Outgoing):
             try:
-                await self.edit(seen.ref, content)
+                await self.edit(result.ref, content)
             except (ChannelRejected, DeliveryUnknown) as error:
-                # If the message is gone, another lookup will not find it, and can go on.
+                # If the message no longer exists, another lookup will not find it, and can go on.
                 is_open = isinstance(error, DeliveryUnknown) or error.gone
                 raise (ChannelUnavailable if is_open else DeliveryUnknown)(str(error)) from error
-        return seen
+        return result
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text or a file's caption."""
-        await self._change(ref, self._texted(outgoing))
+        await self._change(ref, self._text_body(outgoing))
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        with suppress(NotThere):
+        with suppress(NotFound):
             await self._rest.call("DELETE", await self._path_of(ref))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
-        shown = cards.view(Outcome(card=card, endings=()))
-        file = (FILE_NAME, shown.file.encode()) if shown.file else None
-        body = {"content": shown.content, "components": shown.components}
+        view = cards.view(Outcome(card=card, endings=()))
+        file = (FILE_NAME, view.file.encode()) if view.file else None
+        body = {"content": view.content, "components": view.components}
         return await self._post(to, body, key=card.key, file=file)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its approval requests ended."""
-        shown = cards.view(outcome)
-        await self._change(ref, {"content": shown.content, "components": shown.components})
+        view = cards.view(outcome)
+        await self._change(ref, {"content": view.content, "components": view.components})
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002
         """Refuse: Discord can't show unsent text."""
@@ -405,25 +405,25 @@ class DiscordChannel:
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is working, for ten seconds; Discord can't show tool progress."""
-        await self._rest.call("POST", f"/channels/{await self._channel_of(self._ours(to))}/typing")
+        await self._rest.call("POST", f"/channels/{await self._channel_of(self._valid(to))}/typing")
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's direct chat, which the bot can open by itself."""
         if not is_snowflake(sender):
             return None
         chat = f"{DIRECT}{sender}"
-        return Address(channel=self.name, account=self._me.id, chat=chat, direct=True)
+        return Address(channel=self.name, account=self._bot.id, chat=chat, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Download an attachment; asks for its current URL each time, since they expire after a day."""
-        channel, _, rest = attachment.reference.partition("/")
-        message, _, file = rest.partition("/")
+        """Download an attachment by its current URL; URLs expire after a day."""
+        channel, _, path = attachment.reference.partition("/")
+        message, _, file = path.partition("/")
         if not all(map(is_snowflake, (channel, message, file))):
             raise unknown(self.name, "file", attachment.reference)
         found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
-        for one in decode.files_of(found):
-            if snowflake(one, "id") == file:
-                return await self._rest.http.download(text(one, "url"), max_bytes=max_bytes)
+        for entry in decode.files_of(found):
+            if snowflake(entry, "id") == file:
+                return await self._rest.http.download(text(entry, "url"), max_bytes=max_bytes)
         error = f"`{self.name}`: the file is no longer there"
         raise ChannelRejected(error)
 
@@ -433,7 +433,7 @@ class DiscordChannel:
 
     # --- API calls -------------------------------------------------------------------------------
 
-    def _texted(self, outgoing: Outgoing) -> dict[str, object]:
+    def _text_body(self, outgoing: Outgoing) -> dict[str, object]:
         rendered = outgoing.rendered
         content = render.plainly(rendered.plain) if outgoing.plain else rendered.body
         return {"content": content, "components": cards.receipts(outgoing.receipts)}
@@ -442,13 +442,13 @@ class DiscordChannel:
         """Return what identifies a message in a history."""
         match content:
             case Outgoing():
-                return Sent(content=str(self._texted(content)["content"]), is_whole=False)
+                return Sent(content=str(self._text_body(content)["content"]), is_whole=False)
             case OutgoingFile():
                 return Sent(content=render.plainly(content.caption), file=len(content.content))
             case Card():
-                shown = cards.view(Outcome(card=content, endings=()))
-                buttons = buttons_of({"components": shown.components})
-                return Sent(content=shown.content, buttons=buttons)
+                view = cards.view(Outcome(card=content, endings=()))
+                buttons = buttons_of({"components": view.components})
+                return Sent(content=view.content, buttons=buttons)
 
     async def _post(
         self,
@@ -460,14 +460,14 @@ class DiscordChannel:
         file: tuple[str, bytes] | None = None,
     ) -> MessageRef:
         """Post a message; repeats within minutes have the same nonce and post nothing new."""
-        channel = await self._channel_of(self._ours(to))
-        # Discord compares the nonces of all that the bot sends (Create Message, read 2026-11), and a
-        # card has one key in all chats. Another text with the same key is another message.
+        channel = await self._channel_of(self._valid(to))
+        # Discord compares the nonces of all of the bot's messages (Create Message, read 2026-11), and a
+        # card has one key in all chats. A different text with the same key is a different message.
         seed = f"{channel}\x00{key}\x00{body['content']}"
         nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
         message = {
             **body,
-            "allowed_mentions": NOBODY,
+            "allowed_mentions": NO_PINGS,
             "flags": self._flags,
             "nonce": nonce,  # at most 25 characters; Create Message, read 2026-11
             "enforce_nonce": True,
@@ -485,16 +485,16 @@ class DiscordChannel:
         number = snowflake(as_object(posted), "id")
         if not number:
             raise DeliveryUnknown(self._rest.http.unreadable)
-        self._saw(_where(to), channel, int(number))
+        self._remember(_chat_key(to), channel, int(number))
         return MessageRef(address=to, message=number)
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
-        changed = {**body, "allowed_mentions": NOBODY, "flags": self._flags}
+        changed = {**body, "allowed_mentions": NO_PINGS, "flags": self._flags}
         await self._rest.call("PATCH", await self._path_of(ref), changed)
 
     # --- addresses -------------------------------------------------------------------------------
 
-    def _ours(self, place: Address) -> Address:
+    def _valid(self, place: Address) -> Address:
         if place.thread is not None and not self.capabilities.has_threads:
             message = f"`{self.name}` has no threads within a chat: to Discord each is a channel"
             raise NotSupported(message)
@@ -508,22 +508,22 @@ class DiscordChannel:
             return await self._thread_of(place)
         if not place.chat.startswith(DIRECT):
             return place.chat
-        if known := self._direct.get(place.chat):
-            return known
+        if channel := self._direct.get(place.chat):
+            return channel
         person = place.chat.removeprefix(DIRECT)
         # Opening an open chat returns it (Create DM, read 2026-11), so this is safe to repeat.
         opened = await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
         channel = snowflake(as_object(opened), "id")
         if not channel:
             raise ChannelUnavailable(self._rest.http.unreadable)
-        self._saw(place.chat, channel, 0)
+        self._remember(place.chat, channel, 0)
         return channel
 
-    async def _thread_of(self, place: Address, named: str = "") -> str:
-        """Return a thread's channel id, which is its first message's id; the parent if it can't open."""
+    async def _thread_of(self, place: Address, name: str = "") -> str:
+        """Return a thread's channel id, which is its first message's id; the parent's if it can't be opened."""
         chat, thread = place.chat, place.thread or ""
         if thread not in self._parents:
-            body = {"name": named[:MAX_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
+            body = {"name": name[:MAX_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
             path = f"/channels/{chat}/messages/{thread}/threads"
             try:
                 with suppress(ThreadExists):
@@ -531,13 +531,13 @@ class DiscordChannel:
                 self._parents[thread] = chat
                 self._read.setdefault(thread, int(thread))
             except ChannelRejected as error:
-                await self._know_of_thread(thread, error)
+                await self._look_up_thread(thread, error)
         return thread if self._parents[thread] else chat
 
-    async def _know_of_thread(self, thread: str, error: ChannelRejected) -> None:
-        """Learn whether there is a thread that no message of its parent began, such as a forum's post."""
+    async def _look_up_thread(self, thread: str, error: ChannelRejected) -> None:
+        """Look up a thread that no message of its parent started, such as a forum post."""
         with suppress(ChannelRejected):
-            self._know_channel(as_object(await self._rest.read(f"/channels/{thread}")))
+            self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:
             self._context.log("thread_not_opened", why=str(error), level="warning")
             self._parents[thread] = ""
@@ -545,8 +545,9 @@ class DiscordChannel:
     async def _path_of(self, ref: MessageRef) -> str:
         if not is_snowflake(ref.message):
             raise unknown(self.name, "message", ref.message)
-        return f"/channels/{await self._channel_of(self._ours(ref.address))}/messages/{ref.message}"
+        channel = await self._channel_of(self._valid(ref.address))
+        return f"/channels/{channel}/messages/{ref.message}"
 
 
-def _where(place: Address) -> str:
+def _chat_key(place: Address) -> str:
     return place.thread or place.chat

@@ -39,7 +39,7 @@ MAX_RECEIPTS = 25
 """Buttons of one message: five rows of five (Component Reference, read 2026-11)."""
 
 _HEAD_UNITS = 300
-_ENDING_UNITS = 450  # room reserved for each call's ending
+_ENDING_UNITS = 450  # reserved for each call's ending
 _ROW, _BUTTON, _FIELD = 1, 2, 4  # Component Types
 _STYLES: Mapping[Choice, int] = {"once": 3, "for_a_time": 2, "deny": 4, "deny_with_reason": 4}
 
@@ -47,13 +47,13 @@ _PRESS, _FORM, _RECEIPT = "zc:a:", "zc:w:", "zc:v:"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,90}")
 
 
-class Shown(Value):
+class CardMessage(Value):
     """A card as a message.
 
     Attributes:
         content: The message's text.
         components: The rows of buttons, in the API's form.
-        file: The whole calls, if the text has no room for them; empty for none.
+        file: The complete calls, if they don't fit in the text; empty for none.
     """
 
     content: str
@@ -61,14 +61,14 @@ class Shown(Value):
     file: str = ""
 
 
-def view(outcome: Outcome) -> Shown:
+def view(outcome: Outcome) -> CardMessage:
     """Return a card as a message, with the endings so far."""
-    card, endings = outcome.card, {one.approval: one for one in outcome.endings}
-    whole = _whole(card, {})
-    is_long = units(whole) + _ENDING_UNITS * len(card.calls) > MAX_UNITS
+    card, endings = outcome.card, {ending.approval: ending for ending in outcome.endings}
+    full = _full_text(card, {})
+    is_long = units(full) + _ENDING_UNITS * len(card.calls) > MAX_UNITS
     is_file = is_long or any("```" in call.arguments for call in card.calls)
-    return Shown(
-        content=_caption(card, endings) if is_file else _whole(card, endings),
+    return CardMessage(
+        content=_caption(card, endings) if is_file else _full_text(card, endings),
         components=_rows(card, endings),
         file=shared.calls_text(card) if is_file else "",
     )
@@ -78,12 +78,12 @@ def view(outcome: Outcome) -> Shown:
 
 
 def line(text: str) -> str:
-    """Return a line of the runtime's as Markdown: its code marks as code, all else escaped."""
-    found = enumerate(shared.split_code(text))
-    return "".join(f"`{one}`" if at % 2 else escaped(one) for at, one in found)
+    """Return one of the runtime's lines as Markdown: its code marks as code, the rest escaped."""
+    pieces = enumerate(shared.split_code(text))
+    return "".join(f"`{piece}`" if at % 2 else escaped(piece) for at, piece in pieces)
 
 
-def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
+def _full_text(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     words, parts = CardWords(card.language), [_head(card)]
     for call in card.calls:
         parts.append(f"\n{call.number}\\. **{line(call.tool)}**: {line(call.summary)}")
@@ -100,16 +100,16 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     """Return one line per call, each cut to an equal share of the message's limit."""
-    room = (MAX_UNITS - _HEAD_UNITS) // len(card.calls) - 1
+    share = (MAX_UNITS - _HEAD_UNITS) // len(card.calls) - 1
     words = CardWords(card.language)
     lines = [_head(card), escaped(words.in_file())]
     for call in card.calls:
         ending = endings.get(call.approval)
-        ended = cut(f" {escaped(shared.ending_text(words, ending))}" if ending else "", room // 2)
-        said = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        # Escaping at most doubles the length, so half of the room is always enough.
-        shown = escaped(said) if units(escaped(said)) <= room - units(ended) else ""
-        lines.append(f"{shown or escaped(cut(said, (room - units(ended)) // 2))}{ended}")
+        ended = cut(f" {escaped(shared.ending_text(words, ending))}" if ending else "", share // 2)
+        summary = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        # Escaping at most doubles the length, so half of the share always fits.
+        shown = escaped(summary) if units(escaped(summary)) <= share - units(ended) else ""
+        lines.append(f"{shown or escaped(cut(summary, (share - units(ended)) // 2))}{ended}")
     return cut("\n".join(lines), MAX_UNITS)
 
 
@@ -121,34 +121,35 @@ def _head(card: Card) -> str:
 
 
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, object]]:
-    shown = [one for one in card.calls if one.approval not in endings and _has_buttons(card, one)]
+    pending = [call for call in card.calls if call.approval not in endings]
+    shown = [call for call in pending if _has_buttons(card, call)]
     return [_row([_answer(card, call, choice) for choice in card.choices]) for call in shown]
 
 
 def _answer(card: Card, call: CardCall, choice: Choice) -> dict[str, object]:
-    """Return the button that answers a call so."""
+    """Return the button that gives a call this answer."""
     label = shared.label(card, call, choice)
     return _button(label, data(call.approval, choice), _STYLES[choice])
 
 
-def receipts(shown: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
-    """Return a button for each receipt; a press shows the receipt to the person who pressed.
+def receipts(checked: tuple[CheckedReceipt, ...]) -> list[dict[str, object]]:
+    """Return a button for each receipt; a press shows it to the person who pressed.
 
     The model's text can't imitate a button.
     """
     buttons = [
-        _button(shared.receipt_line(one), f"{_RECEIPT}{one.token}", 2)
-        for one in shown[:MAX_RECEIPTS]
+        _button(shared.receipt_line(receipt), f"{_RECEIPT}{receipt.token}", 2)
+        for receipt in checked[:MAX_RECEIPTS]
     ]
-    a_row = 1 if len(buttons) <= MAX_ROWS else 5
-    return [_row(buttons[at : at + a_row]) for at in range(0, len(buttons), a_row)]
+    per_row = 1 if len(buttons) <= MAX_ROWS else 5
+    return [_row(buttons[at : at + per_row]) for at in range(0, len(buttons), per_row)]
 
 
-def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
+def form(question: str, reason: str, approval: ApprovalId) -> dict[str, object]:
     """Return the form that asks for the reason of a denial.
 
     Args:
-        asked: The runtime's question, one line.
+        question: The runtime's question, one line.
         reason: The label of the field.
         approval: The approval of the denied call.
     """
@@ -162,7 +163,7 @@ def form(asked: str, reason: str, approval: ApprovalId) -> dict[str, object]:
     }
     return {
         "custom_id": f"{_FORM}{approval}",
-        "title": cut(shared.unmarked(escape_invisible(asked)), MAX_TITLE),
+        "title": cut(shared.unmarked(escape_invisible(question)), MAX_TITLE),
         "components": [{"type": _ROW, "components": [field]}],
     }
 
@@ -171,8 +172,8 @@ def _row(buttons: list[dict[str, object]]) -> dict[str, object]:
     return {"type": _ROW, "components": buttons}
 
 
-def _button(label: str, carried: str, style: int) -> dict[str, object]:
-    return {"type": _BUTTON, "style": style, "label": cut(label, MAX_LABEL), "custom_id": carried}
+def _button(label: str, custom_id: str, style: int) -> dict[str, object]:
+    return {"type": _BUTTON, "style": style, "label": cut(label, MAX_LABEL), "custom_id": custom_id}
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
@@ -194,13 +195,13 @@ def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:
     return shared.parse_button_data(custom_id.removeprefix(_PRESS)) if is_press else None
 
 
-def read_form(carried: str) -> ApprovalId | None:
+def read_form(custom_id: str) -> ApprovalId | None:
     """Return the approval that a form gives a denial's reason for, None for another form."""
-    approval = carried.removeprefix(_FORM)
-    return ApprovalId(approval) if carried.startswith(_FORM) and approval else None
+    approval = custom_id.removeprefix(_FORM)
+    return ApprovalId(approval) if custom_id.startswith(_FORM) and approval else None
 
 
-def read_receipt(carried: str) -> str:
+def read_receipt(custom_id: str) -> str:
     """Return the receipt of a pressed button, empty for another button."""
-    token = carried.removeprefix(_RECEIPT)
-    return token if carried.startswith(_RECEIPT) and _TOKEN.fullmatch(token) else ""
+    token = custom_id.removeprefix(_RECEIPT)
+    return token if custom_id.startswith(_RECEIPT) and _TOKEN.fullmatch(token) else ""

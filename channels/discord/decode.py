@@ -42,7 +42,7 @@ Servers = Literal["off", "mentioned", "all"]
 Kind = Literal["press", "form", "command"]
 
 DIRECT = "@"
-"""Prefix of a direct chat's name; the person's id follows."""
+"""Prefix of a direct chat's name, before the person's id."""
 ASK = "ask"
 """The slash command that asks the bot a question."""
 QUESTION, ARGUMENTS = "question", "arguments"
@@ -62,7 +62,7 @@ NOT_HERE = Sentence(
     de="Ich kann hier nicht schreiben und also nicht antworten; schreib mir privat.",
 )
 # Permissions, read 2026-11: to view a channel, and to send messages there, or in its threads; bit 3 is an
-# administrator's, who may do all.
+# administrator's, who may do everything.
 _VIEWS, _SENDS, _SENDS_IN_THREADS = 1 << 10 | 1 << 3, 1 << 11 | 1 << 3, 1 << 38 | 1 << 3
 _TYPED_IN = 1  # Application Command Types: CHAT_INPUT
 
@@ -96,9 +96,9 @@ class Interaction(Value):
         application: The application's id.
         kind: What the person did.
         language: The language of the person's app.
-        envelope: For ingress; None if a text is shown and nothing else happens.
-        shows: The text that is shown only to this person.
-        echo: The question of a slash command, to repeat for everybody in the chat; empty for none.
+        envelope: For ingress; None if the answer only shows a text.
+        shows: The text to show only to this person.
+        echo: The question of a slash command, to repeat for all in the chat; empty for none.
     """
 
     id: str
@@ -129,9 +129,9 @@ def cursor(channel: str, message: str) -> str:
     return f"{channel}/{message}"
 
 
-def read_cursor(written: str) -> tuple[str, int] | None:
+def read_cursor(value: str) -> tuple[str, int] | None:
     """Parse a cursor; None if it is invalid."""
-    channel, slash, message = written.partition("/")
+    channel, slash, message = value.partition("/")
     if not slash or not is_snowflake(channel) or not is_snowflake(message):
         return None
     return channel, int(message)
@@ -141,35 +141,36 @@ def read_cursor(written: str) -> tuple[str, int] | None:
 
 
 def message(
-    event: Json, me: Bot, parents: Mapping[str, str], heard: Container[str] = _NONE
+    event: Json, bot: Bot, parents: Mapping[str, str], read: Container[str] = _NONE
 ) -> Envelope | Skipped:
     """Decode a new message.
 
     Args:
         event: The message.
-        me: The receiving account.
+        bot: The receiving account.
         parents: The parent channel of each thread.
-        heard: Chats in which a message was taken before; no mention is needed in threads among them.
+        read: Chats with a reading position; in threads among them no mention is needed.
     """
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     channel = snowflake(event, "channel_id")
     if not channel or not number or sender is None:
-        return Skipped(reason="of a bot or of nobody")
+        return Skipped(reason="by a bot or without an author")
     if snowflake(event, "webhook_id") or integer(event, "type") not in WRITTEN:
         return Skipped(reason="not written by a person")
-    address = _address(event, me, sender.id, parents, opens=number)
-    is_begun = me.threads and channel in parents and channel in heard
-    if why := "" if address.direct or is_begun else _unasked(event, me, channel, parents):
-        return Skipped(reason=why)
-    said, files, forwarded = _words(event, me), _attachments(event), _forwarded(event)
-    if not said.strip() and not files and not forwarded:
-        return Skipped(reason="without words or files")
-    command = None if files or forwarded else command_of(said)
+    address = _address(event, bot, sender.id, parents, opens=number)
+    is_joined = bot.threads and channel in parents and channel in read
+    is_free = address.direct or is_joined
+    if not is_free and (reason := _reason_to_skip(event, bot, channel, parents)):
+        return Skipped(reason=reason)
+    words, files, forwarded = _words(event, bot), _attachments(event), _forwarded(event)
+    if not words.strip() and not files and not forwarded:
+        return Skipped(reason="without text or files")
+    command = None if files or forwarded else command_of(words)
     return Envelope(
         address=address,
         sender=sender,
         dedup=(f"message/{channel}/{number}",),
-        body=command or _said(event, said, forwarded, me),
+        body=command or _said(event, words, forwarded, bot),
         message=number,
         attachments=files,
         sent_at=_instant(event, "timestamp"),
@@ -178,188 +179,188 @@ def message(
     )
 
 
-def edited(event: Json, me: Bot, parents: Mapping[str, str]) -> Envelope | Skipped:
-    """Decode an edit of any message's text; ingress knows which messages it took."""
+def edited(event: Json, bot: Bot, parents: Mapping[str, str]) -> Envelope | Skipped:
+    """Decode an edit of any message's text; ingress ignores it if it did not admit the message."""
     sender, number = _sender(inner(event, "author")), snowflake(event, "id")
     version, channel = text(event, "edited_timestamp"), snowflake(event, "channel_id")
     if sender is None or not number or not channel or not version:
-        return Skipped(reason="an edit of a bot or of nobody")
-    said = _words(event, me)
-    if not said.strip() or (me.servers == "off" and snowflake(event, "guild_id")):
-        return Skipped(reason="an edit without words")
+        return Skipped(reason="an edit by a bot or without an author")
+    words = _words(event, bot)
+    if not words.strip() or (bot.servers == "off" and snowflake(event, "guild_id")):
+        return Skipped(reason="an edit without text")
     return Envelope(
-        address=_address(event, me, sender.id, parents, opens=number),
+        address=_address(event, bot, sender.id, parents, opens=number),
         sender=sender,
         dedup=(f"edit/{channel}/{number}/{version}",),
-        body=Edited(message=number, said=_said(event, said, "", me)),
+        body=Edited(message=number, said=_said(event, words, "", bot)),
         sent_at=_instant(event, "edited_timestamp"),
     )
 
 
-def anew(
-    event: Json, me: Bot, parents: Mapping[str, str], heard: Container[str]
+def as_new(
+    event: Json, bot: Bot, parents: Mapping[str, str], read: Container[str]
 ) -> Envelope | None:
     """Return an edited message of a server as a new one if it mentions the bot; see `admitted`."""
-    written, edited = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
-    is_called = bool(snowflake(event, "guild_id")) and _is_called(event, me)
-    found = message(event, me, parents) if is_called and is_timely(written, edited) else None
+    sent_at, edited_at = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
+    is_called = bool(snowflake(event, "guild_id")) and _is_called(event, bot)
+    found = message(event, bot, parents) if is_called and is_timely(sent_at, edited_at) else None
     if not isinstance(found, Envelope):
         return None
-    # Where reading has begun, newer messages may have been read, so its position is none.
-    is_read = snowflake(event, "channel_id") in heard
-    return replace(found, position=None if is_read else found.position, sent_at=edited)
+    # In a chat that was read before, newer messages may have been read, so no position is set.
+    is_read = snowflake(event, "channel_id") in read
+    return replace(found, position=None if is_read else found.position, sent_at=edited_at)
 
 
-def deleted(event: Json, me: Bot, writer: str, parents: Mapping[str, str]) -> Envelope | Skipped:
+def deleted(event: Json, bot: Bot, author: str, parents: Mapping[str, str]) -> Envelope | Skipped:
     """Decode the deletion of a message; Discord does not say who the author was.
 
     Args:
         event: The deletion.
-        me: The receiving account.
-        writer: The user id of the message's author, empty if unknown.
+        bot: The receiving account.
+        author: The user id of the message's author, empty if unknown.
         parents: As for `message`.
     """
     number, channel = snowflake(event, "id"), snowflake(event, "channel_id")
-    if not number or not channel or not writer:
-        return Skipped(reason="a deletion of a message that is not known")
+    if not number or not channel or not author:
+        return Skipped(reason="a deletion of an unknown message")
     return Envelope(
-        address=_address(event, me, writer, parents, opens=number),
-        sender=Sender(id=writer, verified=True),
+        address=_address(event, bot, author, parents, opens=number),
+        sender=Sender(id=author, verified=True),
         dedup=(f"deleted/{channel}/{number}",),
         body=Deleted(message=number),
     )
 
 
-def _said(event: Json, said: str, forwarded: str, me: Bot) -> Said:
+def _said(event: Json, words: str, forwarded: str, bot: Bot) -> Said:
     """Return a text with its quote or forwarded part; only the rest is the sender's own words."""
     if forwarded:
-        return Said(text=f"{forwarded}\n{said}".rstrip(), own=said)
-    before, files = _quoted(event, me), _attachments(inner(event, "referenced_message"))
-    whole = f"{before}{said}".rstrip() if before else said
-    return Said(text=whole, own=said if before else None, quoted=files)
+        return Said(text=f"{forwarded}\n{words}".rstrip(), own=words)
+    before, files = _quoted(event, bot), _attachments(inner(event, "referenced_message"))
+    full = f"{before}{words}".rstrip() if before else words
+    return Said(text=full, own=words if before else None, quoted=files)
 
 
-def _words(event: Json, me: Bot) -> str:
+def _words(event: Json, bot: Bot) -> str:
     """Return a message's text with names in place of ids, without a leading mention of the bot."""
-    said = text(event, "content")
-    if "<@" in said:
-        # Each is one word, for what somebody calls themselves is not said by who mentions them.
+    content = text(event, "content")
+    if "<@" in content:
+        # A name becomes one word, so that it can't put words into the mouth of the sender.
         people = objects(event, "mentions")
-        names = {snowflake(one, "id"): name_of(one).replace(" ", "_") for one in people}
-        call = _MENTION.match(said.lstrip())
-        if call is not None and call[1] in {me.id, *me.roles}:
-            rest = said.lstrip()[call.end() :].lstrip(" ,:\n")
-            said = rest or said
-        said = _MENTION.sub(lambda one: f"@{names[one[1]]}" if one[1] in names else one[0], said)
-    return "\n".join(filter(None, (said, *_things(event))))
+        names = {snowflake(user, "id"): name_of(user).replace(" ", "_") for user in people}
+        mention = _MENTION.match(content.lstrip())
+        if mention is not None and mention[1] in {bot.id, *bot.roles}:
+            remainder = content.lstrip()[mention.end() :].lstrip(" ,:\n")
+            content = remainder or content
+        content = _MENTION.sub(lambda m: f"@{names[m[1]]}" if m[1] in names else m[0], content)
+    return "\n".join(filter(None, (content, *_extras(event))))
 
 
-def _things(event: Json) -> Iterator[str]:
+def _extras(event: Json) -> Iterator[str]:
     """Describe the stickers and the poll of a message."""
-    for one in objects(event, "sticker_items"):
-        yield f"[sticker {plain_name(text(one, 'name'))}]"
+    for sticker in objects(event, "sticker_items"):
+        yield f"[sticker {plain_name(text(sticker, 'name'))}]"
     if poll := inner(event, "poll"):
-        options = (text(inner(one, "poll_media"), "text") for one in objects(poll, "answers"))
+        options = (text(inner(answer, "poll_media"), "text") for answer in objects(poll, "answers"))
         yield f"[poll: {item_line(text(inner(poll, 'question'), 'text'), 'Options', options)}]"
 
 
-def _of_others(event: Json) -> str:
-    """Return what a message of somebody else says; those of other bots may be embeds alone."""
+def _text_of(event: Json) -> str:
+    """Return the text of a quoted or forwarded message; other bots may post embeds alone."""
     embeds = objects(event, "embeds")
-    shown = (text(one, key) for one in embeds for key in ("title", "description"))
-    words = text(event, "content") or "\n".join(filter(None, shown))
-    return "\n".join(filter(None, (words, *_things(event))))
+    texts = (text(embed, key) for embed in embeds for key in ("title", "description"))
+    content = text(event, "content") or "\n".join(filter(None, texts))
+    return "\n".join(filter(None, (content, *_extras(event))))
 
 
-def own_role(server: Json, me: Bot) -> frozenset[str]:
-    """Return the role that Discord made for the bot in a server; other roles are shared with others."""
+def own_role(server: Json, bot: Bot) -> frozenset[str]:
+    """Return the role that Discord made for the bot in a server; other roles have further members."""
     return frozenset(
-        snowflake(one, "id")
-        for one in objects(server, "roles")
-        if snowflake(inner(one, "tags"), "bot_id") == me.id
+        snowflake(role, "id")
+        for role in objects(server, "roles")
+        if snowflake(inner(role, "tags"), "bot_id") == bot.id
     )
 
 
-def _unasked(event: Json, me: Bot, channel: str, parents: Mapping[str, str]) -> str:
-    """Return why a message in a server is not for the bot, empty if it is."""
-    if me.servers == "off":
+def _reason_to_skip(event: Json, bot: Bot, channel: str, parents: Mapping[str, str]) -> str:
+    """Return the reason why a message in a server is not for the bot, empty if it is."""
+    if bot.servers == "off":
         return "in a server"
-    is_open = me.servers == "all" or bool({channel, parents.get(channel, "")} & me.channels)
-    is_reply = author_of(inner(event, "referenced_message")) == me.id
-    is_meant = is_open or is_reply or _is_called(event, me)
-    return "" if is_meant else "in a server, to somebody else"
+    is_open = bot.servers == "all" or bool({channel, parents.get(channel, "")} & bot.channels)
+    is_reply = author_of(inner(event, "referenced_message")) == bot.id
+    is_meant = is_open or is_reply or _is_called(event, bot)
+    return "" if is_meant else "in a server, not for the bot"
 
 
-def _is_called(event: Json, me: Bot) -> bool:
-    people = {snowflake(one, "id") for one in objects(event, "mentions")}
-    return me.id in people or not me.roles.isdisjoint(map(str, array(event, "mention_roles")))
+def _is_called(event: Json, bot: Bot) -> bool:
+    people = {snowflake(user, "id") for user in objects(event, "mentions")}
+    return bot.id in people or not bot.roles.isdisjoint(map(str, array(event, "mention_roles")))
 
 
 def _forwarded(event: Json) -> str:
     """Return the forwarded text of a message, empty if it forwards none."""
     if integer(inner(event, "message_reference"), "type") != _FORWARD:
         return ""
-    parts = [_of_others(inner(one, "message")) for one in objects(event, "message_snapshots")]
+    parts = [_text_of(inner(item, "message")) for item in objects(event, "message_snapshots")]
     return "\n".join(["[forwarded message]", *filter(None, parts)])
 
 
-def _quoted(event: Json, me: Bot) -> str:
-    answered = inner(event, "referenced_message")
-    author = inner(answered, "author")
-    name = "" if snowflake(author, "id") == me.id else name_of(author)
-    return quote(_of_others(answered), name)
+def _quoted(event: Json, bot: Bot) -> str:
+    original = inner(event, "referenced_message")
+    author = inner(original, "author")
+    name = "" if snowflake(author, "id") == bot.id else name_of(author)
+    return quote(_text_of(original), name)
 
 
 def _attachments(message: Json) -> tuple[Attachment, ...]:
-    """Return a message's files; refers to them by ids, since their URLs expire after a day."""
-    place = f"{snowflake(message, 'channel_id')}/{snowflake(message, 'id')}"
-    files = [(snowflake(one, "id"), one) for one in files_of(message)]
+    """Return a message's files; it refers to them by ids, since their URLs expire after a day."""
+    source = f"{snowflake(message, 'channel_id')}/{snowflake(message, 'id')}"
+    files = [(snowflake(file, "id"), file) for file in files_of(message)]
     return tuple(
-        attachment(one, f"{place}/{id_}", name="filename", kind="content_type")
-        for id_, one in files
+        attachment(file, f"{source}/{id_}", name="filename", kind="content_type")
+        for id_, file in files
         if id_
     )
 
 
 def files_of(message: Json) -> Sequence[Json]:
-    """Return the files of a message, and of the messages that it forwards."""
-    passed_on = (inner(one, "message") for one in objects(message, "message_snapshots"))
-    return [file for one in (message, *passed_on) for file in objects(one, "attachments")]
+    """Return the files of a message and of the messages that it forwards."""
+    forwarded = (inner(item, "message") for item in objects(message, "message_snapshots"))
+    return [file for source in (message, *forwarded) for file in objects(source, "attachments")]
 
 
 # --- interactions --------------------------------------------------------------------------------
 
 
-def interaction(event: Json, me: Bot, parents: Mapping[str, str]) -> Interaction | None:
+def interaction(event: Json, bot: Bot, parents: Mapping[str, str]) -> Interaction | None:
     """Decode a press, form or slash command; None if it is not ours."""
     id_, token, kind = snowflake(event, "id"), text(event, "token"), integer(event, "type")
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
         return None
-    address, data = _address(event, me, sender.id, parents), inner(event, "data")
-    done: tuple[Kind, Body] | None = None
-    carried = text(data, "custom_id")
-    shows = cards.read_receipt(carried) if kind == _BUTTON_PRESSED else ""
-    if kind == _COMMAND_USED and (used := _used(data)) is not None:
-        done = "command", used
-    elif kind == _BUTTON_PRESSED and (pressed := cards.read(carried)):
-        approval, choice = pressed
-        done = "press", _answer(event, address, approval, choice)
-    elif kind == _FORM_SENT and (asked := cards.read_form(carried)) and (why := _typed(data)):
-        done = "form", _answer(event, address, asked, "deny", reason=why)
+    address, data = _address(event, bot, sender.id, parents), inner(event, "data")
+    action: tuple[Kind, Body] | None = None
+    custom_id = text(data, "custom_id")
+    shows = cards.read_receipt(custom_id) if kind == _BUTTON_PRESSED else ""
+    if kind == _COMMAND_USED and (command := _used(data)) is not None:
+        action = "command", command
+    elif kind == _BUTTON_PRESSED and (press := cards.read(custom_id)):
+        approval, choice = press
+        action = "press", _answer(event, address, approval, choice)
+    elif kind == _FORM_SENT and (denied := cards.read_form(custom_id)) and (reason := _typed(data)):
+        action = "form", _answer(event, address, denied, "deny", reason=reason)
     language: Language = "de" if text(event, "locale") == "de" else "en"
-    is_asked = done is not None and isinstance(done[1], Said)
-    if _is_outside(event) or (is_asked and not _may_write(event, me, parents)):
-        done, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
-    if done is None and not shows:
+    is_question = action is not None and isinstance(action[1], Said)
+    if _is_outside(event) or (is_question and not _may_write(event, bot, parents)):
+        action, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
+    if action is None and not shows:
         return None
-    what, body = done or ("press", None)
+    action_kind, body = action or ("press", None)
     key = (f"interaction/{id_}",)
     return Interaction(
         id=id_,
         token=token,
         application=snowflake(event, "application_id"),
-        kind=what,
+        kind=action_kind,
         language=language,
         envelope=body and Envelope(address=address, sender=sender, dedup=key, body=body),
         shows=shows,
@@ -368,7 +369,7 @@ def interaction(event: Json, me: Bot, parents: Mapping[str, str]) -> Interaction
 
 
 def _is_outside(event: Json) -> bool:
-    """Whether the bot is no member where an interaction comes from, so that it could not answer.
+    """Whether the bot is not a member where an interaction comes from, so that it could not answer.
 
     A person may have installed the app for themselves; then no server has authorized the interaction
     ("Authorizing Integration Owners", read 2026-11).
@@ -378,14 +379,14 @@ def _is_outside(event: Json) -> bool:
     return is_guest or integer(event, "context") == _BETWEEN_OTHERS
 
 
-def _may_write(event: Json, me: Bot, parents: Mapping[str, str]) -> bool:
+def _may_write(event: Json, bot: Bot, parents: Mapping[str, str]) -> bool:
     """Whether the bot may post an answer where an interaction comes from.
 
     People can use its commands in channels that are closed to the bot itself.
     """
-    may = int(snowflake(event, "app_permissions") or -1)
+    permissions = int(snowflake(event, "app_permissions") or -1)
     sends = _SENDS_IN_THREADS if snowflake(event, "channel_id") in parents else _SENDS
-    is_open = me.servers != "off" and 0 not in {may & _VIEWS, may & sends}
+    is_open = bot.servers != "off" and 0 not in {permissions & _VIEWS, permissions & sends}
     return is_open or not snowflake(event, "guild_id")
 
 
@@ -402,7 +403,7 @@ def _used(data: Json) -> Body | None:
     name = text(data, "name")
     if not name or integer(data, "type") not in {None, _TYPED_IN}:
         return None
-    options = {text(one, "name"): text(one, "value") for one in objects(data, "options")}
+    options = {text(option, "name"): text(option, "value") for option in objects(data, "options")}
     if name != ASK:
         return Command(name=name.lower(), rest=options.get(ARGUMENTS, "").strip())
     question = options.get(QUESTION, "").strip()
@@ -412,31 +413,31 @@ def _used(data: Json) -> Body | None:
 def _typed(data: Json) -> str:
     """Return the text typed into a form with one field, at either depth that Discord may use."""
     for row in objects(data, "components"):
-        for one in (inner(row, "component"), *objects(row, "components")):
-            if typed := text(one, "value").strip():
+        for field in (inner(row, "component"), *objects(row, "components")):
+            if typed := text(field, "value").strip():
                 return typed
     return ""
 
 
-# --- where, who, when ----------------------------------------------------------------------------
+# --- addresses and names -------------------------------------------------------------------------
 
 
 def _address(
-    event: Json, me: Bot, user: str, parents: Mapping[str, str], *, opens: str = ""
+    event: Json, bot: Bot, user: str, parents: Mapping[str, str], *, opens: str = ""
 ) -> Address:
     """Return the address of an event; `opens` is a message that may have a thread of its own."""
     chat = place_of(event, user)
     direct, thread = chat.startswith(DIRECT), ""
-    if me.threads and not direct:
+    if bot.threads and not direct:
         # A thread has the id of the message that it was opened from ("Threads", read 2026-11).
         chat, thread = (parents[chat], chat) if chat in parents else (chat, opens)
     return Address(
-        channel=me.channel, account=me.id, chat=chat, thread=thread or None, direct=direct
+        channel=bot.channel, account=bot.id, chat=chat, thread=thread or None, direct=direct
     )
 
 
 def _sender(user: Json) -> Sender | None:
-    """Return a user as sender, None for bots; Discord vouches for the id, but not for the name."""
+    """Return a user as sender, None for a bot; Discord verifies the id, but not the name."""
     number = snowflake(user, "id")
     if not number or user.get("bot") is True or user.get("system") is True:
         return None

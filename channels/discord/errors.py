@@ -30,7 +30,7 @@ class TokenRefused(ChannelUnavailable):
     """Raised when one call was unauthorized; whether the token is invalid shows at the gateway."""
 
 
-class NotThere(ChannelRejected):
+class NotFound(ChannelRejected):
     """Raised when the target of a call does not exist."""
 
 
@@ -51,28 +51,28 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
         body: The answer's body; untrusted.
         headers: The answer's headers; names are case-insensitive.
     """
-    said = as_object(parse_json(body))
+    answer = as_object(parse_json(body))
     if status == TOO_MANY:
         # The body is exact, the header in whole seconds.
-        stated = number(said, "retry_after")
-        waited = wait_s(headers.get("Retry-After") if stated is None else stated)
-        return RateLimited(f"`{name}`: too many calls", retry_after_s=waited)
+        stated = number(answer, "retry_after")
+        retry_after_s = wait_s(headers.get("Retry-After") if stated is None else stated)
+        return RateLimited(f"`{name}`: too many calls", retry_after_s=retry_after_s)
     if status >= FAILED or status == NO_TIME:
-        # The proxy in front of Discord answers like this too, so the call may have been carried out.
+        # A proxy in front of Discord answers like this too, so Discord may have carried out the call.
         return DeliveryUnknown(f"`{name}`: Discord failed ({status})", late=status == NO_TIME)
-    if not said:
+    if not answer:
         # Not Discord's JSON: the answer is from a proxy in front of it.
         return proxy_refused(name, "Discord", status)
     if status == UNAUTHORIZED:
         return TokenRefused(f"`{name}`: Discord did not accept the token for one call")
-    code = integer(said, "code") or 0
-    message = f"`{name}`: {text(said, 'message').lower()[:MAX_CHARS]} ({status}, {code})"
-    kind = NotThere if status == 404 else ChannelRejected  # noqa: PLR2004
+    code = integer(answer, "code") or 0
+    message = f"`{name}`: {text(answer, 'message').lower()[:MAX_CHARS]} ({status}, {code})"
+    kind = NotFound if status == 404 else ChannelRejected  # noqa: PLR2004
     kind = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists}.get(code, kind)
     return kind(message, gone=code in _GONE)
 
 
-def about_the_token(name: str) -> ChannelUnauthorized:
+def invalid_token(name: str) -> ChannelUnauthorized:
     """Return the error to raise if Discord rejects the token."""
     page = "https://discord.com/developers under Bot, Reset Token"
     return ChannelUnauthorized(f"`{name}`: Discord does not accept the token; get one at {page}")
@@ -85,14 +85,14 @@ _BAD_TOKEN, _BAD_INTENTS, _FORBIDDEN_INTENTS, _SHARDING = 4004, 4013, 4014, 4011
 def closed(name: str, code: int | None) -> ZeroclawError:
     """Return the error to raise after the gateway closed the connection for good."""
     if code == _BAD_TOKEN:
-        return about_the_token(name)
-    why = {_SHARDING: "the bot is in too many servers for one connection"}.get(code or 0, "")
+        return invalid_token(name)
+    reason = {_SHARDING: "the bot is in too many servers for one connection"}.get(code or 0, "")
     if code in {_BAD_INTENTS, _FORBIDDEN_INTENTS}:
-        why = (
-            "Discord does not let this bot read what is said in servers; turn on Message Content "
+        reason = (
+            "Discord does not let this bot read messages in servers; turn on Message Content "
             "Intent at https://discord.com/developers under Bot, or take only mentions: "
             '`servers = "mentioned"`, no `channels` and no `threads`'
         )
-    if why:
-        return ChannelUnauthorized(f"`{name}`: {why}")
+    if reason:
+        return ChannelUnauthorized(f"`{name}`: {reason}")
     return ChannelUnavailable(f"`{name}`: the gateway closed the connection ({code})")

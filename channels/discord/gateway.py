@@ -2,8 +2,8 @@
 
 The library's client runs each handler as an unsupervised task, which loses the order of events, and
 keeps members, users and messages in memory. Its connection class alone does what is needed:
-heartbeats, close codes, and session resumption (`discord.gateway`, discord.py 2.7.1). Each event is
-passed on unchanged, at once and in order.
+heartbeats, close codes, and session resumption (`discord.gateway`, discord.py 2.7.1). It passes
+each event on unchanged, at once and in order.
 
 After a lost connection the session is resumed, and the gateway replays the missed events. If it can't
 be resumed, a new session begins without a replay, and the chats' histories are read instead
@@ -38,23 +38,23 @@ UNRESUMED_S = 2.0
 
 # Gateway Intents, read 2026-11: servers and their channels; messages in servers; direct messages; and
 # the content of messages in servers that don't mention the bot. The last one is privileged, and is
-# requested only if it is used.
+# requested only if the settings need it.
 _SERVERS, _SERVER_MESSAGES, _DIRECT_MESSAGES, _CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
 
-HEARD = frozenset(
+EVENTS = frozenset(
     {"READY", "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK"}
     | {"INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE", "THREAD_UPDATE", "THREAD_LIST_SYNC"}
 )
-"""Events that are passed on."""
+"""Events that the connection passes on."""
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
-"""What the library raises for a malformed frame; the connection is then replaced."""
+"""Errors that the library raises for a malformed frame; the connection is then replaced."""
 
 OnEvent = Callable[[str, Json], None]
 
 
 def intents(settings: DiscordSettings) -> int:
-    """Return the smallest set of intents for what the bot has to receive."""
+    """Return the smallest set of intents with which the bot receives the events that it needs."""
     in_servers = (_SERVERS | _SERVER_MESSAGES) * (settings.servers != "off")
     return _DIRECT_MESSAGES | in_servers | _CONTENT * settings.reads_everything
 
@@ -70,14 +70,14 @@ class _Socket(DiscordWebSocket):
         self.is_up = False
         self._max_heartbeat_timeout = QUIET_S
         self._owner = gateway
-        self._discord_parsers = {name: self._handing_over(name) for name in HEARD | {"RESUMED"}}
+        self._discord_parsers = {name: self._handler(name) for name in EVENTS | {"RESUMED"}}
 
-    def _handing_over(self, name: str) -> Callable[[object], None]:
-        def hand_over(data: object) -> None:
+    def _handler(self, name: str) -> Callable[[object], None]:
+        def handle(data: object) -> None:
             self.is_up = self.is_up or name in {"READY", "RESUMED"}
             self._owner.on_event(name, as_object(data))
 
-        return hand_over
+        return handle
 
     async def identify(self) -> None:
         """Begin a session with the bot's own intents."""
@@ -92,16 +92,16 @@ class _Socket(DiscordWebSocket):
     async def send_heartbeat(self, data: object) -> None:
         """Send a heartbeat, or close if the last one was not answered ("Heartbeat", read 2026-11).
 
-        The library closes a connection only if it is silent, so it would keep one forever that still
-        delivers events but no longer hears us. `latency` is set to infinity with each heartbeat and
+        The library closes a connection only if it is silent, so it would keep one that still delivers
+        events but no longer receives ours. `latency` is set to infinity with each heartbeat and
         to a number with its answer.
         """
-        beats = self._keep_alive
-        if beats is not None and beats.latency == inf:
+        keep_alive = self._keep_alive
+        if keep_alive is not None and keep_alive.latency == inf:
             await self.close(4000)
             return
-        if beats is not None:
-            beats.latency = inf
+        if keep_alive is not None:
+            keep_alive.latency = inf
         await super().send_heartbeat(data)
 
     async def end(self, code: int) -> None:
@@ -132,37 +132,38 @@ class Gateway:
                 self._last = socket
                 while True:
                     await socket.poll_event()
-        except ReconnectWebSocket as again:
-            why = "reconnect" if again.resume else "invalid session"
-            if not again.resume:
+        except ReconnectWebSocket as reconnect:
+            reason = "reconnect" if reconnect.resume else "invalid session"
+            if not reconnect.resume:
                 self._last, wait_s = None, UNRESUMED_S
         except ConnectionClosed as end:
             raise closed(self.rest.name, end.code) from end
         except (*BROKEN, *UNREADABLE) as error:
-            why = type(error).__name__
-        return ConnectionEnd(reason=why, was_up=socket is not None and socket.is_up, wait_s=wait_s)
+            reason = type(error).__name__
+        was_up = socket is not None and socket.is_up
+        return ConnectionEnd(reason=reason, was_up=was_up, wait_s=wait_s)
 
     @asynccontextmanager
     async def _connected(self, last: _Socket | None) -> AsyncGenerator[_Socket]:
         """Open a connection, wait for the greeting, and resume the last session or begin one."""
-        known = last if last is not None and last.session_id else None
-        address = str(known.gateway) if known else await self.rest.gateway()
+        resumable = last if last is not None and last.session_id else None
+        address = str(resumable.gateway) if resumable else await self.rest.gateway()
         url = f"{address.partition('?')[0]}?v=10&encoding=json"
-        opened = await self.rest.http.websocket(url, max_bytes=MAX_FRAME_BYTES, autoclose=False)
-        socket = _Socket(opened, self)
-        is_over = True  # ended by us; closing with 1000 makes Discord show the bot as offline
+        websocket = await self.rest.http.websocket(url, max_bytes=MAX_FRAME_BYTES, autoclose=False)
+        socket = _Socket(websocket, self)
+        is_final = True  # ended by us; closing with 1000 makes Discord show the bot as offline
         try:
             async with asyncio.timeout(OPEN_S):
                 socket.gateway = yarl.URL(address)
                 await socket.poll_event()
-                if known is None:
+                if resumable is None:
                     await socket.identify()
                 else:
-                    socket.session_id, socket.sequence = known.session_id, known.sequence
+                    socket.session_id, socket.sequence = resumable.session_id, resumable.sequence
                     await socket.resume()
             yield socket
         except Exception:
-            is_over = False
+            is_final = False
             raise
         finally:
-            await socket.end(1000 if is_over else 4000)
+            await socket.end(1000 if is_final else 4000)

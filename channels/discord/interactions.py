@@ -34,15 +34,15 @@ from zeroclaw import (
 DEFER_S = 1.5
 """Half of the time that Discord waits for the first response, to leave time for the round trip."""
 AGAIN_S = 1.0
-GIVEN_UP_S = 60.0
+GIVE_UP_S = 60.0
 """Seconds after which an event that can't be stored is dropped; the person sees that and retries."""
 MAX_AT_ONCE = 64
 """Interactions in progress; further ones are dropped, and Discord tells the person that it failed."""
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
 _FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
-NOBODY: Mapping[str, object] = {"parse": []}
-"""Allowed Mentions, read 2026-11: no text pings anybody."""
+NO_PINGS: Mapping[str, object] = {"parse": []}
+"""Allowed Mentions, read 2026-11: no text notifies a person."""
 MAX_ECHO_CHARS = 1_800
 
 
@@ -57,25 +57,25 @@ class Responder:
         self._log = log
         # One lane per person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
-            take=self._answer, read=_nothing, clock=clock, log=log, limit=MAX_AT_ONCE
+            take=self._answer, read=_no_history, clock=clock, log=log, limit=MAX_AT_ONCE
         )
 
-    def begin(self, group: asyncio.TaskGroup, what: Interaction) -> None:
+    def begin(self, group: asyncio.TaskGroup, interaction: Interaction) -> None:
         """Queue an interaction to be answered, or drop it if too many wait; never waits."""
-        person = what.envelope.sender.id if what.envelope is not None else ""
-        self._lanes.put(group, person, what)
+        person = interaction.envelope.sender.id if interaction.envelope is not None else ""
+        self._lanes.put(group, person, interaction)
 
-    async def _answer(self, what: Interaction) -> bool:
+    async def _answer(self, interaction: Interaction) -> bool:
         try:
-            if what.envelope is None:
-                await self._respond(what, _said(f"`{what.shows}`"))
+            if interaction.envelope is None:
+                await self._respond(interaction, _private_line(f"`{interaction.shows}`"))
             else:
-                await self._admit_and_tell(what, what.envelope)
+                await self._admit_and_respond(interaction, interaction.envelope)
         except ZeroclawError as error:
             self._log("interaction_not_answered", why=str(error))
         return True
 
-    async def _admit_and_tell(self, what: Interaction, envelope: Envelope) -> None:
+    async def _admit_and_respond(self, interaction: Interaction, envelope: Envelope) -> None:
         is_deferred = False
 
         async def defer() -> None:
@@ -83,7 +83,7 @@ class Responder:
             await self._clock.sleep(DEFER_S)
             is_deferred = True
             try:
-                await self._respond(what, _later(what))
+                await self._respond(interaction, _deferred(interaction))
             except ZeroclawError as error:  # the follow-up will fail as well
                 self._log("interaction_not_answered", why=str(error))
 
@@ -93,66 +93,66 @@ class Responder:
             if not is_deferred:
                 waiting.cancel()
         if is_deferred:
-            await self._follow_up(what, admission)
-        elif (answer := _first(what, envelope, admission)) is not None:
-            await self._respond(what, answer)
+            await self._follow_up(interaction, admission)
+        elif (answer := _first_response(interaction, envelope, admission)) is not None:
+            await self._respond(interaction, answer)
 
     async def _admitted(self, envelope: Envelope) -> Admission:
-        """Admit an envelope, retrying until it is stored or `GIVEN_UP_S` have passed."""
-        until = self._clock.monotonic() + GIVEN_UP_S
+        """Admit an envelope, retrying until it is stored or `GIVE_UP_S` have passed."""
+        deadline = self._clock.monotonic() + GIVE_UP_S
         while (admission := await try_admit(self._admit, envelope, self._log)) is None:
-            if self._clock.monotonic() >= until:
+            if self._clock.monotonic() >= deadline:
                 return Ignored()
             await self._clock.sleep(AGAIN_S)
         return admission
 
-    async def _respond(self, what: Interaction, answer: Mapping[str, object]) -> None:
-        path = f"/interactions/{what.id}/{what.token}/callback"
+    async def _respond(self, interaction: Interaction, answer: Mapping[str, object]) -> None:
+        path = f"/interactions/{interaction.id}/{interaction.token}/callback"
         await self._rest.call("POST", path, answer, of_bot=False)
 
-    async def _follow_up(self, what: Interaction, admission: Admission) -> None:
+    async def _follow_up(self, interaction: Interaction, admission: Admission) -> None:
         """Send the deferred answer; if there is none, remove a command's "thinking" placeholder."""
-        place = f"/webhooks/{what.application}/{what.token}"
+        path = f"/webhooks/{interaction.application}/{interaction.token}"
         if isinstance(admission, Answered):
-            said = _said(admission.text)
-            await self._rest.call("POST", place, said["data"], of_bot=False)
-        elif what.kind == "command":
-            await self._rest.call("DELETE", f"{place}/messages/@original", of_bot=False)
+            response = _private_line(admission.text)
+            await self._rest.call("POST", path, response["data"], of_bot=False)
+        elif interaction.kind == "command":
+            await self._rest.call("DELETE", f"{path}/messages/@original", of_bot=False)
 
 
-async def _nothing(_person: str) -> Sequence[Interaction]:
+async def _no_history(_person: str) -> Sequence[Interaction]:
     return ()
 
 
-def _first(
-    what: Interaction, envelope: Envelope, admission: Admission
+def _first_response(
+    interaction: Interaction, envelope: Envelope, admission: Admission
 ) -> Mapping[str, object] | None:
     """Return the immediate response to an interaction, None to send none."""
     body = envelope.body
     if isinstance(admission, Answered):
-        if admission.reply_wanted and isinstance(body, Pressed) and what.kind == "press":
-            reason = CardWords(what.language).by_name(1)["reason"]
+        if admission.reply_wanted and isinstance(body, Pressed) and interaction.kind == "press":
+            reason = CardWords(interaction.language).by_name(1)["reason"]
             return {"type": _FORM, "data": cards.form(admission.text, reason, body.approval)}
-        return _said(admission.text)
-    if what.kind != "command":
+        return _private_line(admission.text)
+    if interaction.kind != "command":
         return {"type": _NOTHING_CHANGES}
     if not isinstance(admission, Accepted | Duplicate):
         return None
-    if what.echo:
+    if interaction.echo:
         # Discord shows others that the command was used, but not the question.
-        quoted = cut(what.echo, MAX_ECHO_CHARS // 2).splitlines()
+        quoted = cut(interaction.echo, MAX_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
-        return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": NOBODY}}
-    return _said("✅")
+        return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": NO_PINGS}}
+    return _private_line("✅")
 
 
-def _later(what: Interaction) -> Mapping[str, object]:
-    if what.kind == "command":
+def _deferred(interaction: Interaction) -> Mapping[str, object]:
+    if interaction.kind == "command":
         return {"type": _MESSAGE_LATER, "data": {"flags": _FOR_ONE}}
     return {"type": _NOTHING_CHANGES}
 
 
-def _said(text: str) -> Mapping[str, Mapping[str, object] | int]:
-    """Return the response that shows a line of the runtime's only to the person."""
-    data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": NOBODY}
+def _private_line(text: str) -> Mapping[str, Mapping[str, object] | int]:
+    """Return the response that shows one of the runtime's lines only to the person."""
+    data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": NO_PINGS}
     return {"type": _MESSAGE, "data": data}

@@ -11,7 +11,7 @@ from datetime import datetime
 from channels._remote.fields import Json, inner, integer, objects, text
 from channels.discord import cards
 from channels.discord.decode import WRITTEN
-from channels.discord.errors import NotThere
+from channels.discord.errors import NotFound
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
 from zeroclaw import Address, ChannelRejected, DeliveryUnknown, Log, LookupResult, MessageRef, Value
@@ -24,7 +24,7 @@ _TIME_BITS = 22
 
 
 class Sent(Value):
-    """What identifies a sent message in a history.
+    """The features that identify a sent message in a history.
 
     Attributes:
         content: Its text as sent.
@@ -40,7 +40,7 @@ class Sent(Value):
 
 
 def snowflake_at(at: datetime, slack_s: float) -> int:
-    """Return an id below all that Discord assigns from `slack_s` before a time on."""
+    """Return an id below all that Discord assigns later than `slack_s` before a time."""
     since_epoch_ms = int((at.timestamp() - slack_s) * 1000) - _EPOCH_MS
     return max(since_epoch_ms, 0) << _TIME_BITS
 
@@ -58,57 +58,55 @@ async def look(
 ) -> tuple[LookupResult, bool]:
     """Read one page; see `Channel.lookup`. Also return whether the message found has the sent text."""
     mark, _, pages = since.partition("/")
-    looked = int(pages) if pages.isdecimal() else 0
-    if not is_snowflake(mark) or looked >= MAX_PAGES:
-        message = f"`{to.channel}`: it is not known where to look"
+    pages_read = int(pages) if pages.isdecimal() else 0
+    if not is_snowflake(mark) or pages_read >= MAX_PAGES:
+        message = f"`{to.channel}`: there is no position to look from"
         raise DeliveryUnknown(message)
     try:
         page = await rest.messages(channel, f"limit={PAGE}&after={mark}")
-    except NotThere as error:
-        # The chat does not exist, so neither does the message; sending there is refused as well.
+    except NotFound as error:
+        # The chat does not exist, so neither does the message; Discord refuses sends there as well.
         log("lookup_refused", why=str(error))
         page = ()
     except ChannelRejected as error:
-        message = f"`{to.channel}`: it can't be looked for: {error}"
+        message = f"`{to.channel}`: the lookup failed: {error}"
         raise DeliveryUnknown(message) from error
     last = int(before) if is_snowflake(before) else None
-    seen = sorted((one for one in page if last is None or number_of(one) < last), key=number_of)
-    ours = [
-        one
-        for one in seen
-        if snowflake(one, "id") not in apart and _may_be(one, sent, rest.account)
+    older = (message for message in page if last is None or number_of(message) < last)
+    seen = sorted(older, key=number_of)
+    matches = [
+        message
+        for message in seen
+        if snowflake(message, "id") not in apart and _matches(message, sent, rest.account)
     ]
-    is_same = [text(one, "content").strip() == sent.content.strip() for one in ours]
-    if ours:
-        place = is_same.index(True) if True in is_same else 0
-        log("lost_message_found", pages=looked + 1, as_sent=is_same[place])
-        ref = MessageRef(address=to, message=snowflake(ours[place], "id"))
-        return LookupResult(ref=ref), is_same[place]
+    is_same = [text(message, "content").strip() == sent.content.strip() for message in matches]
+    if matches:
+        best = is_same.index(True) if True in is_same else 0
+        log("lost_message_found", pages=pages_read + 1, as_sent=is_same[best])
+        ref = MessageRef(address=to, message=snowflake(matches[best], "id"))
+        return LookupResult(ref=ref), is_same[best]
     if len(page) < PAGE or len(seen) < len(page):
         # Messages sent from now on come after all of these, so their lookup can start here.
         return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False
-    since = f"{snowflake(seen[-1], 'id')}/{looked + 1}"
+    since = f"{snowflake(seen[-1], 'id')}/{pages_read + 1}"
     return LookupResult(since=since, is_over=False), False
 
 
 def buttons_of(message: Json) -> frozenset[str]:
     """Return the data of the approval buttons of a message, sent or read."""
     return frozenset(
-        text(one, "custom_id")
+        text(button, "custom_id")
         for row in objects(message, "components")
-        for one in objects(row, "components")
-        if cards.read(text(one, "custom_id"))
+        for button in objects(row, "components")
+        if cards.read(text(button, "custom_id"))
     )
 
 
-def _may_be(message: Json, sent: Sent, me: str) -> bool:
-    """Whether a message is ours and matches what was sent; replies to slash commands never do."""
-    is_ours = snowflake(inner(message, "author"), "id") == me
-    if (
-        not is_ours
-        or integer(message, "type") not in WRITTEN
-        or message.get("interaction_metadata")
-    ):
+def _matches(message: Json, sent: Sent, account: str) -> bool:
+    """Whether a message is ours and may be the sent one; replies to slash commands never are."""
+    is_ours = snowflake(inner(message, "author"), "id") == account
+    is_written = integer(message, "type") in WRITTEN
+    if not is_ours or not is_written or message.get("interaction_metadata"):
         return False
     files, buttons = objects(message, "attachments"), buttons_of(message)
     if sent.buttons or buttons:

@@ -14,25 +14,27 @@ _TEXT = 3  # Application Command Option Type: STRING
 
 
 async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
-    """Register the commands if they differ from the registered ones; a failure is only logged."""
+    """Register the commands if they differ from the registered ones; failures are only logged."""
     menu, log = context.menu, context.log
     if not menu.everyone or not application:
         return
-    path, wanted = f"/applications/{application}/commands", listed(menu)
+    path, commands = f"/applications/{application}/commands", api_commands(menu)
     try:
-        found = objects({"found": await rest.read(f"{path}?with_localizations=true")}, "found")
-        if sorted(map(_essence, found)) == sorted(map(_essence, wanted)):
+        found: Json = {"commands": await rest.read(f"{path}?with_localizations=true")}
+        registered = objects(found, "commands")
+        if sorted(map(_essence, registered)) == sorted(map(_essence, commands)):
             return
-        await rest.call("PUT", path, wanted)
-        log("menu_set", commands=len(wanted))
+        await rest.call("PUT", path, commands)
+        log("menu_set", commands=len(commands))
     except ZeroclawError as error:
         log("menu_not_set", why=str(error), level="warning")
 
 
-def listed(menu: Menu) -> list[dict[str, object]]:
+def api_commands(menu: Menu) -> list[dict[str, object]]:
     """Return the commands in the API's form: `/ask` first, then the bot's own."""
     typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
-    commands = [_command(one.name, one.does, typed) for one in menu.everyone[: MAX_COMMANDS - 1]]
+    entries = menu.everyone[: MAX_COMMANDS - 1]
+    commands = [_command(entry.name, entry.does, typed) for entry in entries]
     if menu.ask:
         question = _option(QUESTION, menu.ask, is_required=True)
         commands.insert(0, _command(ASK, menu.ask, question))
@@ -48,12 +50,13 @@ def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> di
 
 
 def _described(does: Mapping[Language, str]) -> dict[str, object]:
-    cut = {language: said[:MAX_DESCRIPTION_CHARS] for language, said in does.items()}
-    return {"description": cut["en"], "description_localizations": {"de": cut["de"]}}
+    texts = {language: text[:MAX_DESCRIPTION_CHARS] for language, text in does.items()}
+    return {"description": texts["en"], "description_localizations": {"de": texts["de"]}}
 
 
 def _essence(command: Json) -> tuple[str, ...]:
     """Return the parts of a command to compare; Discord adds other fields."""
     options: Sequence[Json] = objects(command, "options")
-    said = [text(inner(command, "description_localizations"), "de"), text(command, "description")]
-    return (text(command, "name"), *said, *(text(one, "name") for one in options))
+    german = text(inner(command, "description_localizations"), "de")
+    fixed = (text(command, "name"), german, text(command, "description"))
+    return (*fixed, *(text(option, "name") for option in options))

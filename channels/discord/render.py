@@ -51,8 +51,8 @@ def escaped(text: str) -> str:
 
 def plainly(text: str) -> str:
     """Return a message's content that shows a text literally; if escapes don't fit, drop markup."""
-    shown = escaped(text)
-    return shown if units(shown) <= MAX_UNITS else cut(_LEFT.sub("", text), MAX_UNITS)
+    literal = escaped(text)
+    return literal if units(literal) <= MAX_UNITS else cut(_LEFT.sub("", text), MAX_UNITS)
 
 
 # --- line by line ----------------------------------------------------------------------------------
@@ -69,10 +69,10 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
         elif (end := table_end(lines, at)) > at:
             # Skip the whole table, drawn or not, so that no row is scanned twice.
             table = draw_table(lines[at:end])
-            yield from _block(table, "") if table else map(_shown, lines[at:end])
+            yield from _block(table, "") if table else map(_render_line, lines[at:end])
             at = end
         else:
-            yield _shown(line)
+            yield _render_line(line)
             at += 1
 
 
@@ -87,15 +87,15 @@ def _fence_end(lines: Sequence[str], at: int, mark: str) -> int:
 
 
 def _block(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Return a code block; splits three backticks inside, which would end it."""
+    """Yield a code block; zero-width spaces split backtick fences inside, which would end it."""
     yield f"```{language}"
     for line in lines:
         yield line.replace("```", "`\u200b`\u200b`")
     yield "```"
 
 
-def _shown(line: str) -> str:
-    """Return a line outside of code blocks."""
+def _render_line(line: str) -> str:
+    """Render a line outside of code blocks."""
     if (heading := _DEEP_HEADING.fullmatch(line)) is not None:
         line = f"**{heading[1].rstrip(' #')}**"
     line = _IMAGE.sub("", line)
@@ -103,7 +103,5 @@ def _shown(line: str) -> str:
         return line
     # Inline code needs no escapes: `||` hides nothing there, and a backslash would be shown.
     pieces = _CODE.split(line)  # in threes: text, code with its backticks, the backticks alone
-    shown = (
-        pieces[at].replace("|", "\\|") if at % 3 == 0 else pieces[at] for at in range(len(pieces))
-    )
-    return "".join(one for at, one in enumerate(shown) if at % 3 < 2)  # noqa: PLR2004
+    pieces[::3] = [piece.replace("|", "\\|") for piece in pieces[::3]]
+    return "".join(piece for at, piece in enumerate(pieces) if at % 3 < 2)  # noqa: PLR2004

@@ -10,20 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
-from channels._remote.fields import (
-    Json,
-    as_object,
-    flag,
-    integer,
-    number,
-    objects,
-    parse_json,
-    text,
-)
+from channels._remote.fields import Json, as_object, integer, number, objects, parse_json, text
 from channels._remote.http import SLOWEST_BYTES_PER_S, Form, Http, repeatable, with_file
 from channels._remote.limits import FIRST_FAILURE, wait_s
 from channels.discord import DiscordSettings, account_of
-from channels.discord.errors import TokenRefused, about_the_token, refused
+from channels.discord.errors import TokenRefused, invalid_token, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
@@ -101,9 +92,9 @@ class Rest:
         """
         route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
         limits = (route, _GLOBAL) if of_bot else (route,)
-        if (left_s := max(self._spent.get(one, at) for one in limits) - at) > 0:
+        if (remaining_s := max(self._spent.get(limit, at) for limit in limits) - at) > 0:
             message = f"`{self.name}`: Discord takes no more such calls now"
-            raise RateLimited(message, retry_after_s=left_s)
+            raise RateLimited(message, retry_after_s=remaining_s)
         headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
         data: Form | bytes | None = None
         if file is not None:
@@ -111,19 +102,20 @@ class Rest:
             data = with_file({"payload_json": body}, "files[0]", *file)
         elif body is not None:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-        more_s = 0.0 if file is None else len(file[1]) / SLOWEST_BYTES_PER_S
+        extra_s = 0.0 if file is None else len(file[1]) / SLOWEST_BYTES_PER_S
         url = self._base + path
-        answer = await self.http.call(method, url, headers=headers, data=data, extra_s=more_s)
-        told = answer.headers
-        if self._clock is not None and of_bot and told.get("X-RateLimit-Remaining") == "0":
+        answer = await self.http.call(method, url, headers=headers, data=data, extra_s=extra_s)
+        received = answer.headers
+        if self._clock is not None and of_bot and received.get("X-RateLimit-Remaining") == "0":
             # Each answer states how many calls of the route remain ("Rate Limits", read 2026-11).
-            free_s = wait_s(told.get("X-RateLimit-Reset-After"))
+            free_s = wait_s(received.get("X-RateLimit-Reset-After"))
             self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= FIRST_FAILURE:
-            error = refused(self.name, answer.status, answer.content, told)
-            # A proxy that has banned our address answers with a page of its own.
-            said = as_object(parse_json(answer.content)) or {"global": True}
-            if isinstance(error, RateLimited) and flag(said, "global") and of_bot and self._clock:
+            error = refused(self.name, answer.status, answer.content, received)
+            # A proxy that has banned our address answers with its own page.
+            scope = as_object(parse_json(answer.content)) or {"global": True}
+            is_global = isinstance(error, RateLimited) and scope.get("global") is True
+            if is_global and of_bot and self._clock:
                 self._spent[_GLOBAL] = self._clock.monotonic() + error.retry_after_s
             raise error
         found = parse_json(answer.content)
@@ -138,18 +130,18 @@ class Rest:
 
     async def messages(self, channel: str, query: str) -> Sequence[Json]:
         """Read one page of a channel's history."""
-        told: Json = {"found": await self.read(f"/channels/{channel}/messages?{query}")}
-        if not isinstance(told["found"], list):
+        page: Json = {"messages": await self.read(f"/channels/{channel}/messages?{query}")}
+        if not isinstance(page["messages"], list):
             raise ChannelUnavailable(self.http.unreadable)
-        return objects(told, "found")
+        return objects(page, "messages")
 
-    async def me(self) -> Json:
+    async def bot_user(self) -> Json:
         """Return the bot's user.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = await self._about_the_token("/users/@me")
+        found = await self._probe_token("/users/@me")
         if text(found, "id") != self.account:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
@@ -162,7 +154,7 @@ class Rest:
             RateLimited: The bot has used up today's session starts; after one more Discord would
                 reset its token ("Session Start Limit", read 2026-11).
         """
-        found = await self._about_the_token("/gateway/bot")
+        found = await self._probe_token("/gateway/bot")
         limit = as_object(found.get("session_start_limit"))
         if integer(limit, "remaining") == 0:
             message = f"`{self.name}`: the bot has connected too often today"
@@ -170,12 +162,12 @@ class Rest:
             raise RateLimited(message, retry_after_s=wait_s(until_s))
         return text(found, "url")
 
-    async def _about_the_token(self, path: str) -> Json:
-        """Make a call that is allowed to every bot, so an unauthorized one means an invalid token."""
+    async def _probe_token(self, path: str) -> Json:
+        """Make a call that every bot may make; if it is unauthorized, the token is invalid."""
         try:
             return as_object(await self.read(path))
         except TokenRefused as error:
-            raise about_the_token(self.name) from error
+            raise invalid_token(self.name) from error
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 
@@ -195,11 +187,11 @@ async def check(settings: DiscordSettings, secrets: Mapping[str, str]) -> str:
     """
     rest = Rest("discord", settings, secrets)
     async with aclosing(rest.http):
-        user = await rest.me()
+        user = await rest.bot_user()
         application = as_object(await rest.read("/oauth2/applications/@me"))
-    hears = "every message" if settings.servers == "all" else "what is meant for it"
-    heard = "nothing" if settings.servers == "off" else hears
-    facts = [f"{text(user, 'username')} answers; in servers it hears {heard}"]
+    scopes = {"all": "every message", "off": "nothing"}
+    scope = scopes.get(settings.servers, "messages meant for it")
+    facts = [f"{text(user, 'username')} answers; in servers it reads {scope}"]
     if settings.reads_everything and not (integer(application, "flags") or 0) & _MAY_READ:
         facts.append(
             "turn on Message Content Intent at https://discord.com/developers under Bot, "

@@ -16,6 +16,6 @@ def number_of(message: Json) -> int:
     return int(snowflake(message, "id") or 0)
 
 
-def is_snowflake(found: str) -> bool:
+def is_snowflake(value: str) -> bool:
     """Whether a text has the form of a Discord id."""
-    return found.isascii() and found.isdecimal() and len(found) <= _MAX_DIGITS
+    return value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS

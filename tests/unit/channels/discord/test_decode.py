@@ -73,14 +73,14 @@ def test_a_direct_message_is_whole() -> None:
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        (message(author=BOT), "of a bot or of nobody"),
-        (message(author={**ANN, "system": True}), "of a bot or of nobody"),
-        (message(id="x"), "of a bot or of nobody"),
-        (message(channel_id=None), "of a bot or of nobody"),
+        (message(author=BOT), "by a bot or without an author"),
+        (message(author={**ANN, "system": True}), "by a bot or without an author"),
+        (message(id="x"), "by a bot or without an author"),
+        (message(channel_id=None), "by a bot or without an author"),
         (message(webhook_id="5"), "not written by a person"),
         (message(type=7), "not written by a person"),
-        (message(content=" "), "without words or files"),
-        (in_server(), "in a server, to somebody else"),
+        (message(content=" "), "without text or files"),
+        (in_server(), "in a server, not for the bot"),
     ],
 )
 def test_what_no_person_said_to_the_bot_is_passed_over(event: Json, why: str) -> None:
@@ -111,9 +111,9 @@ def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
     assert begun.position == Position(scope="20", cursor="20/1")
     within = in_server(id="2", channel_id="21")
     assert decode.message(within, threads, {"21": "20"}) == Skipped(
-        reason="in a server, to somebody else"
+        reason="in a server, not for the bot"
     )
-    taken = decode.message(within, threads, {"21": "20"}, heard={"21"})
+    taken = decode.message(within, threads, {"21": "20"}, read={"21"})
     assert isinstance(taken, Envelope)
     assert taken.address == replace(SERVER, thread="21")
     assert taken.position == Position(scope="21", cursor="21/2")
@@ -229,10 +229,10 @@ def test_an_edit_carries_its_version() -> None:
 @pytest.mark.parametrize(
     ("event", "me", "why"),
     [
-        (message(), ME, "an edit of a bot or of nobody"),
-        (message(author=BOT, edited_timestamp="1"), ME, "an edit of a bot or of nobody"),
-        (message(content="", edited_timestamp="1"), ME, "an edit without words"),
-        (in_server(edited_timestamp="1"), OFF, "an edit without words"),
+        (message(), ME, "an edit by a bot or without an author"),
+        (message(author=BOT, edited_timestamp="1"), ME, "an edit by a bot or without an author"),
+        (message(content="", edited_timestamp="1"), ME, "an edit without text"),
+        (in_server(edited_timestamp="1"), OFF, "an edit without text"),
     ],
 )
 def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Bot, why: str) -> None:
@@ -247,9 +247,11 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     called = in_server(mentions=[BOT], content="<@99>, hello", timestamp=WRITTEN)
     edited = {**called, "edited_timestamp": "2026-01-02T12:00:00+00:00"}
     at = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    assert decode.anew(edited, ME, {}, ()) == replace(envelope(called), sent_at=at)
+    assert decode.as_new(edited, ME, {}, ()) == replace(envelope(called), sent_at=at)
     read = {str(called["channel_id"])}
-    assert decode.anew(edited, ME, {}, read) == replace(envelope(called), position=None, sent_at=at)
+    assert decode.as_new(edited, ME, {}, read) == replace(
+        envelope(called), position=None, sent_at=at
+    )
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
 def test_other_edits_are_no_new_message(fields: Json) -> None:
     """In private all is known; of what is older nobody may know whether it was answered."""
     called = in_server(mentions=[BOT], timestamp=WRITTEN, edited_timestamp=WRITTEN)
-    assert decode.anew(called, ME, {}, ()) is not None
-    assert decode.anew({**called, **fields}, ME, {}, ()) is None
+    assert decode.as_new(called, ME, {}, ()) is not None
+    assert decode.as_new({**called, **fields}, ME, {}, ()) is None
 
 
 def test_a_deletion_is_its_writers() -> None:
@@ -277,7 +279,7 @@ def test_a_deletion_is_its_writers() -> None:
     assert taken.body == Deleted(message="1")
     assert (taken.address, taken.sender.id) == (SERVER, "7")
     passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
-    assert passed == Skipped(reason="a deletion of a message that is not known")
+    assert passed == Skipped(reason="a deletion of an unknown message")
 
 
 def test_a_mention_of_the_bots_own_role_calls_it() -> None:
@@ -295,7 +297,7 @@ def test_a_mention_of_the_bots_own_role_calls_it() -> None:
     assert said(called, me) == Said(text="hello <@&6>")
     for others in (["6"], "5", None):
         passed = decode.message(in_server(mention_roles=others), me, {})
-        assert passed == Skipped(reason="in a server, to somebody else")
+        assert passed == Skipped(reason="in a server, not for the bot")
 
 
 # --- interactions --------------------------------------------------------------------------------
@@ -512,7 +514,7 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
         decode.message(whole, me, {})
         decode.edited({"edited_timestamp": "x", **whole}, me, {})
         called = {"guild_id": "3", "mentions": [BOT], "timestamp": WRITTEN}
-        decode.anew({**called, "edited_timestamp": WRITTEN, **whole}, me, {}, ())
+        decode.as_new({**called, "edited_timestamp": WRITTEN, **whole}, me, {}, ())
         decode.deleted(whole, me, "7", {})
         decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me, {})
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from channels.discord.errors import NotThere, ThreadExists, TokenRefused, closed, refused
+from channels.discord.errors import NotFound, ThreadExists, TokenRefused, closed, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -47,7 +47,7 @@ def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait
         (404, None, ChannelUnavailable),
         (413, None, ChannelRejected),
         (403, {"message": "Missing Access", "code": 50001}, ChannelRejected),
-        (404, {"message": "Unknown Channel", "code": 10003}, NotThere),
+        (404, {"message": "Unknown Channel", "code": 10003}, NotFound),
         (400, {"message": "Invalid Form Body", "code": 50035}, ChannelRejected),
     ],
 )

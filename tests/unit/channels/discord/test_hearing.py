@@ -192,7 +192,7 @@ async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> N
         ann = rig.discord.person("ann")
         async with rig.bot():
             odd: list[object] = [None, [], {}, {"id": 5}, {"channel_id": "9" * 40, "author": []}]
-            for name in sorted(gateway.HEARD - {"READY"}):
+            for name in sorted(gateway.EVENTS - {"READY"}):
                 for data in odd:
                     rig.discord.tell(name, data)
             ids: list[object] = [None, [], "1"]

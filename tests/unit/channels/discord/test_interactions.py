@@ -206,9 +206,9 @@ async def test_a_press_that_could_not_be_stored_is_tried_while_its_sender_may_wa
             door.fault = Refused("never")
             lost = ann.presses(general, card, ONCE)
             await rig.log.until("event_not_admitted", 2)
-            await rig.clock.advance(interactions.GIVEN_UP_S + 2)
+            await rig.clock.advance(interactions.GIVE_UP_S + 2)
             await lost.answered()
-    assert len(door.came) < 2 + 2 + interactions.GIVEN_UP_S
+    assert len(door.came) < 2 + 2 + interactions.GIVE_UP_S
 
 
 async def test_a_receipt_is_shown_to_whoever_presses_it() -> None:

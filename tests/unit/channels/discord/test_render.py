@@ -136,11 +136,11 @@ CALL = CardCall(
 CARD = Card(key="k", asked_by="Ann", calls=(CALL,), deadline_at=EPOCH + timedelta(minutes=15))
 
 
-def shown(card: Card, *endings: Ending) -> cards.Shown:
+def shown(card: Card, *endings: Ending) -> cards.CardMessage:
     return cards.view(Outcome(card=card, endings=endings))
 
 
-def carried(view: cards.Shown) -> list[list[str]]:
+def carried(view: cards.CardMessage) -> list[list[str]]:
     rows = json.loads(json.dumps(view.components))
     return [[one["custom_id"] for one in row["components"]] for row in rows]
 
@@ -221,10 +221,10 @@ def test_a_receipt_is_a_button_that_no_text_can_draw() -> None:
     receipt = CheckedReceipt(
         token=f"zc-receipt-1700000000-{'A' * 43}", tool="t", summary="s", outcome="ok", at=EPOCH
     )
-    [[data]] = carried(cards.Shown(content="", components=cards.receipts((receipt,))))
+    [[data]] = carried(cards.CardMessage(content="", components=cards.receipts((receipt,))))
     assert len(data) <= cards.MAX_CUSTOM_ID
     assert cards.read_receipt(data) == receipt.token
-    rows = carried(cards.Shown(content="", components=cards.receipts((receipt,) * 30)))
+    rows = carried(cards.CardMessage(content="", components=cards.receipts((receipt,) * 30)))
     assert [len(row) for row in rows] == [5, 5, 5, 5, 5]
     (row,) = json.loads(json.dumps(cards.receipts((receipt,))))
     assert row["components"][0]["label"] == f"✅ {receipt.line()}"
