@@ -114,8 +114,8 @@ class Rest:
             error = refused(self.name, answer.status, answer.content, received)
             # A proxy that has banned our address answers with its own page.
             scope = as_object(parse_json(answer.content)) or {"global": True}
-            is_global = isinstance(error, RateLimited) and scope.get("global") is True
-            if is_global and of_bot and self._clock:
+            is_global = of_bot and scope.get("global") is True
+            if isinstance(error, RateLimited) and is_global and self._clock:
                 self._spent[_GLOBAL] = self._clock.monotonic() + error.retry_after_s
             raise error
         found = parse_json(answer.content)
