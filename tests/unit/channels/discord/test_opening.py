@@ -62,7 +62,7 @@ async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None
         settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
         secrets = {"token": rig.discord.token}
         line = await check(settings, secrets)
-        assert line == "TestBot answers; in servers it hears what is meant for it"
+        assert line == "TestBot answers; in servers it reads messages meant for it"
         application = {"flags": 0, "interactions_endpoint_url": "https://a.example"}
         path = "/oauth2/applications/@me"
         rig.discord.will(Fault(method="GET", path=path, status=200, body=application))
@@ -70,7 +70,7 @@ async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None
         line = await check(all_of_it, secrets)
         assert "turn on Message Content Intent" in line
         assert "Interactions Endpoint URL" in line
-        assert "hears nothing" in await check(
+        assert "reads nothing" in await check(
             settings.model_copy(update={"servers": "off"}), secrets
         )
 
