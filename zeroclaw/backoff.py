@@ -5,7 +5,7 @@ This is a file of its own because rooms of every layer retry, and none of them i
 
 from zeroclaw.value import Value
 
-MOST_DOUBLINGS = 64
+MAX_DOUBLINGS = 64
 
 
 class BackOff(Value):
@@ -29,5 +29,5 @@ class BackOff(Value):
         """
         if failures < 1:
             return 0.0
-        doubled = self.first_s * 2 ** min(failures - 1, MOST_DOUBLINGS)
+        doubled = self.first_s * 2 ** min(failures - 1, MAX_DOUBLINGS)
         return min(doubled, self.longest_s) * (1 + spread) / 2

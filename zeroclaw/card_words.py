@@ -37,15 +37,15 @@ _PLAIN: Mapping[str, Sentence] = {
 }
 
 NAMELESS: Mapping[str, Sentence] = {
-    one.en: one
-    for one in (
+    sentence.en: sentence
+    for sentence in (
         catalogue.BY_CONSOLE,
         catalogue.BY_OPERATOR_HERE,
         catalogue.BY_PRINTED_CODE,
         catalogue.BY_CONFIGURATION,
     )
 }
-"""Actors without a name of their own: the text stored in place of a name, and its translations."""
+"""Actors without a name, by the text that is stored in place of one, with its translations."""
 
 
 def by_whom(name: str) -> Fact:
@@ -63,7 +63,7 @@ class CardWords(Struct, frozen=True):
     language: Language
 
     def head(self, who: str, at: str) -> str:
-        """Return the card's first line: who caused the calls, and the deadline for an answer."""
+        """Return the card's first line: the requester, and the deadline for an answer."""
         return catalogue.CARD_HEAD.to(self.language, who=who, at=at)
 
     def label(self, choice: Choice) -> str:
@@ -91,12 +91,12 @@ class CardWords(Struct, frozen=True):
     def by_name(self, count: int) -> Mapping[str, str]:
         """Return the fixed words by name, for a client that lays the card out itself.
 
-        The client fills in what stands in braces, such as a name or the time left.
+        The client fills in the parts in braces, such as a name or the remaining time.
 
         Args:
             count: How many calls of the card are still open.
         """
-        words = {name: one.to(self.language) for name, one in _PLAIN.items()}
+        words = {name: sentence.to(self.language) for name, sentence in _PLAIN.items()}
         labels = {choice: self.label(choice) for choice in _LABELS}
         return {
             **words,

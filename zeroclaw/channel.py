@@ -39,7 +39,7 @@ class Budget(Value):
 
 
 class Capabilities(Value):
-    """What a channel can do, as data; the contract suite proves each one.
+    """The capabilities of a channel, as data; the contract suite proves each one.
 
     Attributes:
         max_length: The longest message, in the units of the channel's own `measure`.
@@ -62,7 +62,7 @@ class Capabilities(Value):
         names_tools: `typing` shows which tools are running, even while text is visible.
         can_lookup: `mark` and `lookup` can find a message whose send was never confirmed.
         may_repeat: A send with an unknown outcome that can't be looked up is repeated, marked as a
-            possible repeat. Otherwise it is given up and the operator is told.
+            possible repeat. Otherwise it is given up, and operators get a notice.
         max_file_bytes: The largest file that `send_file` takes; 0 if it takes none.
     """
 
@@ -94,11 +94,11 @@ class CardCall(Value):
 
     Attributes:
         approval: The opaque, unguessable id that a button carries.
-        number: For text channels, `/approve <number>`; counts per approver chat, never reused.
+        number: For `/approve <number>` on channels without buttons; counts per chat, never reused.
         tool: The tool's name.
         summary: The tool's own line about this call.
         arguments: The whole call as JSON with invisible characters escaped; never shortened.
-        why: Why it needs approval, in a sentence.
+        why: The reason why it needs approval, in a sentence.
         scope: One line on what "for a time" would let run; empty if that choice is not offered.
         hash8: The first 8 hex digits of the action's hash.
     """
@@ -175,17 +175,17 @@ class ToolProgress(Value):
 Admit = Callable[[Envelope], Awaitable[Admission]]
 
 Postable = Outgoing | OutgoingFile | Card
-"""What can be posted, and looked up when its send was never confirmed."""
+"""The values that can be posted, and looked up when their send was never confirmed."""
 
 
 class LookupResult(Value):
-    """What one lookup call found.
+    """The result of one lookup call.
 
     Attributes:
         ref: The message, None if it was not found.
         since: The mark to continue from. After the last lookup it is also a valid mark for later
             sends: ids assigned since then are looked up again.
-        is_over: Nothing is left to look at for now.
+        is_over: Whether there is nothing more to look through for now.
     """
 
     ref: MessageRef | None = None
@@ -213,7 +213,7 @@ class Channel(Protocol):
         ...
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Run until cancelled; hand over every event, in platform order, at least once.
+        """Run until cancelled; pass every event to `admit`, in platform order, at least once.
 
         Call `ready` once, when events can arrive. Confirm an event to the platform only after its
         `admit` returned; if `admit` raises, do not confirm it.
@@ -244,7 +244,7 @@ class Channel(Protocol):
         """Return a position at the chat's newest known message, for `lookup`; never waits.
 
         The mark is opaque and short, and other processes of this account can use it too. It is
-        empty when nothing is known.
+        empty if no message is known.
         """
         ...
 
@@ -253,12 +253,12 @@ class Channel(Protocol):
     ) -> LookupResult:
         """Make one call, the first or the next, to find a message that may have been sent.
 
-        A message that is found ends up showing the content. Nothing else in the chat changes,
+        A message that is found shows the content in the end. Nothing else in the chat changes,
         provided that `apart` names all of the account's other messages newer than the mark.
 
         Args:
             to: The chat that it was sent to.
-            content: What was sent.
+            content: The content that was sent.
             since: The mark from before the send, or `since` of the last lookup result.
             apart: The platform's ids of messages that are known to be others.
             before: The platform's id of a message sent later, if there is one. If the lookup gets
@@ -266,7 +266,7 @@ class Channel(Protocol):
                 have put the message further on than a lookup can see.
 
         Raises:
-            DeliveryUnknown: There is no way to tell; another lookup is of no use.
+            DeliveryUnknown: The platform can't tell; another lookup is of no use.
             ChannelUnavailable: The lookup call itself failed; it may be repeated.
         """
         ...
@@ -334,7 +334,7 @@ class MenuEntry(Value):
 
     Attributes:
         name: Without the slash: lower-case letters, digits and underscores.
-        does: What it does, by language; one short line without markup.
+        does: Its description, by language; one short line without markup.
     """
 
     name: str
@@ -363,7 +363,7 @@ class Menu(Value):
 NO_MENU = Menu()
 
 
-# --- what a channel is handed, and what its package declares ----------------------------------------
+# --- the context of an adapter, and the manifest of its package -------------------------------------
 
 
 TranscriptKind = Literal["person", "bot", "note", "card"]
@@ -383,12 +383,12 @@ class TranscriptItem(Value):
         kind: The author (`person`, `bot`), or the type (`note`, `card`).
         text: The redacted Markdown that the message was rendered from.
         at: When it was written.
-        cursor: Sorts in reading order; pass it to `transcript` to get what follows. Empty for items
-            that are not stored.
+        cursor: Sorts in reading order; pass it to `transcript` to get the items after this one.
+            Empty for items that are not stored.
         key: The message's key, as in `Outgoing.key` or `Card.key`; empty for people's own.
         ref: The platform's id of the message, empty if unknown.
         plain: The text is not Markdown; show it literally.
-        draft: More will follow.
+        draft: The text is still growing.
         outcome: The card and its endings, for cards.
         files: The names that people gave the files they attached; untrusted.
         sent: The file that this message is, with `text` as its caption; None for other messages.
@@ -437,7 +437,7 @@ class Refusals(Counter[str]):
 
 
 async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
-    """Return None; the default where no sent files are kept."""
+    """Return None; the default where sent files are not stored."""
     return None
 
 
@@ -446,12 +446,12 @@ async def never_off_the_record(_address: Address) -> bool:
     return False
 
 
-async def tell_nobody(_says: Localized) -> None:
+async def tell_nobody(_sentence: Localized) -> None:
     """Do nothing; the default where there are no operators."""
 
 
 def admits_everybody(_sender: str) -> bool:
-    """Return True; the default where nobody is a stranger."""
+    """Return True; the default where there are no strangers."""
     return True
 
 
@@ -459,7 +459,7 @@ S = TypeVar("S")
 
 
 class ChannelContext(Value):
-    """Everything an adapter is handed.
+    """The argument of an adapter: its settings and the services of the daemon.
 
     Attributes:
         name: The channel's name in the configuration.
@@ -479,14 +479,14 @@ class ChannelContext(Value):
         directory: This channel's private directory for files that must outlive a restart; None if
             there is none.
         sent_file: Returns a file that was sent to a chat, by its key; None if it was not sent there
-            or is no longer kept.
-        is_off_the_record: Whether a chat is off the record now. If so, the adapter keeps what comes
-            with its messages in memory and off the disk.
+            or is no longer stored.
+        is_off_the_record: Whether a chat is off the record now. If so, the adapter keeps the
+            contents of its messages in memory and off the disk.
         menu: The commands, for platforms that list them; fixed at start.
-        tell: Tells every operator, in their language, about something that a person should look at.
-            It is stored by the time this returns; each call tells them again.
-        admits: Whether ingress lets in what a person writes now, by the platform's verified id; for
-            an adapter that has to make calls before an event is whole.
+        tell: Sends every operator a notice, in their language, about a problem that needs a person.
+            The notice is stored by the time this returns; each call sends another one.
+        admits: Whether ingress would admit a sender now, by the platform's verified id; for an
+            adapter that has to make calls before an event is complete.
     """
 
     name: str
@@ -514,27 +514,27 @@ class ChannelContext(Value):
 
 
 class ChannelManifest(Value):
-    """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
+    """The manifest that an entry point of `zeroclaw.channels` names; importing it imports no SDK.
 
     Attributes:
         kind: The channel's `kind` in the configuration.
         adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`. The module is
-            imported in a thread before that, and may load what takes long.
+            imported in a thread before that, so the import may be slow.
         needs: Modules that the extra named like the kind installs. If one is missing, the channel
-            is not created, the platform is not contacted, and the channel's status line says what
-            to install.
+            is not created, the platform is not contacted, and the channel's status line names the
+            packages to install.
         settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common keys.
         local_operator: Every sender on this channel is the operator (login link, own uid).
         check: `module:coroutine function`, empty for none. Asks the platform whether the settings
             and secrets are right, without receiving or sending messages. Takes the settings and
-            what `ChannelContext.secrets` would contain, returns one line about the account, and
-            raises what the adapter would.
+            the value of `ChannelContext.secrets`, returns one line about the account, and raises
+            the same errors as the adapter.
         may_pair: Sender ids can't be forged, so an unknown sender may be answered with a pairing
             code. False rejects `pairing = "code"`.
         sender: A regular expression that matches a whole sender id; empty to accept any. A
             configured id that doesn't match is a fault: no sender can have it.
-        asks: Texts among the settings that have a default, and that `init` asks for all the same,
-            because few people are served without them.
+        asks: Text settings with a default that `init` asks for all the same, because most people
+            have to set them.
         public: `module:function`, empty for never. Called with the settings; tells whether the
             platform calls this channel on the public listener.
     """
@@ -552,5 +552,5 @@ class ChannelManifest(Value):
 
     def spelled(self, sender: str) -> str:
         """Return an id in its platform's letter case; empty if no sender can have it."""
-        forms = (sender, sender.lower(), sender.upper())
-        return next((one for one in forms if not self.sender or re.fullmatch(self.sender, one)), "")
+        ids = (sender, sender.lower(), sender.upper())
+        return next((id_ for id_ in ids if not self.sender or re.fullmatch(self.sender, id_)), "")

@@ -1,6 +1,6 @@
-"""The contracts for time and ids, which callers hand in.
+"""The contracts of time and ids, which are always passed in.
 
-Only `host/clock.py` and `host/ids.py` use the machine's own; tests hand in fakes.
+Only `host/clock.py` and `host/ids.py` use the machine's own; tests pass fakes.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -11,8 +11,8 @@ ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ULID_TIME_CHARS = 10
 """Length of a ULID's timestamp prefix, which counts milliseconds since 1970."""
 LEAP = timedelta(days=8)
-"""A wall clock that is further ahead than this of when it was last seen may be wrong, so what it makes
-old is not deleted yet. Longer than a week, so that a machine used at weekends is believed."""
+"""A wall clock that jumps ahead by more than this may be wrong, so retention does not act on it yet.
+Longer than a week, for a machine that is used at weekends."""
 SET_BACK = timedelta(days=1)
 """A wall clock that is set back by more was wrong before."""
 
@@ -37,7 +37,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Makes ids that were never used before."""
+    """Generates new ids."""
 
     def ulid(self) -> str:
         """Return 26 Crockford base-32 characters that sort by creation time."""
@@ -49,9 +49,9 @@ class Ids(Protocol):
 
 
 def still_holds(ends_at: datetime, lasts: timedelta, now: datetime) -> bool:
-    """Whether something that ends then, and lasts for so long in all, is valid.
+    """Whether a period of this total length that ends at `ends_at` is still running.
 
-    Not if the clock was set back by more than `SET_BACK` since it was made: it would last too long.
+    Not if the clock was set back by more than `SET_BACK` since it began: it would last too long.
     """
     return now < ends_at <= now + lasts + SET_BACK
 

@@ -3,7 +3,7 @@
 One codec serves every row and log entry, so a room owns the meaning of its records but not their
 format. A record names its class, which also tells the members of a union apart. Reading checks
 every field against its annotation and rejects unknown fields: the codec does not guess at what
-other code wrote.
+other code has written.
 
 msgspec does both directions with one exception: an unpaired surrogate, which the JSON escapes of a
 platform or a model can produce, is not valid UTF-8. No message may be lost because of one, so such

@@ -15,7 +15,7 @@ Place = Literal["system", "turn"]
 
 
 class ContextSpec(Value):
-    """What a provider declares about itself.
+    """The declaration of a provider.
 
     Attributes:
         name: `[a-z][a-z0-9_]*`, unique; used by `/context` and in the log.
@@ -42,13 +42,13 @@ class ContextSpec(Value):
 
 
 class ContextRequest(Value):
-    """What a provider is told about the model request in preparation.
+    """The facts about a model request in preparation.
 
     Attributes:
         conversation: The conversation whose history is sent.
         principal: The turn's principal.
-        address: Where the answer goes. Unless it is `direct`, people other than the principal read
-            what the model says.
+        address: The chat of the answer. Unless it is `direct`, people other than the principal
+            read the answer.
         now: The current time; aware.
         has_tools: The request includes tools.
         notes: The numbers of the notes chosen for this turn.
@@ -72,7 +72,7 @@ class ContextText(Value):
     Attributes:
         text: The text itself; empty for none.
         name: A name other than the provider's, such as a file's; empty to use the provider's.
-        title: A heading that tells the model what the text is; empty for none.
+        title: A heading for the model; empty for none.
         is_data: Framed as data that gives the model no instructions. False for rules, which no
             stranger may have written.
         untrusted: Strangers may have written this text, although the provider is trusted.

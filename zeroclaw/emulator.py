@@ -13,7 +13,7 @@ from zeroclaw.value import Value
 
 
 class EmulatorContext(Value):
-    """What an emulator is handed.
+    """The argument of an emulator.
 
     Attributes:
         port: The port on 127.0.0.1 to listen on; 0 for any free port.
@@ -31,7 +31,7 @@ class Emulated(Value):
 
     Attributes:
         page: The URL of the page where a person acts as a user; it carries an unguessable key.
-        tables: What to add to a configuration, as parsed TOML: the channel and its people.
+        tables: Tables to add to a configuration, as parsed TOML: the channel and its people.
         environment: The environment variables that these tables reference as secrets.
     """
 

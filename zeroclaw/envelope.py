@@ -35,7 +35,7 @@ def is_off_the_record(conversation: str) -> bool:
 
 
 class Address(Value):
-    """A place: one chat (and thread) of one account on one channel.
+    """One chat (or thread) of one account on one channel.
 
     Attributes:
         channel: The channel's name in the configuration, `[channels.<name>]`.
@@ -53,12 +53,12 @@ class Address(Value):
 
     @lru_cache(maxsize=1024)  # noqa: B019  bounded; a turn calls this some fourteen times
     def key(self) -> str:
-        """Return a string that is equal exactly when the place is equal; `direct` doesn't count."""
+        """Return a string that identifies the chat or thread; `direct` is not part of it."""
         parts = (self.channel, self.account, self.chat, self.thread or "")
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
     def in_words(self) -> str:
-        """Return the place in a form for people: `telegram/4711`."""
+        """Return the address in a form for people: `telegram/4711`."""
         return "/".join(filter(None, (self.channel, self.chat, self.thread)))
 
 
@@ -112,13 +112,13 @@ def chosen_name(name: str) -> str:
     return shortened(" ".join(plain.split()), CHOSEN_CHARS)
 
 
-def labelled(given: str, chosen: str) -> str:
+def labelled(configured: str, chosen: str) -> str:
     """Return a configured name, followed by the self-chosen one in quotes if it differs."""
     quoted = chosen_name(chosen)
-    if quoted.lower() == given.lower():
+    if quoted.lower() == configured.lower():
         return quoted
-    is_id = quoted.lower() in ("", given.partition(":")[2].lower())
-    return given if is_id else f'{given} ("{quoted}")'
+    is_id = quoted.lower() in ("", configured.partition(":")[2].lower())
+    return configured if is_id else f'{configured} ("{quoted}")'
 
 
 class Principal(Value):
@@ -163,7 +163,7 @@ class Attachment(Value):
         name: The sender's file name; untrusted.
         media_type: As claimed by the platform; untrusted.
         size_bytes: None if the platform does not say.
-        quoted: It came with the message that this one is about; ingress says so, no channel.
+        quoted: It came with the quoted message. Only ingress sets this, no channel.
     """
 
     reference: str
@@ -174,12 +174,12 @@ class Attachment(Value):
 
 
 class Said(Value):
-    """A message for the model, with the words and files of others that it brings along.
+    """A message for the model, with the texts and files of others that it quotes.
 
     Attributes:
         text: The full text, including quoted and forwarded parts.
         own: The part that the sender wrote themselves; None for all of it.
-        quoted: The files of the message that it is about; taken if it has none of its own.
+        quoted: The files of the quoted message; used if this one has none itself.
     """
 
     text: str
@@ -188,7 +188,7 @@ class Said(Value):
 
     @property
     def wrote(self) -> str:
-        """What the sender wrote themselves."""
+        """The part that the sender wrote themselves."""
         return self.text if self.own is None else self.own
 
 
@@ -204,9 +204,9 @@ class Command(Value):
     rest: str = ""
 
 
-def command_of(said: str) -> Command | None:
+def command_of(text: str) -> Command | None:
     """Parse a text as a command; return None for any other text. The rest stays as typed."""
-    found = _COMMAND.fullmatch(said.strip())
+    found = _COMMAND.fullmatch(text.strip())
     return None if found is None else Command(name=found[1].lower(), rest=found[2] or "")
 
 
@@ -297,16 +297,15 @@ class Envelope(Value):
     """One platform event, decoded.
 
     Attributes:
-        address: Where it happened.
-        sender: Who caused it, as claimed.
+        address: The chat of the event.
+        sender: Its author, as the platform claims.
         dedup: Keys of this event, unique per account; any hit makes it a duplicate.
-        body: What happened.
+        body: The content, by type.
         message: The platform's id of the message, so that an edit can find it; empty for none.
         position: How far reading has come with this event; None if no position is kept.
         attachments: The sender's own; recorded, not fetched.
         sent_at: The platform's time of the event, None if it gives none.
-        continues: More of this message probably follows. None for all others, which are not waited
-            on.
+        continues: Set if more of this message probably follows, and the turn should wait for it.
         alone: Never the rest of a split text, for example a forwarded message.
         overheard: Not addressed to the bot; used only as a part of a message that is.
         verbatim: The literal text of a command, in case it is the rest of a text that was split
@@ -328,7 +327,7 @@ class Envelope(Value):
 
     @property
     def account(self) -> str:
-        """The bot's account that it came to, as `<channel>/<account>`."""
+        """The bot's account that received it, as `<channel>/<account>`."""
         return f"{self.address.channel}/{self.address.account}"
 
     @property
@@ -338,7 +337,7 @@ class Envelope(Value):
 
     @property
     def identity(self) -> str:
-        """Who caused it, as `<channel>:<sender id>`."""
+        """The sender, as `<channel>:<sender id>`."""
         return f"{self.address.channel}:{self.sender.id}"
 
 
@@ -354,11 +353,11 @@ class Rendered(Value):
     plain: str
 
 
-_MOST_TOOL_CHARS = 40  # leaves room for the outcome on Discord's button, which takes 80
+_MAX_TOOL_CHARS = 40  # leaves room for the outcome on Discord's button, which takes 80
 
 
 class CheckedReceipt(Value):
-    """A receipt quoted in an answer, looked up and verified, with what it proves (P7).
+    """A receipt that an answer quotes, verified, with the facts that it proves (P7).
 
     It is not part of the text. A channel shows it in a form that no text can imitate.
 
@@ -383,10 +382,10 @@ class CheckedReceipt(Value):
         kind = "receipt of an earlier run" if self.earlier else "receipt"
         when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
         # Both hold text from the model: it invents tool names, and summaries quote its arguments.
-        tool = shortened(in_a_mark(self.tool), _MOST_TOOL_CHARS)
+        tool = shortened(in_a_mark(self.tool), _MAX_TOOL_CHARS)
         summary = in_a_mark(self.summary)
-        said = (f"{kind}: {tool}", self.outcome, when, summary)
-        return " · ".join(filter(None, said))
+        parts = (f"{kind}: {tool}", self.outcome, when, summary)
+        return " · ".join(filter(None, parts))
 
 
 class Outgoing(Value):
@@ -439,7 +438,7 @@ class Duplicate(Value):
 
 
 class Ignored(Value):
-    """The event concerns nobody here; nothing is stored and nothing is answered."""
+    """The event has no effect; it is neither stored nor answered."""
 
 
 class Answered(Value):

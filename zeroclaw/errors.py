@@ -33,7 +33,7 @@
         ├── Fenced
         └── AlreadyClaimed            .key
 
-Texts are one line, lower case, without secrets; what a caller decides on is an attribute.
+Texts are one line, lower case, without secrets; the data that callers decide on are attributes.
 """
 
 import errno
@@ -48,7 +48,7 @@ class ZeroclawError(Exception):
     """Raised only through its children."""
 
     exit_code = 1
-    """What a command that fails with it tells the shell."""
+    """The exit code of a command that fails with it."""
 
 
 class TryAgain(ZeroclawError):
@@ -59,8 +59,8 @@ class ChannelUnavailable(TryAgain):
     """Raised when a platform can't be reached; nothing was delivered.
 
     Attributes:
-        barred: Something before the platform, such as a firewall, answered in its place. It may bar
-            this call alone, for what it says.
+        barred: Something before the platform, such as a firewall, answered in its place. It may
+            object to this call's content alone.
     """
 
     def __init__(self, message: str, *, barred: bool = False) -> None:
@@ -201,7 +201,7 @@ class ChannelUnauthorized(NeedsOperator):
 
 
 class ChannelStopped(NeedsOperator):
-    """Raised when a channel stops itself until a person starts it again, as in a loop of robots."""
+    """Raised when a channel stops until a person starts it again, as in a loop of robots."""
 
 
 class StoreUnusable(NeedsOperator):
@@ -209,7 +209,7 @@ class StoreUnusable(NeedsOperator):
 
 
 class RecordUnreadable(StoreUnusable):
-    """Raised when one stored record is damaged; what does not need it goes on."""
+    """Raised when one stored record is damaged; work that does not need it goes on."""
 
 
 class NoWayOut(NeedsOperator):
@@ -237,7 +237,7 @@ class ToolArgumentsInvalid(ToolFailed):
 
 
 class ResourcesUnresolved(ToolFailed):
-    """Raised when a tool can't tell what a call would touch; the gate then fails closed."""
+    """Raised when a tool can't resolve the resources of a call; the gate then fails closed."""
 
 
 class StoreRefused(ZeroclawError):
@@ -292,7 +292,7 @@ def first_of(error: E | BaseExceptionGroup[E]) -> E:
 
 @contextmanager
 def ungrouped() -> Generator[None]:
-    """Raise the first error in place of a group that holds errors of ours and the system's alone.
+    """Raise the first error in place of a group that holds only `ZeroclawError`s and `OSError`s.
 
     `except*` can't: if it raises, Python 3.11.2, which is Debian 12's, makes a group of that again.
     """

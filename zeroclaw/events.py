@@ -124,6 +124,6 @@ class Bus:
     def publish(self, event: Event) -> None:
         """Call every subscriber; one that raises does not stop the others."""
         for subscriber in self._subscribers:
-            told = call_now(lambda one=subscriber: one(event))
-            if isinstance(told, Raised):
-                self._failed(told)
+            result = call_now(lambda subscriber=subscriber: subscriber(event))
+            if isinstance(result, Raised):
+                self._failed(result)

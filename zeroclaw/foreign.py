@@ -34,7 +34,7 @@ class Raised(Value):
 
 
 async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:
-    """Await foreign code; return its result or what it raised. Cancellation passes through."""
+    """Await foreign code; return its result or its exception. Cancellation passes through."""
     try:
         return await function()
     except Exception as error:  # noqa: BLE001  this is the room for it
@@ -42,7 +42,7 @@ async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:
 
 
 def call_now(function: Callable[[], T]) -> T | Raised:
-    """Call synchronous foreign code; return its result or what it raised."""
+    """Call synchronous foreign code; return its result or its exception."""
     try:
         return function()
     except Exception as error:  # noqa: BLE001  this is the room for it

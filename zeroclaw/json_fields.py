@@ -68,7 +68,7 @@ def array_at(fields: Mapping[str, object], name: str) -> list[object]:
 
 def objects_at(fields: Mapping[str, object], name: str) -> list[dict[str, object]]:
     """Return the objects in the array at `name`; skip its other items."""
-    return [one for one in array_at(fields, name) if is_object(one)]
+    return [item for item in array_at(fields, name) if is_object(item)]
 
 
 def text_at(fields: Mapping[str, object], name: str) -> str:

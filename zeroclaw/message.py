@@ -13,7 +13,7 @@ from zeroclaw.value import Value, field
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 FileKind = Literal["images", "audio", "files"]
-"""What a model may accept besides text, by the part of the wire format that carries it."""
+"""Files that a model may accept, by the part of the wire format that carries them."""
 ToolOutcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 """How a tool call ended; `unknown` if it may have run."""
 
@@ -103,11 +103,11 @@ def file_kind(media_type: str) -> FileKind:
 
 
 class UserMessage(Value):
-    """What a person said.
+    """A message of a person.
 
     Attributes:
         content: The text, which names the files.
-        note: Local. Why the runtime wrote this itself, empty for a person's own words.
+        note: Local. The reason why the runtime wrote this itself; empty for a person's message.
         files: The attached files that a model may be sent; see `ModelRequest.files`.
     """
 
@@ -144,12 +144,12 @@ class ToolMessage(Value):
     """The result of one call; paired with its call by position.
 
     Attributes:
-        content: What the model reads; the last line is the receipt.
+        content: The text for the model; its last line is the receipt.
         tool_call_id: Echo of the call's id.
         tool_name: Local.
         is_error: Local; the model sees only the text (S1-16).
-        for_people: Local. What a person reads who called the tool themselves, if it differs from
-            what the model reads; without the receipt.
+        for_people: Local. The text for a person who called the tool themselves, without the
+            receipt; empty if it is the model's.
     """
 
     content: str

@@ -27,7 +27,7 @@ class Network:
     def __init__(
         self, environment: Mapping[str, str], in_thread: InThread, trusted: SSLContext | None = None
     ) -> None:
-        """Read the proxy settings; `trusted` replaces the authorities named by the environment."""
+        """Read the proxy settings; `trusted` replaces the authorities scheme by the environment."""
         from urllib.request import getproxies
 
         self._environment = environment
@@ -47,20 +47,20 @@ class Network:
 
         parts = urlsplit(url)
         host, with_port = parts.hostname or "", parts.netloc.rpartition("@")[2]
-        named = _SCHEMES.get(parts.scheme, parts.scheme)
-        proxy = self._proxies.get(named)
+        scheme = _SCHEMES.get(parts.scheme, parts.scheme)
+        proxy = self._proxies.get(scheme)
         # `NO_PROXY` may name a server with or without its port.
         if not proxy or is_this_machine(host) or any(map(proxy_bypass, (host, with_port))):
             return None
         proxy = proxy if "://" in proxy else f"http://{proxy}"
         try:
-            way = urlsplit(proxy)
-            is_usable = way.scheme in _SCHEMES.values() and bool(way.hostname) and way.port != 0
+            uri = urlsplit(proxy)
+            is_usable = uri.scheme in _SCHEMES.values() and bool(uri.hostname) and uri.port != 0
         except ValueError:
             is_usable = False
         if not is_usable:  # the message leaves the value out: it may contain a password
             example = "such as `http://proxy.example:3128`"
-            message = f"`{named.upper()}_PROXY` names no proxy that speaks HTTP, {example}"
+            message = f"`{scheme.upper()}_PROXY` names no proxy that speaks HTTP, {example}"
             raise NoWayOut(message)
         return proxy
 
@@ -109,7 +109,7 @@ def trust(file: str = "", folders: str = "") -> SSLContext:
     """
     if folders and not file:
         # OpenSSL looks into them only when it checks a certificate, and passes over missing ones.
-        if not any(Path(one).is_dir() for one in folders.split(":")):
+        if not any(Path(folder).is_dir() for folder in folders.split(":")):
             raise NotADirectoryError(errno.ENOTDIR, "no such directory")
         return create_default_context(capath=folders)
     import certifi

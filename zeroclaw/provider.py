@@ -23,9 +23,9 @@ class ModelRequest(Value):
         correlation: The id shared by everything in the turn (S0-08); for logs, not sent.
         files: The messages' files in base64, by digest; a file missing here is replaced by a line.
         model: Another model of the same endpoint, empty for the one it was opened for.
-        kept: A cache for the conversation's requests: the provider stores the encoded messages of
-            the latest one, since the next begins with the same ones, under what decides their
-            encoding, a hashable value of its own.
+        kept: A cache for the conversation's requests. The provider stores the encoded messages of
+            the latest one here, since the next begins with the same ones; the key is any hashable
+            value that identifies the encoding.
     """
 
     messages: tuple[Message, ...]
@@ -57,7 +57,7 @@ class ReasoningDelta(Value):
     Attributes:
         text: Flat text, empty when the delta is a structured block.
         details: JSON texts of whole structured blocks, in order; empty for flat text.
-        takes_back: All text of the answer so far was the beginning of `text`, and no answer.
+        takes_back: All text of the answer so far was reasoning, the beginning of `text`.
     """
 
     text: str = ""
@@ -87,7 +87,7 @@ StreamEvent = TextDelta | ReasoningDelta | ToolCallReady | UsageReported | Finis
 
 
 class ProviderFacts(Value):
-    """What the runtime needs to know about a model before calling it.
+    """The facts about a model that the runtime needs before it calls it.
 
     Attributes:
         model: The name shown to people and in logs.
@@ -95,9 +95,8 @@ class ProviderFacts(Value):
         context_from: The source of `context_tokens`, for people; empty if unknown.
         calls_tools: Tool definitions are worth sending (S0-15).
         note: One line shown at start, empty for none.
-        takes: What the model accepts besides text.
-        counted_by: What counts tokens as the model does, for people; empty for nothing. See
-            `Counting`.
+        takes: The kinds of files that the model accepts.
+        counted_by: The name of the tokenizer, for people; empty for none. See `Counting`.
     """
 
     model: str
@@ -142,7 +141,7 @@ class Provider(Protocol):
 
     @property
     def facts(self) -> ProviderFacts:
-        """What is currently known about the model."""
+        """The current facts about the model."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -194,7 +193,7 @@ class Measuring(Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """Something with a model's tokenizer: a provider, or a tokenizer file of the operator."""
+    """A model's tokenizer: of a provider, or from a tokenizer file of the operator."""
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
         """Return each text's length in tokens, in order.
@@ -203,7 +202,7 @@ class Counting(Protocol):
         milliseconds is done off the event loop.
 
         Returns:
-            None as long as it can't count, such as before the model is loaded.
+            None while it can't count, such as before the model is loaded.
         """
         ...
 
@@ -227,7 +226,7 @@ class Endpoint(Value):
 
 
 class ProviderContext(Value):
-    """Everything that a provider's factory is handed besides its settings.
+    """The services that a provider's factory gets besides its settings.
 
     Attributes:
         clock: The only source of time.

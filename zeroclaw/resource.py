@@ -1,4 +1,4 @@
-"""The canonical form of resources, for comparing policy statements with what tools name.
+"""The canonical form of resources, for comparing policy statements with the resources of calls.
 
 Two spellings of one host or path must never count as two resources, or a deny on one would let the
 other through. So every name is canonicalised where it enters, and a name without a canonical form
@@ -13,7 +13,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 import idna
 
 LAST_PORT = 65_535
-_LONGEST_NAME = 253  # RFC 1035, section 2.3.4, without the length bytes
+_MAX_NAME_CHARS = 253  # RFC 1035, section 2.3.4, without the length bytes
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LABEL_PATTERN = re.compile(r"[a-z0-9_*-]{1,63}")
 # A last label that makes inet_aton read an address (URL standard): 2130706433, 0x7f.1, 127.1.
@@ -49,9 +49,9 @@ def host_form(host: str) -> str:
     """
     if host.startswith("[") and host.endswith("]"):
         return address_form(host[1:-1])
-    labels = [_label(one, _LABEL) for one in _labels(host)]
+    labels = [_label(label, _LABEL) for label in _labels(host)]
     name = ".".join(labels)
-    if len(name) > _LONGEST_NAME:
+    if len(name) > _MAX_NAME_CHARS:
         raise _no_host()
     if not _NUMBER.fullmatch(labels[-1]):
         return name
@@ -123,7 +123,7 @@ def path_pattern(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a name in Unicode's form NFC; a reader can't see which form was typed or stored."""
+    """Return a name in Unicode's form NFC; both forms look the same to a reader."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -134,11 +134,11 @@ def _host_pattern(host: str) -> str:
     if ":" in bare:
         # Groups next to a `*` can't be normalised, so they must be written in canonical form.
         groups = bare.lower()
-        if not all(_GROUP_PATTERN.fullmatch(one) for one in groups.split(":")):
+        if not all(_GROUP_PATTERN.fullmatch(group) for group in groups.split(":")):
             message = "must write the groups of an IPv6 address in hex, without zeros before them"
             raise ValueError(message)
         return groups
-    return ".".join(_label(one, _LABEL_PATTERN) for one in _labels(bare))
+    return ".".join(_label(label, _LABEL_PATTERN) for label in _labels(bare))
 
 
 def _port_pattern(port: str) -> str:
@@ -165,7 +165,7 @@ def _label(label: str, form: re.Pattern[str]) -> str:
     except (idna.IDNAError, UnicodeError):
         message = "must name a host that exists in the DNS's alphabet"
         raise ValueError(message) from None
-    if not all(form.fullmatch(one) for one in plain.split(".")):
+    if not all(form.fullmatch(part) for part in plain.split(".")):
         raise _no_host()
     return plain
 

@@ -75,25 +75,25 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
     if state.after_cr:
         chunk = chunk.removeprefix(b"\n")
     # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
-    whole = state.rest + chunk
-    is_fresh = not state.data and not state.name
-    if is_fresh and len(whole) <= state.max_event_bytes and _PLAIN.fullmatch(whole):
-        found = [SseEvent(data=one.decode(errors="replace")) for one in _PLAIN_DATA.findall(whole)]
+    buffer = state.rest + chunk
+    is_between_events = not state.data and not state.name
+    if is_between_events and len(buffer) <= state.max_event_bytes and _PLAIN.fullmatch(buffer):
+        found = [SseEvent(data=raw.decode(errors="replace")) for raw in _PLAIN_DATA.findall(buffer)]
         return SseState(max_event_bytes=state.max_event_bytes, at_start=False), tuple(found)
-    lines = whole.splitlines()
-    rest = b"" if not lines or whole.endswith((b"\n", b"\r")) else lines.pop()
+    lines = buffer.splitlines()
+    rest = b"" if not lines or buffer.endswith((b"\n", b"\r")) else lines.pop()
     if len(rest) > state.max_event_bytes:
         raise _too_large(state)
-    return _take_all(state, lines, rest, after_cr=chunk.endswith(b"\r"))
+    return _parse_lines(state, lines, rest, after_cr=chunk.endswith(b"\r"))
 
 
 def finish(state: SseState) -> tuple[SseEvent, ...]:
     """Return the events that the end of the stream completes: none, or the last one."""
-    _, events = _take_all(state, [state.rest, b""] if state.rest else [b""], b"")
+    _, events = _parse_lines(state, [state.rest, b""] if state.rest else [b""], b"")
     return events
 
 
-def _take_all(
+def _parse_lines(
     state: SseState, lines: list[bytes], rest: bytes, *, after_cr: bool = False
 ) -> tuple[SseState, tuple[SseEvent, ...]]:
     """Parse whole lines, given without their ends; `rest` is the incomplete last line."""
@@ -113,7 +113,7 @@ def _take_all(
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            size += len(value) + 1  # lines that hold nothing are kept too
+            size += len(value) + 1  # empty lines count too
             if size > limit:
                 raise _too_large(state)
             data.append(value)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class DurablePoint(StrEnum):
-    """What a commit makes durable; a crash can fall between any two of these points.
+    """The purpose of a commit; a crash can fall between any two of these points.
 
     The kill tests walk this list. `HOUSEKEEPING` covers every commit that no promise depends on.
     """
@@ -49,7 +49,7 @@ UNFENCED = frozenset({DurablePoint.ADMITTED, DurablePoint.ASKED, DurablePoint.AN
 
 
 class RowKind(StrEnum):
-    """The kind of a row; the room with its codec owns it."""
+    """The kind of a row; the room that declares its table owns it."""
 
     CONVERSATION = "conversation"
     ADDRESS = "address"
@@ -253,7 +253,7 @@ class LogEntry(Value):
 
 PAGE = 1000
 """Rows or entries per read when reading all of them."""
-STEP_BYTES, LEAST_BYTES = 65_536, 2_048
+STEP_BYTES, MIN_ROW_BYTES = 65_536, 2_048
 """Bytes to decode before yielding, about a millisecond; and the least that one row counts as."""
 
 
@@ -293,12 +293,12 @@ class Rows(Protocol):
         ...
 
     async def count(self, query: Query) -> int:
-        """Return how many rows match a query; `limit`, `after` and `newest_first` don't count."""
+        """Return the number of rows that match a query, whatever its `limit` and `after`."""
         ...
 
 
 @coroutine
-def _others_first() -> Generator[None]:
+def _yield_once() -> Generator[None]:
     """Yield to the event loop like `asyncio.sleep(0)`, which pure rooms may not import."""
     yield
 
@@ -311,11 +311,11 @@ class Pace:
         self._read_bytes = 0
 
     async def step(self, size_bytes: int) -> None:
-        """Count what is about to be decoded; yield to other tasks when enough has added up."""
-        self._read_bytes += max(size_bytes, LEAST_BYTES)
+        """Count bytes that are about to be decoded; yield to other tasks when enough have added up."""
+        self._read_bytes += max(size_bytes, MIN_ROW_BYTES)
         if self._read_bytes > STEP_BYTES:
             self._read_bytes = 0
-            await _others_first()
+            await _yield_once()
 
 
 async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
@@ -334,8 +334,8 @@ async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> AsyncI
     So a damaged row is only a problem of its own conversation.
     """
     async for row in scan(rows, query):
-        for one in readable_of((row,), read):
-            yield one
+        for value in readable_of((row,), read):
+            yield value
 
 
 def readable_of(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
@@ -435,7 +435,7 @@ class Reads:
 
     Attributes:
         unguarded: The store itself, for logs, blobs, and rows that may change: the commit does not
-            check what is read here.
+            check these reads.
     """
 
     def __init__(self, store: Store) -> None:
@@ -454,8 +454,8 @@ class Reads:
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return rows, see `Rows.select`; only those that the commit writes are guarded.
 
-        So a plan may look through many rows to change a few. One that depends on all of them, or on
-        there being no more, must read and write a row that every writer of such rows also writes.
+        So a plan may search many rows to change a few. A plan that depends on all of them, or on
+        the absence of others, must read and write a row that every writer of such rows also writes.
         """
         rows = await self.unguarded.select(query)
         for row in rows:
@@ -468,7 +468,7 @@ class Reads:
 
     def guarded(self, commit: Commit) -> Commit:
         """Return the commit with an `Expect` for every guarded row: `Conflict` if one has changed."""
-        written = {(one.kind, one.key) for one in commit.writes if isinstance(one, Put | Delete)}
+        written = {(put.kind, put.key) for put in commit.writes if isinstance(put, Put | Delete)}
         expected = tuple(
             Expect(kind=kind, key=key, version=version)
             for (kind, key), version in self._versions.items()
@@ -478,7 +478,7 @@ class Reads:
 
 
 Plan = Callable[[Reads], Awaitable[tuple[Commit | None, T]]]
-"""Reads what it needs; returns what to write, and a result.
+"""Reads rows; returns a commit, and a result.
 
 `transact` calls it again if a row that it read changed before the commit. So it must have no side
 effects: no messages, no wake-ups, no state kept between calls. The caller of `transact` does these
@@ -486,11 +486,11 @@ afterwards. None instead of a commit writes nothing.
 """
 
 TRIES = 8
-"""How often a plan is tried when other writers keep getting in first."""
+"""How often a plan is tried when other writers are first."""
 
 
 async def transact(store: Store, plan: Plan[T]) -> T:
-    """Run a plan and commit its result; run it again if other writers changed what it read.
+    """Run a plan and commit its result; run it again if other writers changed rows that it read.
 
         async def rename(reads: Reads) -> tuple[Commit | None, bool]:
             person = await PEOPLE.get(reads, key)
@@ -509,7 +509,7 @@ async def transact(store: Store, plan: Plan[T]) -> T:
         The result of the plan that was committed.
 
     Raises:
-        Conflict: Other writers got in first every time.
+        Conflict: Other writers were first each time.
         AlreadyClaimed: See `Store.commit`; so `Fenced`, `StoreRefused` and `StoreUnusable`.
     """
 
@@ -523,10 +523,10 @@ async def transact(store: Store, plan: Plan[T]) -> T:
 
 
 async def retried(store: Store, attempt: Callable[[Reads], Awaitable[T]]) -> T:
-    """Make an attempt to write what depends on rows, again as long as other writers were first.
+    """Attempt a write that depends on rows; again if another writer was first.
 
     Raises:
-        Conflict: They were first every time.
+        Conflict: Other writers were first each time.
     """
     conflict: Conflict | None = None
     for _ in range(TRIES):

@@ -1,16 +1,16 @@
-"""Declares what is stored: one table for each kind of row, created by the room that owns it.
+"""Tables: the declaration of each kind of row, made by the room that owns it.
 
-A table says how a row's value is encoded, by which columns rows are selected, how long they stay,
-whose words they contain and which blobs they refer to. Retention, export and erasure walk these
-declarations (`retention/tables.py` lists them all). So a room that stores something new declares
-its fate here, and no other room needs to read its bytes.
+A table declares the codec of a row's value, the columns that rows are selected by, how long rows
+stay, whose data they hold, and the blobs that they refer to. Retention, export and erasure walk
+these declarations (`retention/tables.py` lists them all). So a room that stores a new kind of row
+declares its lifetime here, and no other room needs to read its bytes.
 
     HALTS = Table(
         kind=RowKind.SWITCH,
         codec=json_codec(Halt),
         columns=frozenset({Column.STATE}),
-        keeps=Stays(until="it is turned off"),
-        words=Words.NOBODY,
+        keeps=Stays(until="an operator resumes"),
+        subject=Subject.NONE,
     )
 
     HALTS.put(KEY, halt, state="on")          the write; see `transact` for what it depends on
@@ -34,7 +34,7 @@ U = TypeVar("U")
 
 
 class Codec(Value, Generic[T]):
-    """How a table's values are encoded and decoded; decoding raises `RecordUnreadable`."""
+    """Encodes and decodes a table's values; decoding raises `RecordUnreadable`."""
 
     encode: Callable[[T], bytes]
     decode: Callable[[bytes], T]
@@ -55,7 +55,7 @@ class Column(StrEnum):
 
 
 class Age(StrEnum):
-    """Which configured retention age applies to a row."""
+    """The configured retention age that applies to a row."""
 
     MESSAGES = "messages"
     APPROVALS = "approvals"
@@ -65,7 +65,7 @@ class Ages(Value):
     """Rows are deleted once they have ended and are older than a configured age.
 
     Attributes:
-        age: Which configured age.
+        age: The configured age.
         ended: The states in which a row may be deleted; empty for any.
         at: Returns when a row's age begins, None for a row that has not ended. If not set, the time
             in the row's key, a ULID, counts.
@@ -86,7 +86,7 @@ class Stays(Value):
     """Rows stay until their room deletes them or they are erased.
 
     Attributes:
-        until: When that is, for readers of the declaration.
+        until: The end, in words for readers of the declaration.
     """
 
     until: str
@@ -95,22 +95,22 @@ class Stays(Value):
 Keeps = Ages | UntilDue | Stays
 
 
-class Words(StrEnum):
-    """Whose words or actions a row records.
+class Subject(StrEnum):
+    """The people whose data a row holds.
 
-    `NOBODY`: the daemon's own. `CONVERSATION`: all participants', so it is erased with the whole
-    conversation. `WRITER`: one participant's; `Table.whose` says whose. `PERSON`: a row about one
+    `NONE`: the daemon's own data. `CONVERSATION`: all participants, so it is erased with the whole
+    conversation. `WRITER`: one participant, whom `Table.owner` returns. `PERSON`: a row about one
     person, stored under their id.
     """
 
-    NOBODY = "nobody"
+    NONE = "none"
     CONVERSATION = "conversation"
     WRITER = "writer"
     PERSON = "person"
 
 
-class Whose(Value):
-    """The person that a row belongs to, or the turn or approvals it came from; empty for nobody."""
+class Owner(Value):
+    """The person that a row belongs to, or the turn or approvals that it came from, if any."""
 
     person: str = ""
     turn: str = ""
@@ -145,9 +145,9 @@ class Declaration(Value):
         kind: The frozen tag of its rows.
         columns: The columns, besides the key, that its rows are selected by.
         keeps: How long rows stay.
-        words: Whose words they are.
-        whose: Returns the owner of a row with `Words.WRITER`.
-        own: Returns the `Principal.id` of the one person that a row belongs to, whichever
+        subject: The people whose data they hold.
+        owner: Returns the owner of a row with `Subject.WRITER`.
+        person: Returns the `Principal.id` of the one person that a row belongs to, whichever
             conversation it was made in; empty for a row that belongs to no single person. None if
             no row does.
         blobs: Returns the digests of the blobs that a row refers to.
@@ -158,9 +158,9 @@ class Declaration(Value):
     kind: RowKind
     columns: frozenset[Column]
     keeps: Keeps
-    words: Words
-    whose: Callable[[Row], Whose] | None = None
-    own: Callable[[Row], str] | None = None
+    subject: Subject
+    owner: Callable[[Row], Owner] | None = None
+    person: Callable[[Row], str] | None = None
     blobs: Callable[[Row], tuple[str, ...]] | None = None
     busy: frozenset[str] = frozenset()
 

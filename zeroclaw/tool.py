@@ -1,4 +1,4 @@
-"""The contract of a tool: what it declares, what it receives, what it returns."""
+"""The contract of a tool: its declaration, the context of a run, its output."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ def below(directory: str) -> str:
 
 
 class ToolSpec(Value):
-    """What a tool declares about itself; policy, batch and card rely on nothing else.
+    """The declaration of a tool; policy, batch and card rely on nothing else.
 
     Attributes:
         name: `[a-z][a-z0-9_]*`, unique.
@@ -67,18 +67,18 @@ SKILLS = "/skills"
 """Where sandboxed commands find the folders of `ToolContext.skills`, by skill name."""
 
 
-def _nothing(_resource: str) -> bool:
+def _permit_nothing(_resource: str) -> bool:
     return False
 
 
 class ToolContext(Value):
-    """What one run receives.
+    """The context of one run.
 
     Attributes:
         conversation: The conversation that the call belongs to.
         principal: The person the call is made for.
-        address: Where the answer goes. Unless it is `direct`, people other than the principal may
-            read there what a tool returns.
+        address: The chat of the answer. Unless it is `direct`, people other than the principal may
+            read a tool's results there.
         workspace: The conversation's own directory; exists.
         clock: The only source of time.
         spawned: Await it with the process group before a child does anything, so that the group can
@@ -101,7 +101,7 @@ class ToolContext(Value):
     clock: Clock
     spawned: Callable[[Spawned | None], Awaitable[None]]
     max_file_bytes: int = 0
-    permits: Callable[[str], bool] = _nothing
+    permits: Callable[[str], bool] = _permit_nothing
     untrusted: bool = False
     skills: tuple[tuple[str, Path], ...] = ()
 
@@ -130,7 +130,7 @@ class ToolOutput(Value):
         is_error: The call failed in a way that the tool itself recognised.
         files: Files for the people in the chat, in this order; a failed run sends none. A file that
             may not be sent (it contains a secret, or is too large) makes the call fail.
-        untrusted: The text contains words from outsiders. The output of a tool with the effect
+        untrusted: The text includes content from outsiders. The output of a tool with the effect
             `network` counts as untrusted in any case.
     """
 
@@ -157,14 +157,14 @@ class Tool(Protocol):
         ...
 
     def describe(self, arguments: Arguments) -> str | Localized:
-        """Return one line for people: what this call would do; pure.
+        """Return one line for people about the effect of this call; pure.
 
         A `Sentence` with its facts is shown in each reader's language; see `line_of`.
         """
         ...
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """Return what the call would touch, resolved.
+        """Return the resources that the call would touch, resolved.
 
         `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
         `results:<conversation>`, `attachment:<conversation>/3`, `skill:<name>`. Called before the

@@ -3,7 +3,7 @@
 `class Size(Value): ...` reads like a frozen dataclass and is type-checked like one, but msgspec
 builds it. A dataclass generates and compiles the source of its methods, for each class in each
 process: four hundred of them took half of the daemon's start time. A msgspec record skips that, is
-smaller, and is created and copied in a tenth of the time, which matters for every streamed piece of
+smaller, and is created and copied in a tenth of the time, which matters for every streamed chunk of
 an answer.
 
 An object that is mutable, or holds services and not data, is a plain msgspec `Struct`.
@@ -66,20 +66,20 @@ class Value(Struct, metaclass=_Frozen):
 
     def __repr__(self) -> str:
         kind = type(self)
-        shown = (f"{name}={getattr(self, name)!r}" for name in _shown(kind))
-        return f"{kind.__name__}({', '.join(shown)})"
+        fields = (f"{name}={getattr(self, name)!r}" for name in _visible_fields(kind))
+        return f"{kind.__name__}({', '.join(fields)})"
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         # Replaces msgspec's own, which would show hidden fields.
-        return [(name, getattr(self, name)) for name in _shown(type(self))]
+        return [(name, getattr(self, name)) for name in _visible_fields(type(self))]
 
 
 @cache
-def _shown(kind: type[Value]) -> tuple[str, ...]:
+def _visible_fields(kind: type[Value]) -> tuple[str, ...]:
     hidden = {
         name
-        for one in kind.__mro__
-        for name, annotation in get_annotations(one).items()
+        for base in kind.__mro__
+        for name, annotation in get_annotations(base).items()
         if _HIDDEN in getattr(annotation, "__metadata__", ())
     }
     return tuple(name for name in kind.__struct_fields__ if name not in hidden)

@@ -10,7 +10,7 @@ from tests.contract.channel_words import WITH_GROUPS, WITH_STRANGERS, over
 from tests.fakes.scripted_model import says
 from zeroclaw.daemon.config_check import kinds_of
 from zeroclaw.inbound.approvals import strangers_of
-from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.pairing import PairingRequest
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
@@ -76,10 +76,10 @@ async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_an
             assert len(home.world.model.requests) == 2
 
 
-async def put_to_operators(home: Home) -> Stranger:
+async def put_to_operators(home: Home) -> PairingRequest:
     """Wait until an operator is asked about a stranger."""
 
-    async def carded() -> Stranger | None:
+    async def carded() -> PairingRequest | None:
         found = await strangers_of(home.world.store)
         return next((one for one in found if one.refs), None)
 

@@ -44,7 +44,7 @@ ELSEWHERE = {
     "daemon/reload.py": "`zeroclaw reload`",
     "daemon/channel_host.py:public": "faults of a configuration",
     "gate/audit.py": "what is wrong with a chain",
-    "inbound/anchors.py:OWN_DAMAGED": "what is wrong with a chain",
+    "inbound/anchors.py:DAEMON_DAMAGED": "what is wrong with a chain",
     "gate/policy.py": "`policy explain`, and faults of a configuration",
     "gate/shipped.py": "`policy show`",
     "gate/vocabulary.py": "faults of a configuration",

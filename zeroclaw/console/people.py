@@ -25,8 +25,8 @@ from zeroclaw.console.markup import (
     pill,
     tag,
 )
-from zeroclaw.inbound.identity import Known
-from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, Stranger
+from zeroclaw.inbound.identity import Person
+from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, PairingRequest
 from zeroclaw.value import Value
 
 MOST_ROWS = 200
@@ -43,8 +43,8 @@ class PeopleView(Value):
         local: The channels whose only sender is the operator.
     """
 
-    waiting: Sequence[Stranger]
-    known: Sequence[Known]
+    waiting: Sequence[PairingRequest]
+    known: Sequence[Person]
     configured: Sequence[PersonSettings]
     allowed: Sequence[tuple[str, tuple[str, ...]]]
     local: Sequence[str]
@@ -60,7 +60,7 @@ def people(paths: ConsolePaths, view: PeopleView) -> Html:
 # --- pairing requests ----------------------------------------------------------------------------
 
 
-def _waiting(paths: ConsolePaths, strangers: Sequence[Stranger]) -> Html:
+def _waiting(paths: ConsolePaths, strangers: Sequence[PairingRequest]) -> Html:
     if not strangers:
         none_waiting = empty(
             "No pairing requests.",
@@ -91,7 +91,7 @@ def _waiting(paths: ConsolePaths, strangers: Sequence[Stranger]) -> Html:
     return panel("Pairing requests", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
-def _stranger(paths: ConsolePaths, stranger: Stranger) -> Html:
+def _stranger(paths: ConsolePaths, stranger: PairingRequest) -> Html:
     return line(
         (tag("bdi", stranger.label),),
         ("asked ", instant(stranger.asked_at), " · ", deadline(stranger.deadline_at)),
@@ -110,7 +110,7 @@ def _stranger(paths: ConsolePaths, stranger: Stranger) -> Html:
 # --- admitted and revoked people -----------------------------------------------------------------
 
 
-def _decided(paths: ConsolePaths, people: Sequence[Known]) -> Html:
+def _decided(paths: ConsolePaths, people: Sequence[Person]) -> Html:
     none_decided = empty(
         "Nobody was let in or revoked, apart from the configuration.",
         "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
@@ -120,7 +120,7 @@ def _decided(paths: ConsolePaths, people: Sequence[Known]) -> Html:
     return panel("Let in and revoked", *(rows or (none_decided,)), id_="decided")
 
 
-def _known(paths: ConsolePaths, person: Known) -> Html:
+def _known(paths: ConsolePaths, person: Person) -> Html:
     is_admitted = person.state == "admitted"
     action = button("Revoke", name="do", value="revoke", look="no")
     if not is_admitted:

@@ -26,9 +26,9 @@ from zeroclaw.gate.grant import GRANTS, Grant, describe
 from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.commands.reports import filled, shares_shown
+from zeroclaw.inbound.commands.reports import filled, window_shares
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
-from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.inbound.transcript import Page
 from zeroclaw.limits.usage import first_day, used_since
 from zeroclaw.store import LogKind, Row, readable_of
@@ -146,10 +146,10 @@ class ConsoleReader:
             local=self._inbound.people.local,
         )
 
-    async def _strangers(self) -> tuple[pairing.Stranger, ...]:
+    async def _strangers(self) -> tuple[pairing.PairingRequest, ...]:
         now = self._inbound.clock.now()
-        page = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
-        stored = readable_of(page, STRANGERS.of)
+        page = await self._store.select(PAIRINGS.where(state="waiting", limit=MOST_COUNTED))
+        stored = readable_of(page, PAIRINGS.of)
         waiting = (stranger for stranger in stored if pairing.is_open(stranger, now))
         return tuple(sorted(waiting, key=lambda stranger: stranger.asked_at))
 
@@ -197,7 +197,7 @@ class ConsoleReader:
             conversation=conversation, principal=newest.principal, address=newest.address
         )
         found = await filled(self._store, self._context.sources, owner)
-        summary, rows = shares_shown(found, ENGLISH)
+        summary, rows = window_shares(found, ENGLISH)
         return FilledWindow(words=summary, rows=rows, tokens=found.tokens, window=found.window)
 
     def _redact(self, item: TranscriptItem) -> TranscriptItem:

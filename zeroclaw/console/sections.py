@@ -238,7 +238,7 @@ class Sections:
     async def _explain(self, question: policy.Question) -> policy.Answer:
         try:
             return await self._context.explainer.explain(
-                who=question.who.strip(),
+                subject=question.who.strip(),
                 action=question.action.strip(),
                 arguments=question.arguments,
                 resources=tuple(filter(None, map(str.strip, question.resources.splitlines()))),

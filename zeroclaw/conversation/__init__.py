@@ -1,1 +1,1 @@
-"""What a conversation stores: its inbox, the attached files, and the rows of its turns."""
+"""The stored parts of a conversation: its inbox, attached files, and the rows of its turns."""

@@ -4,8 +4,8 @@
 
 The outcome of each file is committed once, on its own, so that a kill at any instant repeats at
 most one fetch, and a recorded file is never fetched again. A failure is recorded too: the turn
-starts without the file, and the model is told why. Only the file's own conversation waits. The wait
-ends early on a stop, when the daemon shuts down, and when the message is withdrawn or erased; its
+starts without the file, and the model reads the reason. Only the file's own conversation waits. The
+wait ends early on a stop, when the daemon shuts down, and when the message is deleted or erased; its
 file is then not stored.
 """
 
@@ -29,7 +29,7 @@ from zeroclaw.conversation.attachments import (
     with_files,
 )
 from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Stop
-from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.conversation.message_text import first_id, messages, origins, own_text, whole_text
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
@@ -54,19 +54,19 @@ from zeroclaw.value import Struct, Value, replace
 
 TRIES = 5
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
-"""The wait before the second try; it doubles with each try, or is what the platform asks for."""
+"""The wait before the second try; it doubles with each try. A platform may ask for a longer one."""
 
 
 UnheardAudio = Literal["nothing", "some", "all"]
 
 
 class MessagesForModel(Value):
-    """What the model reads of the messages.
+    """The messages of a turn as the model reads them.
 
     Attributes:
         texts: One text per message, in order.
-        unheard: How much of the messages needs a transcriber; `all` if they have no words or other
-            files.
+        unheard: How much of the messages needs a transcriber; `all` if they have no text and no
+            other files.
         own: The part of each message that its sender wrote themselves.
         untrusted: The sources of untrusted text in them.
         files: The attached files that a model may be sent.
@@ -80,13 +80,13 @@ class MessagesForModel(Value):
 
 
 class FetchFailed(Value):
-    """A file that could not be fetched; `why` completes a sentence."""
+    """The reason why a file could not be fetched; `why` completes a sentence."""
 
     why: str
 
 
 STOPPED = FetchFailed(why="the answer was stopped before it came")
-NO_ROOM = FetchFailed(
+STORE_FULL = FetchFailed(
     why="there is no room for files now: what is kept has reached its bound on the disk"
 )
 
@@ -99,9 +99,9 @@ class Downloads(Value):
         accounts: The accounts of the channels connected so far, by channel name.
         clock: For waits between tries.
         settings: The limits.
-        has_room: Whether storage is below its limit; asked before each file.
+        has_room: Whether storage is below its limit; called before each file.
         reader: The tool that reads files, empty if there is none.
-        takes: What the model accepts besides text.
+        takes: The kinds of files that the model accepts.
         log: Logs events.
     """
 
@@ -118,7 +118,7 @@ class Downloads(Value):
         self,
         fence: Fence,
         items: tuple[Item, ...],
-        news: asyncio.Event,
+        wakeup: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> None:
         """Record the outcome of every file of these items.
@@ -129,38 +129,39 @@ class Downloads(Value):
         Args:
             fence: The fence of their conversation.
             items: The oldest first.
-            news: Set when something new arrives; a stop ends the fetching.
-            is_wanted: Whether a turn should still start; `news` is set when that changes.
+            wakeup: Set when the inbox changes; a stop ends the fetching.
+            is_wanted: Whether a turn should still start; `wakeup` is set when that changes.
         """
-        of_messages: dict[str, int] = {}
+        remaining_bytes: dict[str, int] = {}
         for item in items:
             if not isinstance(item.content, PersonMessage) or not item.content.attachments:
                 continue
-            known = {one.place: one for one in await self._stored(item)}
-            left_bytes = of_messages.get(run_of(item), self.settings.max_message_bytes)
-            left_bytes -= sum(one.size_bytes for one in known.values())
+            recorded = {row.place: row for row in await self._stored(item)}
+            free_bytes = remaining_bytes.get(first_id(item), self.settings.max_message_bytes)
+            free_bytes -= sum(row.size_bytes for row in recorded.values())
             for place, attachment in enumerate(item.content.attachments):
-                if place in known:
+                if place in recorded:
                     continue
-                got = await self._unless_over(item, attachment, left_bytes, news, is_wanted)
-                if got is None:
+                result = await self._fetch_or_stop(item, attachment, free_bytes, wakeup, is_wanted)
+                if result is None:
                     return
-                kept = await self._keep(fence, item, place, attachment, got)
-                if kept is None:
+                row = await self._record(fence, item, place, attachment, result)
+                if row is None:
                     return
-                left_bytes -= kept.size_bytes
-            of_messages[run_of(item)] = left_bytes
+                free_bytes -= row.size_bytes
+            remaining_bytes[first_id(item)] = free_bytes
 
     async def for_model(self, items: tuple[Item, ...]) -> MessagesForModel:
-        """Return what the model reads of each message, with its files listed."""
+        """Return each message as the model reads it, with its files listed."""
         found = [await self._for_model(message) for message in messages(items)]
-        alike = all(one.unheard == found[0].unheard for one in found)
+        sources = (source for message in found for source in message.untrusted)
+        is_uniform = all(message.unheard == found[0].unheard for message in found)
         return MessagesForModel(
-            texts=tuple(text for one in found for text in one.texts),
-            unheard=found[0].unheard if alike else "some",
-            own=tuple(text for one in found for text in one.own),
-            untrusted=merge_sources((), (source for one in found for source in one.untrusted)),
-            files=tuple(file for one in found for file in one.files),
+            texts=tuple(text for message in found for text in message.texts),
+            unheard=found[0].unheard if is_uniform else "some",
+            own=tuple(text for message in found for text in message.own),
+            untrusted=merge_sources((), sources),
+            files=tuple(file for message in found for file in message.files),
         )
 
     async def bytes_of(self, files: Iterable[FilePart]) -> dict[str, bytes]:
@@ -171,148 +172,150 @@ class Downloads(Value):
         found: dict[str, bytes] = {}
         for file in files:
             body = await self.store.blob(file.digest)
-            if body is not None and (sent := await asyncio.to_thread(_sent, file, body)):
-                found[file.digest] = sent
+            if body is not None and (encoded := await asyncio.to_thread(_encoded, file, body)):
+                found[file.digest] = encoded
         return found
 
     async def _for_model(self, message: tuple[Item, ...]) -> MessagesForModel:
-        asks = [one.content for one in message if isinstance(one.content, PersonMessage)]
-        if not asks:
+        contents = [item.content for item in message if isinstance(item.content, PersonMessage)]
+        if not contents:
             return MessagesForModel(texts=("",))  # a command that starts a turn, not a message
         files = [
             file
-            for one, ask in zip(message, asks, strict=True)
-            if ask.attachments
-            for file in await self._stored(one)
+            for item, part in zip(message, contents, strict=True)
+            if part.attachments
+            for file in await self._stored(item)
         ]
-        words, not_taken = whole_text(asks), sum(ask.not_taken for ask in asks)
-        for_ears = [is_unheard(one, self.takes) for one in files]
-        unheard: UnheardAudio = "some" if any(for_ears) else "nothing"
-        if files and all(for_ears) and not words.strip() and not not_taken:
+        joined, not_taken = whole_text(contents), sum(part.not_taken for part in contents)
+        need_ears = [is_unheard(file, self.takes) for file in files]
+        unheard: UnheardAudio = "some" if any(need_ears) else "nothing"
+        if files and all(need_ears) and not joined.strip() and not not_taken:
             unheard = "all"
-        text = with_files(words, files, not_taken=not_taken, reader=self.reader, takes=self.takes)
-        brought = (named("attachment", one.attachment.name) for one in files)
+        text = with_files(joined, files, not_taken=not_taken, reader=self.reader, takes=self.takes)
+        sources = (named("attachment", file.attachment.name) for file in files)
         return MessagesForModel(
             texts=(text,),
             unheard=unheard,
-            own=(own_text(asks),),
-            untrusted=merge_sources(origins(asks), brought),
+            own=(own_text(contents),),
+            untrusted=merge_sources(origins(contents), sources),
             files=parts(files),
         )
 
     async def _stored(self, item: Item) -> tuple[AttachmentRow, ...]:
-        return tuple([one async for one in ATTACHMENTS.all(self.store, place=item.id)])
+        return tuple([row async for row in ATTACHMENTS.all(self.store, place=item.id)])
 
-    async def _keep(
-        self, fence: Fence, item: Item, place: int, attachment: Attachment, got: bytes | FetchFailed
+    async def _record(
+        self, fence: Fence, item: Item, place: int, file: Attachment, result: bytes | FetchFailed
     ) -> AttachmentRow | None:
         """Commit the outcome of a file; return None if its message no longer waits."""
-        made = AttachmentRow(
+        row = AttachmentRow(
             number=0,
             item=item.id,
             place=place,
             principal=item.principal.id,
-            attachment=attachment,
+            attachment=file,
             at=self.clock.now(),
         )
         blob: tuple[PutBlob, ...] = ()
-        if isinstance(got, FetchFailed):
-            made = replace(made, failed=got.why)
+        if isinstance(result, FetchFailed):
+            row = replace(row, failed=result.why)
         else:
-            made = await asyncio.to_thread(self._with_facts, made, got)
-            blob = (PutBlob(digest=made.digest, body=got),)
-        here = fence.conversation
+            row = await asyncio.to_thread(self._with_facts, row, result)
+            blob = (PutBlob(digest=row.digest, body=result),)
+        conversation = fence.conversation
 
         async def plan(reads: Reads) -> tuple[Commit | None, AttachmentRow | None]:
             if not await is_waiting(reads, item):
                 return None, None
-            numbered = replace(made, number=await next_number(reads, here))
-            writes = (*blob, attachment_put(here, numbered))
+            numbered = replace(row, number=await next_number(reads, conversation))
+            writes = (*blob, attachment_put(conversation, numbered))
             point = DurablePoint.FETCHED
-            return Commit(point=point, conversation=here, fence=fence, writes=writes), numbered
+            commit = Commit(point=point, conversation=conversation, fence=fence, writes=writes)
+            return commit, numbered
 
-        kept = await transact(self.store, plan)
-        if kept is not None:
-            self._log_end(item, kept)
-        return kept
+        recorded = await transact(self.store, plan)
+        if recorded is not None:
+            self._log_outcome(item, recorded)
+        return recorded
 
-    def _with_facts(self, made: AttachmentRow, body: bytes) -> AttachmentRow:
-        """Return the row with what the file's bytes tell: type, size and digest."""
-        name = made.attachment.name
+    def _with_facts(self, row: AttachmentRow, body: bytes) -> AttachmentRow:
+        """Return the row with the type, size and digest of the file's bytes."""
+        name = row.attachment.name
         return replace(
-            made,
+            row,
             label=recognise(body, name).label,
             size_bytes=len(body),
             digest=hashlib.sha256(body).hexdigest(),
             media_type=model_media_type(body, name, most_pixels=self.settings.shown_pixels),
         )
 
-    def _log_end(self, item: Item, made: AttachmentRow) -> None:
-        whose = {"channel": item.address.channel, "conversation": item.conversation}
-        if made.failed:
-            self.log("attachment_missed", **whose, why=made.failed, level="warning")
+    def _log_outcome(self, item: Item, row: AttachmentRow) -> None:
+        fields = {"channel": item.address.channel, "conversation": item.conversation}
+        if row.failed:
+            self.log("attachment_missed", **fields, why=row.failed, level="warning")
         else:
-            self.log("attachment_fetched", **whose, size_bytes=made.size_bytes)
+            self.log("attachment_fetched", **fields, size_bytes=row.size_bytes)
 
     # --- one file ------------------------------------------------------------------------------
 
-    async def _unless_over(
+    async def _fetch_or_stop(
         self,
         item: Item,
         attachment: Attachment,
-        left_bytes: int,
-        news: asyncio.Event,
+        free_bytes: int,
+        wakeup: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> bytes | FetchFailed | None:
         """Fetch a file; `STOPPED` if its turn is stopped first, None if no turn should start."""
         channel = item.address.channel
         async with asyncio.TaskGroup() as group:
-            ending = group.create_task(self._wait_until_over(item, news, is_wanted))
-            fetching = group.create_task(self._fetch(channel, attachment, left_bytes))
+            ending = group.create_task(self._wait_until_ended(item, wakeup, is_wanted))
+            fetching = group.create_task(self._fetch(channel, attachment, free_bytes))
             first, late = await asyncio.wait((ending, fetching), return_when="FIRST_COMPLETED")
-            for one in late:
-                one.cancel()
-        # Leave whatever set it to the mailbox.
-        news.set()
+            for task in late:
+                task.cancel()
+        # The mailbox handles whatever set it.
+        wakeup.set()
         return (fetching if fetching in first else ending).result()
 
-    async def _wait_until_over(
-        self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
+    async def _wait_until_ended(
+        self, item: Item, wakeup: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> FetchFailed | None:
-        """Wait until the turn of this item is stopped by someone who may, or no longer wanted."""
+        """Wait until the turn of this item is stopped, or no longer wanted."""
         while True:
-            news.clear()
+            wakeup.clear()
             if not is_wanted() or not await is_waiting(self.store, item):
                 return None
             if await self._is_stopped(item):
                 return STOPPED
-            await news.wait()
+            await wakeup.wait()
 
     async def _is_stopped(self, item: Item) -> bool:
         controls = INBOX.all(self.store, conversation=item.conversation, state="control")
-        return any([_stops(one, item) async for one in controls])
+        return any([_stops(control, item) async for control in controls])
 
     async def _fetch(
-        self, channel: str, attachment: Attachment, left_bytes: int
+        self, channel: str, attachment: Attachment, free_bytes: int
     ) -> bytes | FetchFailed:
-        most = min(self.settings.max_bytes, left_bytes)
-        if attachment.size_bytes is not None and attachment.size_bytes > most:
-            return self._too_large(attachment.size_bytes, left_bytes)
+        max_bytes = min(self.settings.max_bytes, free_bytes)
+        if attachment.size_bytes is not None and attachment.size_bytes > max_bytes:
+            return self._too_large(attachment.size_bytes, free_bytes)
         if not await self.has_room():
-            return NO_ROOM
+            return STORE_FULL
         ends_at = self.clock.monotonic() + self.settings.timeout_s
         for tried in range(1, TRIES + 1):
-            left_s = ends_at - self.clock.monotonic()
-            outcome = await self._try(channel, attachment, most, left_s)
+            remaining_s = ends_at - self.clock.monotonic()
+            outcome = await self._try(channel, attachment, max_bytes, remaining_s)
             match outcome:
                 case Delivered(value=body):
-                    return body if len(body) <= most else self._too_large(len(body), left_bytes)
+                    is_small = len(body) <= max_bytes
+                    return body if is_small else self._too_large(len(body), free_bytes)
                 case Rejected(why=why):
                     return FetchFailed(why=why)
                 case Unknown(why=why, broken=True):
                     return FetchFailed(why=f"a fault in the channel's own code, it {why}")
-                case Unreachable(why=why, retry_after_s=asked_s):
-                    pause_s = max(BACK_OFF.wait_s(tried), asked_s or 0.0)
+                case Unreachable(why=why, retry_after_s=minimum_s):
+                    pause_s = max(BACK_OFF.wait_s(tried), minimum_s or 0.0)
                 case Unknown(why=why):
                     pause_s = BACK_OFF.wait_s(tried)
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
@@ -322,26 +325,26 @@ class Downloads(Value):
         raise AssertionError(message)
 
     async def _try(
-        self, channel: str, attachment: Attachment, most: int, left_s: float
+        self, channel: str, attachment: Attachment, max_bytes: int, remaining_s: float
     ) -> CallOutcome[bytes]:
         account = self.accounts.get(channel)
         if account is None:
             return Unreachable(why=f"`{channel}` is not connected")
-        return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)
+        return await account.fetch(attachment, max_bytes=max_bytes, timeout_s=remaining_s)
 
-    def _too_large(self, size_bytes: int, left_bytes: int) -> FetchFailed:
-        most = self.settings.max_bytes
-        if size_bytes > most:
+    def _too_large(self, size_bytes: int, free_bytes: int) -> FetchFailed:
+        max_bytes = self.settings.max_bytes
+        if size_bytes > max_bytes:
             return FetchFailed(
-                why=f"it is larger than {counted(most, 'byte')}, the most for one file"
+                why=f"it is larger than {counted(max_bytes, 'byte')}, the most for one file"
             )
         of_all = counted(self.settings.max_message_bytes, "byte")
         return FetchFailed(
-            why=f"all files of one message may have {of_all}, and {left_bytes:,} are left"
+            why=f"all files of one message may have {of_all}, and {free_bytes:,} are left"
         )
 
 
-def _sent(file: FilePart, body: bytes) -> bytes:
+def _encoded(file: FilePart, body: bytes) -> bytes:
     return b64encode(without_metadata(body, file.media_type))
 
 
@@ -365,7 +368,7 @@ async def is_waiting(rows: Rows, item: Item) -> bool:
 
 
 async def next_number(reads: Reads, conversation: ConversationId) -> int:
-    """Return the number for a conversation's next file, and guard that it stays free."""
+    """Return the number for a conversation's next file, and guard its row."""
     rows = await reads.select(
         ATTACHMENTS.where(conversation=conversation, newest_first=True, limit=1)
     )
@@ -382,7 +385,7 @@ class AttachedFiles(Struct, eq=False):
     async def find(self, conversation: ConversationId, number: int) -> File | None:
         """Return a file, None if this conversation has no file with that number.
 
-        A file is left out if its message was withdrawn before it was answered.
+        A file whose message was deleted before it was answered counts as missing.
         """
         found = await self._find(conversation, number)
         if found is None:

@@ -18,7 +18,7 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
 from zeroclaw.value import Value
 
 
@@ -47,7 +47,7 @@ class PersonMessage(Value, stored_as="Ask"):
         while_busy: What happens if a turn of the same person is running: the message waits; it
             waits to be answered together with others; it joins the turn after its next batch of
             calls; or it ends the turn.
-        attachments: The attached files, to be fetched before the turn starts.
+        attachments: The attached files; fetched before the turn starts.
         not_taken: How many more files were dropped because there were too many.
         piece: None for a message that was not split.
         own: The part that the person wrote themselves; None if an older release did not store it.
@@ -77,7 +77,7 @@ class Summarise(Value):
 
 
 class Obeyed(Value):
-    """A command that took effect when it was admitted; stored as part of what was said."""
+    """A command that took effect when it was admitted; stored as part of the transcript."""
 
     text: str
 
@@ -86,7 +86,7 @@ class TooOld(Value):
     """One person's consecutive messages that arrived too late to be answered, in one row.
 
     Attributes:
-        text: Their messages and calls, as many as fit; stored as part of what was said.
+        text: Their messages and calls, as many as fit; stored as part of the transcript.
         count: How many there were.
     """
 
@@ -147,11 +147,11 @@ class Withdraw(Value):
 
 
 class Revoked(Value):
-    """A grant of this conversation was revoked; only the audit entry is still to be written.
+    """A grant of this conversation was revoked; its holder still has to write the audit entry.
 
     Attributes:
         grant: Its id; its row is already deleted.
-        tool: The tool that it was for.
+        tool: Its tool.
     """
 
     grant: str
@@ -191,7 +191,7 @@ class Item(Value):
 
 
 def words_of(content: Content) -> str:
-    """Return what a person said, or the command they gave; empty for items that nobody typed."""
+    """Return the text or the command of a person; empty for items that no person typed."""
     match content:
         case PersonMessage(text=text) | Obeyed(text=text) | TooOld(text=text) | Amend(text=text):
             return text
@@ -212,8 +212,8 @@ INBOX = Table(
     keeps=Ages(
         age=Age.MESSAGES, ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"})
     ),
-    words=Words.WRITER,
-    whose=lambda row: Whose(person=INBOX.of(row).principal.id),
+    subject=Subject.WRITER,
+    owner=lambda row: Owner(person=INBOX.of(row).principal.id),
     busy=frozenset({"queued", "control", "taken"}),
 )
 
@@ -231,5 +231,5 @@ def said_by(item: Item, *texts: str) -> str:
     A self-chosen name may be another person's, so it follows in quotes after the operator's name
     for them, or their id.
     """
-    who = "" if item.address.direct else f"{item.principal.label}: "
-    return who + "\n\n".join(texts)
+    speaker = "" if item.address.direct else f"{item.principal.label}: "
+    return speaker + "\n\n".join(texts)

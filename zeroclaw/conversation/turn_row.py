@@ -1,4 +1,4 @@
-"""The row of a turn: where it answers, and the messages of its draft so far."""
+"""The row of a turn: its item, and the messages of its draft so far."""
 
 from collections.abc import Callable
 
@@ -19,16 +19,16 @@ from zeroclaw.store import (
     Write,
     transact,
 )
-from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
 from zeroclaw.value import Value, replace
 
 
 class TurnRow(Value):
-    """What a restart needs besides the journal.
+    """The state of a turn that a restart needs besides the journal.
 
     Attributes:
         item: The item that the turn answers.
-        refs: The draft's messages, as far as they are known.
+        refs: The draft's recorded messages.
         sending: The mark for looking up a message whose send has begun; empty for none.
         final: The key of the outbox row with the answer, empty before the end.
         usage: The usage of the whole turn once it has ended; before that it is in the journal.
@@ -49,7 +49,7 @@ class TurnRow(Value):
 
     @property
     def address(self) -> Address:
-        """Where the turn answers."""
+        """The chat of the answer."""
         return self.item.address
 
     @property
@@ -68,16 +68,16 @@ TURNS = Table(
     codec=json_codec(TurnRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
-    words=Words.WRITER,
-    whose=lambda row: Whose(person=TURNS.of(row).item.principal.id, turn=row.key),
+    subject=Subject.WRITER,
+    owner=lambda row: Owner(person=TURNS.of(row).item.principal.id, turn=row.key),
     busy=frozenset({"open"}),
 )
 
 
 def turn_put(row: TurnRow) -> Put:
     """Return the write that records a turn's row, closed once it has an answer."""
-    here, state = row.item.conversation, "closed" if row.final else "open"
-    return TURNS.put(row.turn, row, conversation=here, state=state)
+    conversation, state = row.item.conversation, "closed" if row.final else "open"
+    return TURNS.put(row.turn, row, conversation=conversation, state=state)
 
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
@@ -86,7 +86,7 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for turn in turns for ref in turn.refs])
 
 
-async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
+async def record_ref(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
     """Record a message that the draft has posted.
 
     Raises:
@@ -96,14 +96,14 @@ async def learn(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> No
     await _change(store, fence, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
 
 
-async def sending(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
-    """Record that the draft is about to post a message, or that the message did not arrive.
+async def mark_send(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
+    """Record that the draft is about to post a message, or that the post failed.
 
     Args:
         store: The store with the turn's row.
         fence: The fence of the turn's conversation.
         turn: The turn that the draft belongs to.
-        mark: The mark for looking the message up; empty if it did not arrive.
+        mark: The mark for looking the message up; empty if the post failed.
 
     Raises:
         Conflict: Other writers kept changing the row.
@@ -122,9 +122,9 @@ async def _change(
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
-        changed, whose = change(await TURNS.need(reads, turn)), fence.conversation
+        changed, conversation = change(await TURNS.need(reads, turn)), fence.conversation
         writes = (turn_put(changed), *await _final(reads, changed))
-        return Commit(point=point, conversation=whose, fence=fence, writes=writes), None
+        return Commit(point=point, conversation=conversation, fence=fence, writes=writes), None
 
     await transact(store, plan)
 
@@ -135,7 +135,7 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     item = OUTBOX.of(row) if row and row.state in OPEN_STATES else None
     if row is None or not isinstance(item, TextPost):
         return ()
-    # The outbox waits for the draft to close, so only the draft knows about a lost send.
+    # The outbox waits for the draft to close, so only the draft knows of an uncertain send.
     lost = rows.Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
-    known = replace(rows.with_draft(item, DraftRemainder(refs=turn.refs)), uncertainty=lost)
-    return (rows.changed(row, known, "sending" if row.state == "sending" else "pending"),)
+    updated = replace(rows.with_draft(item, DraftRemainder(refs=turn.refs)), uncertainty=lost)
+    return (rows.changed(row, updated, "sending" if row.state == "sending" else "pending"),)

@@ -295,7 +295,7 @@ class Daemon:
             services.runner.pause(catalogue.RESTARTED)
         try:
             async with asyncio.timeout(STOP_S):
-                await services.open_requests.look()  # a turn may have stored its request just now
+                await services.open_requests.check()  # a turn may have stored its request just now
                 await services.runner.at_rest()
         except TimeoutError:
             self._foundation.log("drafts_left", level="warning")

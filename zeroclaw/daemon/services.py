@@ -144,7 +144,7 @@ class Services:
         self.runner = TurnRunner(
             self._turns,
             # A shutdown must notice that a turn now waits for a person.
-            on_parked=lambda: self.mailboxes.look_again(),  # noqa: PLW0108  created below
+            on_parked=lambda: self.mailboxes.notify(),  # noqa: PLW0108  created below
         )
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
@@ -280,12 +280,12 @@ class Services:
             ids=foundation.ids,
             log=log,
             budget=self.budget,
-            report_failure=self.notices.line,
+            report_failure=self.notices.notice,
             halted_by=self.policy.ended_by,
             current=self.people.by_now,
             revoked_by=self.people.excluded_by,
             workspaces=foundation.start.places.workspaces,
-            reassembly_s=self.reassembly.left_s,
+            reassembly_s=self.reassembly.remaining_s,
         )
 
     # --- callbacks of turns ----------------------------------------------------------------------
@@ -300,7 +300,7 @@ class Services:
         """Load the stored state before any message is admitted; once, at the start."""
         store = self.foundation.store
         self.take_halt(await last_halt(store))
-        await self.people.remember(store)
+        await self.people.load(store)
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
         await self.reassembly.remember()
@@ -338,7 +338,7 @@ class Services:
     def take_halt(self, halt: Halt) -> None:
         """Put a halt into force at once, which ends running turns, or lift it."""
         self.policy.halt(halt)
-        self.mailboxes.hold(not halt.over)
+        self.mailboxes.set_halted(not halt.over)
         if not halt.over:
             self._group.create_task(self.runner.abort_all("halt", halt.by), name="halt")
 

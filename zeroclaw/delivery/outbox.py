@@ -55,18 +55,18 @@ class Hooks(Protocol):
     Outbox rows among the writes are announced after the commit.
     """
 
-    async def asked(
+    async def card_sent(
         self, reads: Reads, item: rows.ApprovalCard, ref: MessageRef
     ) -> tuple[Write, ...]:
         """Return what to write when a card was sent: its approvals record the card's message."""
         ...
 
-    async def pressed(self, item: rows.ApprovalCard) -> MessageRef | None:
+    async def card_message(self, item: rows.ApprovalCard) -> MessageRef | None:
         """Return the message of a card whose send is not recorded, if a person pressed it."""
         ...
 
-    async def refused(
-        self, reads: Reads, row: Row, item: rows.Item | None, why: str
+    async def send_refused(
+        self, reads: Reads, row: Row, item: rows.Item | None, reason: str
     ) -> tuple[Write, ...]:
         """Return what to write when the platform refused for good, such as a note to operators.
 
@@ -269,7 +269,7 @@ class Outbox(Struct, eq=False, kw_only=True):
                 row = await self._save(row, item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
         if isinstance(item, rows.ApprovalCard) and item.uncertainty.second is None and is_sending:
-            stands = await self.hooks.pressed(item)
+            stands = await self.hooks.card_message(item)
             if stands is not None:
                 shown = replace(item, ref=stands, uncertainty=rows.CERTAIN)
                 return await self._save(row, shown, "delivered", DurablePoint.ASKED, "")
@@ -376,10 +376,10 @@ class Outbox(Struct, eq=False, kw_only=True):
     ) -> tuple[Write, ...]:
         match item, point:
             case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
-                return await self.hooks.asked(reads, item, ref)
+                return await self.hooks.card_sent(reads, item, ref)
             case rows.TextPost(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
-                return await self.hooks.refused(reads, row, item, why)
+                return await self.hooks.send_refused(reads, row, item, why)
             case _:
                 return ()

@@ -15,7 +15,7 @@ from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Codec, Column, Table, UntilDue, Whose, Words, json_codec
+from zeroclaw.table import Age, Ages, Codec, Column, Owner, Subject, Table, UntilDue, json_codec
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized, Translations
 from zeroclaw.value import TAG, Value, replace
 
@@ -213,15 +213,15 @@ def _sooner(row: Row) -> Age | None:
     return Age.APPROVALS if isinstance(OUTBOX.of(row), ApprovalCard | Settle) else None
 
 
-def _whose(row: Row) -> Whose:
+def _whose(row: Row) -> Owner:
     item = OUTBOX.of(row)
     match item:
         case TextPost(turn=turn) | FilePost(turn=turn):
-            return Whose(turn=turn or "")
+            return Owner(turn=turn or "")
         case ApprovalCard(approvals=asked):
-            return Whose(approvals=frozenset(asked))
+            return Owner(approvals=frozenset(asked))
         case Settle(outcome=outcome):
-            return Whose(approvals=frozenset(call.approval for call in outcome.card.calls))
+            return Owner(approvals=frozenset(call.approval for call in outcome.card.calls))
         case _:
             assert_never(item)
 
@@ -251,8 +251,8 @@ OUTBOX: Table[Item] = Table(
     codec=Codec(encode=lambda item: codec.encode(_Said(item=item)), decode=_decoded),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
-    words=Words.WRITER,
-    whose=_whose,
+    subject=Subject.WRITER,
+    owner=_whose,
     blobs=_blobs,
     busy=frozenset(OPEN_STATES),
 )
@@ -279,7 +279,7 @@ NOTICES = Table(
     codec=json_codec(Notice),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
-    words=Words.CONVERSATION,
+    subject=Subject.CONVERSATION,
 )
 NOTICE_DAYS = 7
 """Days that a notice waits for an operator; an older one is no longer useful."""

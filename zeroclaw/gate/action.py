@@ -18,7 +18,7 @@ from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import RecordUnreadable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
+from zeroclaw.table import Age, Ages, Codec, Column, Owner, Subject, Table
 from zeroclaw.value import Value, field, replace
 
 # Deeper than any schema needs, and far from the recursion limit of later readers.
@@ -291,9 +291,9 @@ def _from_row_body(body: bytes) -> Frozen:
     return Frozen(action=decode(encoded), hash=kept.decode(errors="replace"))
 
 
-def _whose(row: Row) -> Whose:
+def _whose(row: Row) -> Owner:
     action = ACTIONS.of(row).action
-    return Whose(person=action.principal.id, turn=action.turn)
+    return Owner(person=action.principal.id, turn=action.turn)
 
 
 ACTIONS = Table(
@@ -301,6 +301,6 @@ ACTIONS = Table(
     codec=Codec(encode=_row_body, decode=_from_row_body),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),
-    words=Words.WRITER,
-    whose=_whose,
+    subject=Subject.WRITER,
+    owner=_whose,
 )

@@ -28,7 +28,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Translations, translated
 from zeroclaw.value import Value, replace
@@ -56,7 +56,7 @@ class Numbered(Value):
 class ApprovalRequest(Value):
     """The common part of all kinds of requests: a question with one deadline, and one answer.
 
-    The kinds are `Approval`, about a call, and `inbound.pairing.Stranger`, about a person. Each
+    The kinds are `Approval`, about a call, and `inbound.pairing.PairingRequest`, about a person. Each
     decides who may answer, and what an answer does.
 
     Attributes:
@@ -293,9 +293,9 @@ def with_ref(approval: R, ref: MessageRef) -> R:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _whose(row: Row) -> Whose:
+def _whose(row: Row) -> Owner:
     asked = APPROVALS.of(row)
-    return Whose(person=asked.requester.id, turn=asked.turn)
+    return Owner(person=asked.requester.id, turn=asked.turn)
 
 
 APPROVALS = Table(
@@ -308,8 +308,8 @@ APPROVALS = Table(
         ended=frozenset({"approved", "denied", "expired", "stopped"}),
         at=lambda row: APPROVALS.of(row).at,
     ),
-    words=Words.WRITER,
-    whose=_whose,
+    subject=Subject.WRITER,
+    owner=_whose,
     busy=frozenset({"pending"}),
 )
 

@@ -1,9 +1,9 @@
-"""The daemon's own audit chain: the heads of the conversations' chains, and what was decided.
+"""The daemon's own audit chain: anchors of the conversations' chains, cuts, and decisions.
 
-If a conversation's chain is shorter than its newest anchor, a stranger cut it. A cut by retention
-is recorded in the same commit, so that the rest still verifies. So is a decision about the daemon
-or a person, with its row. Each append names the entry that it follows, because any task may write
-one; a writer who was second plans again.
+If a conversation's chain is shorter than its newest anchor, it has been tampered with. Retention
+records a cut in the commit that makes it, so that the rest still verifies. A decision about the
+daemon or a person is recorded with its row. Each append names the entry that it follows, because
+any task may append; the second of two writers plans again.
 """
 
 import asyncio
@@ -49,49 +49,49 @@ class Anchors(Struct, eq=False):
 
     store: Store
     clock: Clock
-    _known: dict[str, int] | None = None
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _anchored: dict[str, int] | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __len__(self) -> int:
-        """Return how many chains have an anchor that this process knows."""
-        return len(self._known or ())
+        """Return the number of chains with an anchor that this process knows."""
+        return len(self._anchored or ())
 
     async def keep(self) -> None:
-        """Anchor new heads from time to time, until cancelled."""
+        """Anchor new heads every `EVERY_S`, until cancelled."""
         while True:
             await self.clock.sleep(EVERY_S)
             await self.anchor()
 
     async def anchor(self) -> None:
-        """Anchor every head that moved since the last time, in one commit."""
-        # Two calls at once would both note the same heads.
-        async with self._one_at_a_time:
+        """Anchor every head that moved since its last anchor, in one commit."""
+        # Two calls at once would anchor the same heads twice.
+        async with self._lock:
             notes: list[audit.Anchor] = []
             streams = await self.store.streams(LogKind.AUDIT)
-            noted = await self._noted() if self._known is None else self._known
-            # Chains that retention removed entirely are forgotten here too.
-            self._known = known = {one: noted[one] for one in streams if one in noted}
+            noted = await self._stored_anchors() if self._anchored is None else self._anchored
+            # Without the chains that retention has removed entirely.
+            self._anchored = anchored = {chain: noted[chain] for chain in streams if chain in noted}
             for stream in streams:
                 last = await self.store.last(LogKind.AUDIT, stream)
-                if stream == STREAM or last is None or known.get(stream) == last.sequence:
+                if stream == STREAM or last is None or anchored.get(stream) == last.sequence:
                     continue
-                # The check of a damaged chain shows it, and the others are anchored.
+                # Verification reports a damaged chain; the others are anchored all the same.
                 with suppress(RecordUnreadable):
                     notes.append(self._note(audit.Anchor, stream, last))
             if notes:
                 await self._write(*notes)
-                known.update({note.conversation: note.sequence for note in notes})
+                anchored.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
-        """Remove a conversation's audit up to and including an entry; `writes` join the commit."""
-        async with self._one_at_a_time:
-            gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
+        """Remove a conversation's audit entries up to `last`, in one commit with `writes`."""
+        async with self._lock:
+            trim = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
             note = self._note(audit.Cut, stream, last)
-            await self._write(note, more=(gone, *writes))
+            await self._write(note, rest=(trim, *writes))
 
     async def cut_own(self, before: datetime) -> bool:
         """Remove entries of the daemon's own chain older than `before`; return whether any were."""
-        async with self._one_at_a_time:
+        async with self._lock:
             first = await self.store.read(LogKind.AUDIT, STREAM, limit=1)
             if not first or audit.read(first[0].body).at >= before:
                 return False  # the usual case, without reading the rest of a long chain
@@ -106,15 +106,15 @@ class Anchors(Struct, eq=False):
                 frozenset(await self.store.streams(LogKind.AUDIT)) - {STREAM},
             )
             note = self._note(audit.Cut, STREAM, last)
-            gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
-            await self._write(*needed, note, more=(gone,))
+            trim = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
+            await self._write(*needed, note, rest=(trim,))
             return True
 
-    async def _write(self, *notes: audit.Anchor | audit.Cut, more: tuple[Write, ...] = ()) -> None:
-        """Commit notes at the end of the daemon's chain, together with other writes."""
+    async def _write(self, *notes: audit.Anchor | audit.Cut, rest: tuple[Write, ...] = ()) -> None:
+        """Append notes to the daemon's chain, in one commit with other writes."""
 
         async def planned(_reads: Reads) -> tuple[Commit, None]:
-            writes = (*await _appended(self.store, notes), *more)
+            writes = (*await _appended(self.store, notes), *rest)
             return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), None
 
         await transact(self.store, planned)
@@ -127,7 +127,7 @@ class Anchors(Struct, eq=False):
             at=self.clock.now(),
         )
 
-    async def _noted(self) -> dict[str, int]:
+    async def _stored_anchors(self) -> dict[str, int]:
         """Return the anchors of earlier processes, so that a start does not write them again."""
         found: dict[str, int] = {}
         async for entry in read_all(self.store, LogKind.AUDIT, STREAM):
@@ -145,37 +145,37 @@ _DECISIONS = {
     (RowKind.PERSON, "admitted"): audit.Kind.PERSON_ADMITTED,
     (RowKind.PERSON, "revoked"): audit.Kind.PERSON_REVOKED,
 }
-"""The decisions on record, by the kind and the state of their rows."""
+"""The audited decisions, by the kind and the state of their rows."""
 
 
-async def on_record(
+async def add_audit(
     logs: Logs, writes: tuple[Write, ...], *, by: str, channel: str, at: datetime
 ) -> tuple[Write, ...]:
-    """Return writes, with the entries about the decisions that are among them.
+    """Return writes, with the audit entries of the decisions among them.
 
     Args:
         logs: The stored chains.
-        writes: What is about to be committed.
-        by: Who decided, as `Principal.id`.
-        channel: Where they did.
+        writes: The writes to commit.
+        by: The person who decided, as `Principal.id`.
+        channel: The channel on which they did.
         at: When.
     """
-    made: list[audit.Entry] = []
+    entries: list[audit.Entry] = []
     for write in writes:
         match write:
             case Put(kind=kind, state=state) if (kind, state) in _DECISIONS:
                 decided = _DECISIONS[kind, state]
             case Delete(kind=RowKind.PERSON):
-                decided = audit.Kind.PERSON_ADMITTED  # the configuration lets them in again
+                decided = audit.Kind.PERSON_ADMITTED  # the configuration admits them again
             case _:
                 continue
-        whom = f"{write.key} " if write.kind is RowKind.PERSON else ""
-        made.append(audit.Entry(kind=decided, at=at, by=by, detail=f"{whom}in {channel}"))
-    return (*writes, *await _appended(logs, made))
+        person = f"{write.key} " if write.kind is RowKind.PERSON else ""
+        entries.append(audit.Entry(kind=decided, at=at, by=by, detail=f"{person}in {channel}"))
+    return (*writes, *await _appended(logs, entries))
 
 
 async def _appended(logs: Logs, entries: Sequence[audit.Written]) -> tuple[Write, ...]:
-    """Return the writes that append to the daemon's chain, unless another writer does so first."""
+    """Return the writes that append to the daemon's chain; they fail if another writer is first."""
     if not entries:
         return ()
     last = await logs.last(LogKind.AUDIT, STREAM)
@@ -192,13 +192,13 @@ SLICE = 200
 TRIES = 3
 """Attempts to check a chain whose oldest entries are pruned during the check."""
 Marks = dict[str, list[audit.Anchor | audit.Cut]]
-"""What the daemon's chain says of other chains, by their names."""
-OWN_DAMAGED = audit.Broken(at=0, why="the daemon's own chain can't be read")
-"""The result for every other chain, because their anchors are in this one."""
+"""The anchors and cuts of other chains in the daemon's chain, by their names."""
+DAEMON_DAMAGED = audit.Broken(at=0, why="the daemon's own chain can't be read")
+"""The verdict on every other chain, because their anchors are in this one."""
 
 
-async def _go_on(_checked: int) -> None:
-    """Pause no longer than the hashing in a thread does by itself."""
+async def _no_pause(_checked: int) -> None:
+    """Do not pause: hashing in a thread already leaves time for other tasks."""
 
 
 async def verify_streams(
@@ -206,13 +206,13 @@ async def verify_streams(
 ) -> tuple[audit.Intact | audit.Broken, ...]:
     """Verify several chains, and read the daemon's chain once for all of them."""
     marks = await _marks(logs, streams)
-    return tuple([await verify_stream(logs, one, marks=marks) for one in streams])
+    return tuple([await verify_stream(logs, stream, marks=marks) for stream in streams])
 
 
 async def verify_stream(
     logs: Logs,
     stream: str,
-    pause: Callable[[int], Awaitable[None]] = _go_on,
+    pause: Callable[[int], Awaitable[None]] = _no_pause,
     *,
     marks: Marks | None = None,
 ) -> audit.Intact | audit.Broken:
@@ -225,16 +225,16 @@ async def verify_stream(
         logs: The stored chains.
         stream: The chain.
         pause: Awaited between two slices, with the number of the last entry that was checked.
-        marks: What the daemon's chain said of it a while ago; read now if they do not fit.
+        marks: Marks that the caller has read; read again here if the verdict is bad.
     """
-    verdict: audit.Intact | audit.Broken = OWN_DAMAGED
+    verdict: audit.Intact | audit.Broken = DAEMON_DAMAGED
     for _ in range(TRIES):
         first = await logs.read(LogKind.AUDIT, stream, limit=1)
-        # Read the anchors first: later ones may be about entries that this check does not read.
-        known = await _marks(logs, (stream,)) if marks is None else marks
-        if known is None:
-            return OWN_DAMAGED
-        walk, after = audit.begin(known[stream], first[0].sequence - 1 if first else None), 0
+        # Read the anchors first: newer ones may be about entries that this check does not read.
+        current = await _marks(logs, (stream,)) if marks is None else marks
+        if current is None:
+            return DAEMON_DAMAGED
+        walk, after = audit.begin(current[stream], first[0].sequence - 1 if first else None), 0
         while page := await logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
             after = page[-1].sequence
             await asyncio.to_thread(audit.take, walk, [entry.body for entry in page])
@@ -251,14 +251,14 @@ async def verify_stream(
 
 async def _marks(logs: Logs, chains: Sequence[str]) -> Marks | None:
     """Return the marks of chains in the daemon's chain; None if that can't be read."""
-    marks: Marks = {one: [] for one in chains}
+    marks: Marks = {chain: [] for chain in chains}
     after = 0
     while page := await logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
         after = page[-1].sequence
         try:
-            found = await asyncio.to_thread(audit.marks_of, [one.body for one in page], marks)
+            found = await asyncio.to_thread(audit.marks_of, [entry.body for entry in page], marks)
         except RecordUnreadable:
             return None
-        for one in found:
-            marks[one.conversation].append(one)
+        for mark in found:
+            marks[mark.conversation].append(mark)
     return marks

@@ -1,7 +1,6 @@
-"""What events are planned with, and the plan of one event, decided before anything is written.
+"""The plan of an event, made before the first write, and the services that plans are made with.
 
-Ingress commits a plan's writes together with the event's claim, and only then announces it:
-commit, then announce.
+Ingress commits a plan's writes together with the event's claim, and only then announces it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +27,7 @@ class Plan(Value):
     Attributes:
         conversation: The scope of the writes; None for the daemon's own.
         writes: Committed together with the claim.
-        here: The conversation in which a command was given, if it is not the scope.
+        origin: The conversation in which a command was given, if it is not the scope.
         fragment_item: The queued item of a message that was split, whose rest may still come.
         toast: A short reply to the sender alone; it may be lost.
         reply_wanted: The toast asks for a reason.
@@ -42,7 +41,7 @@ class Plan(Value):
 
     conversation: ConversationId | None
     writes: tuple[Write, ...] = ()
-    here: ConversationId | None = None
+    origin: ConversationId | None = None
     fragment_item: Item | None = None
     toast: str = ""
     reply_wanted: bool = False
@@ -56,7 +55,7 @@ class Resolution(Value):
     """A conversation, and the writes that create it, or that make an address point to it.
 
     Attributes:
-        while_busy: What happens there to messages while an answer is being written.
+        while_busy: The mode for messages that arrive while an answer is being written.
     """
 
     conversation: ConversationId
@@ -65,7 +64,7 @@ class Resolution(Value):
 
 
 class InboundContext(Struct, frozen=True, kw_only=True):
-    """What the code in this room works with; one for the whole daemon.
+    """The services of this room; one for the whole daemon.
 
     Attributes:
         store: The store.
@@ -73,10 +72,10 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         ids: For rows, and for codes.
         settings: The configuration in force.
         policy: The policy in force.
-        people: Who is known.
-        redact: Redacts what people type.
-        log: For facts.
-        announce: Tells all other rooms what was just committed; never waits.
+        people: The admitted people.
+        redact: Redacts text that people type.
+        log: Logs events.
+        announce: Announces a committed plan to the other rooms; never waits.
     """
 
     store: Store
@@ -97,14 +96,14 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         """
 
         async def planned(reads: Reads) -> tuple[Commit | None, Plan]:
-            made = await plan(reads)
-            commit = Commit(point=point, conversation=made.conversation, writes=made.writes)
-            return commit if made.writes else None, made
+            result = await plan(reads)
+            commit = Commit(point=point, conversation=result.conversation, writes=result.writes)
+            return commit if result.writes else None, result
 
-        made = await transact(self.store, planned)
-        if made.writes:
-            self.announce(made)
-        return made
+        committed = await transact(self.store, planned)
+        if committed.writes:
+            self.announce(committed)
+        return committed
 
     def note(
         self,
@@ -127,7 +126,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         self,
         content: Opening | Control | Obeyed | TooOld | Unread,
         conversation: ConversationId,
-        came: Envelope | Address,
+        source: Envelope | Address,
         principal: Principal,
         *,
         id_: str = "",
@@ -138,30 +137,34 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         Args:
             content: Its content.
             conversation: The conversation of the inbox.
-            came: The message, or only an address if the item is not a message.
+            source: The message, or only its address if the item is no message.
             principal: The sender.
             id_: Empty for a new one.
-            turn: The turn that it is about.
+            turn: The turn that it steers, if any.
         """
-        is_message = isinstance(came, Envelope)
+        is_message = isinstance(source, Envelope)
         return Item(
             id=ItemId(id_ or self.ids.ulid()),
             conversation=conversation,
-            address=came.address if is_message else came,
+            address=source.address if is_message else source,
             principal=principal,
             content=content,
             admitted_at=self.clock.now(),
-            message=came.message if is_message else "",
-            sent_at=came.sent_at if is_message else None,
+            message=source.message if is_message else "",
+            sent_at=source.sent_at if is_message else None,
             turn=turn,
         )
 
     def control(
-        self, what: Control, here: ConversationId, at: Address, by: Principal, turn: TurnId | None
+        self,
+        content: Control,
+        conversation: ConversationId,
+        address: Address,
+        principal: Principal,
+        turn: TurnId | None = None,
     ) -> Put:
-        """Return the write of a control item that is admitted now, see `item`."""
-        made = self.item(what, here, at, by, turn=turn)
-        return item_put(made, "control")
+        """Return the write of a control item that is admitted now; see `item`."""
+        return item_put(self.item(content, conversation, address, principal, turn=turn), "control")
 
     def query(
         self, principal: Principal, action: str, *, direct: bool | None, own: bool | None
@@ -170,11 +173,11 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         now = self.clock.now()
         return Query(principal=principal, action=action, now=now, direct=direct, own=own)
 
-    def in_force(self, one: Approval) -> Approval:
-        """Return an open request with who may answer it now: a reload applies to it too."""
+    def in_force(self, request: Approval) -> Approval:
+        """Return an open request with its current approvers: a reload applies to it too."""
         now = self.settings.config.approvals
-        may_answer = one.requester_may_answer and now.requester_may_answer
-        return replace(one, approvers=now.approvers, requester_may_answer=may_answer)
+        may_answer = request.requester_may_answer and now.requester_may_answer
+        return replace(request, approvers=now.approvers, requester_may_answer=may_answer)
 
     def rule_answer(self, principal: Principal, tool: str) -> Ruling:
         """Decide whether a principal may answer requests about a tool now."""
@@ -187,7 +190,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         return self.rule_answer(principal, tool).decision.effect == "allow"
 
     def approver_now(self, identity: str, tool: str) -> Principal | None:
-        """Return who has an identity if they may answer requests about a tool now, else None."""
+        """Return the principal of an identity if they may answer requests about a tool now."""
         found = self.people.identified(identity)
         return found if found is not None and self.may_approve(found, tool) else None
 

@@ -10,20 +10,20 @@ from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
 from zeroclaw.store import Query, Reads, Row, RowKind, Rows, Write, readable
-from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Struct, Value, replace
 
 BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "control"))
-"""Rows in these states mean that a conversation has something to do."""
+"""A conversation with a row in one of these states is busy."""
 
 
 class Conversation(Value):
-    """A conversation's row.
+    """A conversation.
 
     Attributes:
-        predecessor: The conversation that `/new` ended, or `/otr` left; its queue is served first.
+        predecessor: The conversation before `/new` or `/otr`; its queue is served first.
         language: The language of the person who began it; only set off the record.
     """
 
@@ -35,11 +35,11 @@ class Conversation(Value):
 
 
 class Pointer(Value):
-    """An address row: where it points now.
+    """The conversation that an address points to.
 
     Attributes:
         conversation: Empty for none yet; never stored empty.
-        while_busy: As `/queue` chose, None for the channel's setting.
+        while_busy: The mode that `/queue` has set; None for the channel's setting.
     """
 
     conversation: ConversationId
@@ -58,26 +58,26 @@ class _Place(Value):
     pointer: Pointer
 
     def to(self, conversation: ConversationId) -> "_Place":
-        """Return the place pointing to another conversation."""
+        """Return this place, pointing to another conversation."""
         return replace(self, pointer=replace(self.pointer, conversation=conversation))
 
 
 NOWHERE = Pointer(conversation=ConversationId(""))
 UNRECORDED = "unrecorded"
-"""The state of the row of a conversation off the record: nothing said in it may reach the disk."""
+"""The state of a conversation off the record, whose messages may not reach the disk."""
 CONVERSATIONS = Table(
     kind=RowKind.CONVERSATION,
     codec=json_codec(Conversation),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
-    keeps=Stays(until="nothing leads to it and nothing is left of it"),
-    words=Words.CONVERSATION,
+    keeps=Stays(until="nothing points to it and none of its content is stored"),
+    subject=Subject.CONVERSATION,
 )
 
 
-async def conversation_of(rows: Rows, here: str) -> Conversation | None:
-    """Return a conversation's record; None if there is none, or none that can be read."""
+async def conversation_of(rows: Rows, conversation: str) -> Conversation | None:
+    """Return a conversation; None if its row is missing or damaged."""
     with suppress(RecordUnreadable):
-        return await CONVERSATIONS.get(rows, here)
+        return await CONVERSATIONS.get(rows, conversation)
     return None
 
 
@@ -86,15 +86,15 @@ POINTERS = Table(
     codec=json_codec(Pointer),
     columns=frozenset({Column.CONVERSATION, Column.PLACE}),
     keeps=Stays(until="its conversation is erased; it may point to another one till then"),
-    words=Words.CONVERSATION,
+    subject=Subject.CONVERSATION,
 )
 
 
 class Conversations(Struct, eq=False):
     """Maps addresses to conversations.
 
-    A plan reads the address through its `reads`: if a `/new` or a move gets in between, it is made
-    again.
+    A plan reads the pointer through its `reads`, so that it is made again after a `/new` or a move
+    in between.
     """
 
     context: InboundContext
@@ -102,46 +102,46 @@ class Conversations(Struct, eq=False):
     async def find(self, reads: Reads, address: Address, principal: Principal) -> Resolution:
         """Return the conversation of an address, with the writes that create it if needed."""
         place = await self._place(reads, address, principal)
-        return self._found(place) if place.pointer.conversation else self._mint(place)
+        return self._resolve(place) if place.pointer.conversation else self._create(place)
 
-    async def choose(self, given: Invocation, mode: WhileBusy) -> Resolution:
-        """Return the conversation with the writes that change its `while_busy` mode."""
-        place = await self._place(given.reads, given.address, given.principal)
+    async def set_mode(self, invocation: Invocation, mode: WhileBusy) -> Resolution:
+        """Return the conversation, with the writes that set its `while_busy` mode."""
+        place = await self._place(invocation.reads, invocation.address, invocation.principal)
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
-        return self._pointed(place) if place.pointer.conversation else self._mint(place)
+        return self._point(place) if place.pointer.conversation else self._create(place)
 
-    async def renew(self, given: Invocation) -> tuple[Resolution, Resolution]:
-        """Return the conversation that `/new` ends and its successor; both are on record, or none."""
-        old = await self._place(given.reads, given.address, given.principal)
-        here = old.pointer.conversation
-        if is_off_the_record(here):
-            before = await self._on_record(given.reads, here)
-            new = self._mint(old.to(before), reader=given.principal)
+    async def renew(self, invocation: Invocation) -> tuple[Resolution, Resolution]:
+        """Return the conversation that `/new` ends and its successor, both on record or both off."""
+        old = await self._place(invocation.reads, invocation.address, invocation.principal)
+        conversation = old.pointer.conversation
+        if is_off_the_record(conversation):
+            before = await self._on_record(invocation.reads, conversation)
+            new = self._create(old.to(before), reader=invocation.principal)
         else:
-            new = self._mint(old)
-        return (Resolution(conversation=here) if here else new), new
+            new = self._create(old)
+        return (Resolution(conversation=conversation) if conversation else new), new
 
-    async def leave_the_record(self, given: Invocation) -> Resolution | None:
-        """Return the conversation that `/otr` begins, None if the chat is already off the record."""
-        old = await self._place(given.reads, given.address, given.principal)
+    async def leave_the_record(self, invocation: Invocation) -> Resolution | None:
+        """Return the conversation that `/otr` begins; None if the chat is already off the record."""
+        old = await self._place(invocation.reads, invocation.address, invocation.principal)
         if is_off_the_record(old.pointer.conversation):
             return None
-        return self._mint(old, reader=given.principal)
+        return self._create(old, reader=invocation.principal)
 
-    async def go_on_record(self, given: Invocation) -> tuple[Resolution, Resolution] | None:
-        """Return what `/otr off` ends and what continues, None if the chat is already on record."""
-        old = await self._place(given.reads, given.address, given.principal)
-        here = old.pointer.conversation
-        if not is_off_the_record(here):
+    async def resume_record(self, invocation: Invocation) -> tuple[Resolution, Resolution] | None:
+        """Return the conversations that `/otr off` ends and resumes; None if already on record."""
+        old = await self._place(invocation.reads, invocation.address, invocation.principal)
+        conversation = old.pointer.conversation
+        if not is_off_the_record(conversation):
             return None
-        new = old.to(await self._on_record(given.reads, here))
-        goes_on = self._pointed(new) if new.pointer.conversation else self._mint(new)
-        return Resolution(conversation=here), goes_on
+        new = old.to(await self._on_record(invocation.reads, conversation))
+        resumed = self._point(new) if new.pointer.conversation else self._create(new)
+        return Resolution(conversation=conversation), resumed
 
     async def _on_record(self, reads: Reads, conversation: ConversationId) -> ConversationId:
-        """Return the recorded conversation before one off the record; empty if there is none."""
-        left = await CONVERSATIONS.get(reads, conversation)
-        before = None if left is None else left.predecessor
+        """Return the conversation on record before one off the record; empty if there is none."""
+        current = await CONVERSATIONS.get(reads, conversation)
+        before = None if current is None else current.predecessor
         row = None if before is None else await CONVERSATIONS.get(reads, before)
         return NOWHERE.conversation if row is None else row.id
 
@@ -150,8 +150,8 @@ class Conversations(Struct, eq=False):
         # A thread's name ends the key.
         old, new = replace(address, thread=None).key(), to.key()
         found: list[tuple[Row, Pointer]] = []
-        every = POINTERS.where(after=old[:-1])
-        async for row, pointer in readable(reads, every, lambda row: (row, POINTERS.of(row))):
+        query = POINTERS.where(after=old[:-1])
+        async for row, pointer in readable(reads, query, lambda row: (row, POINTERS.of(row))):
             if row.key.startswith(old):
                 found.append((row, pointer))
             elif row.key > old:
@@ -160,38 +160,37 @@ class Conversations(Struct, eq=False):
             return None
         writes: list[Write] = []
         for place in dict.fromkeys((old, *(row.place for row, _ in found))):
-            theirs = owner_of_chat(new + place.removeprefix(old))
-            writes += await notes.plan_move(reads, owner_of_chat(place), theirs)
+            owner = owner_of_chat(new + place.removeprefix(old))
+            writes += await notes.plan_move(reads, owner_of_chat(place), owner)
         for row, pointer in found:
-            key, place = (new + one.removeprefix(old) for one in (row.key, row.place))
-            # Guards both rows.
-            for one in (row.key, key):
-                await POINTERS.get(reads, one)
+            key, place = (new + stored.removeprefix(old) for stored in (row.key, row.place))
+            # Guard both rows.
+            for guarded in (row.key, key):
+                await POINTERS.get(reads, guarded)
             writes.append(POINTERS.put(key, pointer, conversation=row.conversation, place=place))
-        here = found[0][0].conversation if len(found) == 1 else None
-        return Plan(conversation=here, writes=tuple(writes))
+        conversation = found[0][0].conversation if len(found) == 1 else None
+        return Plan(conversation=conversation, writes=tuple(writes))
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that `/new` ended when it began this one."""
         found = await CONVERSATIONS.get(self.context.store, conversation)
         return None if found is None else found.predecessor
 
-    async def at_work(self, conversation: ConversationId) -> ConversationId:
+    async def active(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation whose turn is running in this chat.
 
-        That is the given one, or an earlier one that `/new` has ended and that is still being
-        finished.
+        It is this one, or an earlier one that `/new` has ended and whose turn still runs.
         """
-        found = conversation
-        while not await self._has(found, RowKind.TURN, "open"):
-            before = await self.predecessor(found)
+        current = conversation
+        while not await self._has(current, RowKind.TURN, "open"):
+            before = await self.predecessor(current)
             if before is None or not await self.is_busy(before):
                 return conversation
-            found = before
-        return found
+            current = before
+        return current
 
     async def is_busy(self, conversation: ConversationId) -> bool:
-        """Whether a turn is running there, or something waits for one."""
+        """Whether a turn runs there, or an item waits for one."""
         for kind, state in BUSY:
             if await self._has(conversation, kind, state):
                 return True
@@ -217,23 +216,20 @@ class Conversations(Struct, eq=False):
         pointer = await POINTERS.get(reads, key) or NOWHERE
         return _Place(key=key, address=address, pointer=pointer)
 
-    def _found(self, place: _Place, *writes: Write) -> Resolution:
+    def _resolve(self, place: _Place, *writes: Write) -> Resolution:
         mode = place.pointer.while_busy or self._settings(place.address).while_busy
         return Resolution(conversation=place.pointer.conversation, writes=writes, while_busy=mode)
 
-    def _pointed(self, place: _Place, *writes: Write) -> Resolution:
-        """Return the conversation that a place points to, with the write that stores the pointer."""
-        here, where = place.pointer.conversation, place.address.key()
-        put = POINTERS.put(place.key, place.pointer, conversation=here, place=where)
-        return self._found(place, put, *writes)
+    def _point(self, place: _Place, *writes: Write) -> Resolution:
+        """Return a place's conversation, with the write that stores the pointer."""
+        conversation, place_key = place.pointer.conversation, place.address.key()
+        put = POINTERS.put(place.key, place.pointer, conversation=conversation, place=place_key)
+        return self._resolve(place, put, *writes)
 
-    def _mint(self, before: _Place, *, reader: Principal | None = None) -> Resolution:
-        """Return a new conversation that replaces the one that was pointed to before.
-
-        With a `reader` it is off the record.
-        """
+    def _create(self, before: _Place, *, reader: Principal | None = None) -> Resolution:
+        """Return a new conversation for a place; with a `reader` it is off the record."""
         ulid = self.context.ids.ulid()
-        made = Conversation(
+        new = Conversation(
             id=ConversationId(ulid) if reader is None else off_the_record(ulid),
             address=before.address,
             started_at=self.context.clock.now(),
@@ -241,10 +237,10 @@ class Conversations(Struct, eq=False):
             language=ENGLISH if reader is None else reader.language,
         )
         put = CONVERSATIONS.put(
-            made.id,
-            made,
-            conversation=made.id,
+            new.id,
+            new,
+            conversation=new.id,
             state="" if reader is None else UNRECORDED,
             place=before.address.key(),
         )
-        return self._pointed(before.to(made.id), put)
+        return self._point(before.to(new.id), put)

@@ -1,11 +1,11 @@
-"""Messages that come in pieces: which pieces belong together, and how long to wait (pure).
+"""Messages in fragments: which fragments belong together, and how long to wait (pure).
 
-    a piece that continues ──▶ open ──the next piece──▶ open
-                              │  └──the last one, or too much──▶ whole
-                              └──time, or something else from that person──▶ whole
+    a first fragment ──▶ partial ──the next fragment──▶ partial
+                            │  └──the last one, or too much──▶ complete
+                            └──time, or another event of that person──▶ complete
 
-A whole message waits for nothing. An album stays open for its time, whatever its sender does; a
-text ends when they do anything but edit a piece of it.
+An album waits for its time, whatever its sender does; a text is complete when they do anything but
+edit a fragment of it.
 """
 
 from datetime import datetime, timedelta
@@ -14,34 +14,34 @@ from zeroclaw.conversation.inbox import Fragment, Item, PersonMessage
 from zeroclaw.envelope import Attachment, Command, Envelope, ItemId, Said
 from zeroclaw.value import Value
 
-MOST_PIECES = 32
-"""Pieces of one message; further ones start a new message."""
-MOST_CHARS = 200_000
+MAX_FRAGMENTS = 32
+"""Fragments of one message; further ones start a new message."""
+MAX_CHARS = 200_000
 """Limit of one message's text."""
 SENT_WITHIN = timedelta(seconds=10)
-"""The longest time between two pieces by the platform's own times: messages that piled up while the
+"""The longest time between two fragments, by the platform's clock: messages that piled up while the
 daemon was down arrive all at once, however far apart they were written."""
 CUT_WITHIN = timedelta(seconds=2)
-"""The longest time between a piece and one that reads like a command: nobody types a command that
-fast, but a pasted text may have a slash where it is split."""
-ALWAYS_OBEYED = frozenset({"stop", "halt"})
-"""Commands that only end something, so they are never taken as part of a text."""
+"""The longest time between a fragment and one that reads like a command: no person types a command
+that fast, but a pasted text may have a slash where it is split."""
+NEVER_TEXT = frozenset({"stop", "halt"})
+"""Commands that only end something, so they are never part of a text."""
 
 
 class PartialMessage(Value):
     """A message whose rest may still come.
 
     Attributes:
-        id: The item of its first piece.
+        id: The item of its first fragment.
         place: The address's key.
         sender: The platform's id of its sender.
         group: As in `Continues`.
-        last: The newest piece.
+        last: The newest fragment.
         until: When to stop waiting, on the monotonic clock.
-        pieces: The number of pieces.
+        fragments: Their number.
         chars: The length of their texts.
         files: The files accepted with them.
-        sent_at: When the newest piece was written.
+        sent_at: When the newest fragment was written.
     """
 
     id: ItemId
@@ -50,62 +50,62 @@ class PartialMessage(Value):
     group: str
     last: ItemId
     until: float
-    pieces: int = 1
+    fragments: int = 1
     chars: int = 0
     files: tuple[Attachment, ...] = ()
     sent_at: datetime | None = None
 
 
-def extended(
-    run: PartialMessage | None, item: Item, ask: PersonMessage, piece: Fragment, *, now: float
+def extend(
+    before: PartialMessage | None, item: Item, message: PersonMessage, part: Fragment, *, now: float
 ) -> PartialMessage | None:
-    """Return a run with one more piece; None if that was the last one, or a whole message.
+    """Return a partial message with one more fragment; None if that completes it.
 
     Args:
-        run: None for the first piece, which opens it.
-        item: The piece.
-        ask: Its content.
-        piece: Its place in the message.
+        before: None for the first fragment.
+        item: The item of the new fragment.
+        message: Its content.
+        part: Its place in the message.
         now: On the monotonic clock.
     """
-    pieces = 1 if run is None else run.pieces + 1
-    if not piece.more_s or pieces >= MOST_PIECES:
+    fragments = 1 if before is None else before.fragments + 1
+    if not part.more_s or fragments >= MAX_FRAGMENTS:
         return None
     return PartialMessage(
-        id=piece.run,
+        id=part.run,
         place=item.address.key(),
         sender=item.principal.sender,
-        group=piece.group if run is None else run.group,
+        group=part.group if before is None else before.group,
         last=item.id,
-        until=now + piece.more_s,
-        pieces=pieces,
-        chars=len(ask.text) + (run.chars if run else 0),
-        files=(*(run.files if run else ()), *ask.attachments),
+        until=now + part.more_s,
+        fragments=fragments,
+        chars=len(message.text) + (before.chars if before else 0),
+        files=(*(before.files if before else ()), *message.attachments),
         sent_at=item.sent_at,
     )
 
 
-def takes(run: PartialMessage, envelope: Envelope, *, now: float) -> bool:
-    """Whether an event is the next piece; it comes from the same person in the same place."""
-    rest, more = rest_of(envelope), envelope.continues
-    if rest is None or now >= run.until:
+def is_next(partial: PartialMessage, envelope: Envelope, *, now: float) -> bool:
+    """Whether an event, of the same person in the same chat, is the next fragment."""
+    said, continues = as_rest(envelope), envelope.continues
+    if said is None or now >= partial.until:
         return False
-    if run.chars + len(rest.text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
+    if partial.chars + len(said.text) > MAX_CHARS or _is_apart(partial.sent_at, envelope.sent_at):
         return False
-    if run.group:
-        return more is not None and more.group == run.group
-    if isinstance(envelope.body, Command) and not _is_cut(run.sent_at, envelope.sent_at):
+    if partial.group:
+        return continues is not None and continues.group == partial.group
+    if isinstance(envelope.body, Command) and not _is_cut(partial.sent_at, envelope.sent_at):
         return False
-    is_text = not envelope.attachments and (more is None or not more.group)
+    is_text = not envelope.attachments and (continues is None or not continues.group)
     return is_text and not envelope.alone
 
 
-def rest_of(envelope: Envelope) -> Said | None:
-    """Return an event as the rest of a message; None for an event that never is a rest."""
+def as_rest(envelope: Envelope) -> Said | None:
+    """Return the text of an event as the rest of a message; None if it can't be one."""
     match envelope.body:
         case Said() as said:
             return said
-        case Command(name=name) if (typed := envelope.verbatim) and name not in ALWAYS_OBEYED:
+        case Command(name=name) if (typed := envelope.verbatim) and name not in NEVER_TEXT:
             # A quotation, if there is one, comes before a command's slash.
             return Said(text=typed, own=None if typed.startswith("/") else "")
         case _:

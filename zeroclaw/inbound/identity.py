@@ -1,13 +1,13 @@
-"""Identity: who a sender is, by the platform's claim about them.
+"""Identity: from a verified sender to a principal.
 
 `allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revocation
-overrides all three. Everyone on a local channel (the login link, the daemon's own uid) is the
+overrides all three. Every sender on a local channel (the login link, the daemon's own uid) is the
 operator.
 
-The configuration says who people are; the rows here store what operators decided since, and each
+The configuration names people; the rows here store the decisions of operators since, and each
 person's choice of language:
 
-    (nobody) ──▶ admitted ◀──▶ revoked
+    (no row) ──▶ admitted ◀──▶ revoked
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,19 +19,19 @@ from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
 from zeroclaw.store import Delete, Put, RowKind, Rows, Write
-from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 OPERATOR = "operator"
 CONFIGURATION = catalogue.BY_CONFIGURATION.en
-"""Used instead of a name when the configuration no longer lets a person in."""
+"""Stands in place of a name when the configuration no longer admits a person."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
 class Contact(Value):
-    """Where a person can be reached: a sender id on a channel.
+    """A sender id on a channel, under which a person can be reached.
 
     Attributes:
         person: The person, as `Principal.id`.
@@ -44,19 +44,19 @@ class Contact(Value):
     language: Language = "en"
 
 
-class Known(Value):
-    """One person, and what was decided about them.
+class Person(Value, stored_as="Known"):
+    """An operator's decision about a person.
 
     Attributes:
         id: As `Principal.id`; also the row's key.
         display: The name people see.
         state: `admitted` always applies to one sender of one channel, `<channel>:<sender id>`;
             `revoked` may apply to a person of the configuration with all their ids.
-        by: Who decided, for people.
+        by: The name of the operator who decided.
         at: When.
         roles: Their roles in the policy, `operator` for the first one.
-        ids: The ids that a person of the configuration had when they were revoked: these stay
-            revoked, whatever name the configuration gives them later, if any.
+        ids: The ids that a person of the configuration had when they were revoked. These stay
+            revoked under any later name.
     """
 
     id: str
@@ -70,19 +70,19 @@ class Known(Value):
 
 PEOPLE = Table(
     kind=RowKind.PERSON,
-    codec=json_codec(Known),
+    codec=json_codec(Person),
     columns=frozenset({Column.STATE}),
-    keeps=Stays(until="an operator leaves the person to the configuration again"),
-    words=Words.PERSON,
+    keeps=Stays(until="an operator takes back a decision about a person of the configuration"),
+    subject=Subject.PERSON,
 )
 
 
-def known_put(known: Known) -> Put:
+def person_put(person: Person) -> Put:
     """Return the write that records a decision."""
-    return PEOPLE.put(known.id, known, state=known.state)
+    return PEOPLE.put(person.id, person, state=person.state)
 
 
-class Chosen(Value):
+class LanguageChoice(Value, stored_as="Chosen"):
     """A person's choice of language.
 
     Attributes:
@@ -96,33 +96,33 @@ class Chosen(Value):
 
 LANGUAGE_CHOICES = Table(
     kind=RowKind.LANGUAGE,
-    codec=json_codec(Chosen),
+    codec=json_codec(LanguageChoice),
     columns=frozenset(),
     keeps=Stays(until="the person chooses another one"),
-    words=Words.PERSON,
-    own=lambda row: row.key,
+    subject=Subject.PERSON,
+    person=lambda row: row.key,
 )
 
 
 class People:
     """The people of the configuration, and those admitted or revoked since.
 
-    Whoever commits a row must report it to `learn_from_writes`.
+    The caller that commits a row must report it to `learn_from_writes`.
 
     Attributes:
         local: The channels on which every sender is the operator, best one first.
-        version: Grows with each change of who may come in.
+        version: Grows with each change of the admitted people.
     """
 
     def __init__(self, config: Config, channels: Mapping[str, ChannelManifest]) -> None:
         """Index the people of a configuration, with the manifests of its channels."""
         self._channels = channels
         local = [name for name, manifest in channels.items() if manifest.local_operator]
-        # The page keeps messages while nobody looks, so it comes before the terminal.
+        # The page stores messages while it is closed, so it comes before the terminal.
         self.local = tuple(sorted(local, key=lambda name: config.kind_of(name) != "web"))
         self._chosen: dict[str, Language] = {}
-        self._stored: dict[str, Known] = {}
-        self._revoked: Mapping[str, Known] = {}
+        self._stored: dict[str, Person] = {}
+        self._revoked: Mapping[str, Person] = {}
         self.version = 0
         self.apply_config(config)
 
@@ -131,51 +131,51 @@ class People:
         self.version += 1
         self.language: Language = config.language
         self._people = config.people
-        self._given: dict[str, Language] = {
+        self._configured_languages: dict[str, Language] = {
             f"person:{person.name}": person.language for person in self._people if person.language
         }
-        self._known = {identity: person for person in self._people for identity in person.ids}
+        self._named = {identity: person for person in self._people for identity in person.ids}
         self._allowed = {
             name: frozenset(settings.allowed_users) for name, settings in config.channels.items()
         }
 
     def spelled(self, channel: str, sender: str) -> str:
-        """Return a sender's id in the platform's spelling, however a person typed it.
+        """Return a sender's id, as a person typed it, in the platform's spelling.
 
         Empty if it can't be an id.
         """
         manifest = self._channels.get(channel)
         return sender if manifest is None else manifest.spelled(sender)
 
-    async def remember(self, rows: Rows) -> None:
-        """Load what is stored; once, before anybody is identified."""
-        self.learn(*[known async for known in PEOPLE.all(rows)])
+    async def load(self, rows: Rows) -> None:
+        """Load the stored people and languages; once, before the first event."""
+        self.learn(*[person async for person in PEOPLE.all(rows)])
         async for chosen in LANGUAGE_CHOICES.readable(rows):
             self._chosen[chosen.person] = chosen.language
 
-    def learn(self, *stored: Known) -> None:
-        """Add what is stored about people."""
-        self._stored.update({known.id: known for known in stored})
+    def learn(self, *stored: Person) -> None:
+        """Apply stored decisions about people."""
+        self._stored.update({person.id: person for person in stored})
         self._index()
 
     def _index(self) -> None:
         """Index the revocations by each id that a person has or had; the oldest of several.
 
-        The index is replaced as a whole: a thread of the gate may look somebody up meanwhile.
+        The index is replaced as a whole: a thread of the gate may be reading it.
         """
         self.version += 1
-        revoked = [one for one in self._stored.values() if one.state == "revoked"]
-        self._revoked = {id_: one for one in reversed(revoked) for id_ in (one.id, *one.ids)}
+        revoked = [row for row in self._stored.values() if row.state == "revoked"]
+        self._revoked = {id_: row for row in reversed(revoked) for id_ in (row.id, *row.ids)}
 
     def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
-        """Return a person's language: what they chose, else the configured one, else the default."""
-        return self._chosen.get(id, self._given.get(id, self.language))
+        """Return a person's language: their choice, else the configured one, else the default."""
+        return self._chosen.get(id, self._configured_languages.get(id, self.language))
 
     def learn_from_writes(self, writes: Iterable[Write]) -> bool:
-        """Apply what a commit has written about people.
+        """Apply a commit's writes about people.
 
         Returns:
-            Whether it changed who may come in.
+            Whether they changed the admitted people.
         """
         changed = False
         for write in writes:
@@ -196,9 +196,9 @@ class People:
         return changed
 
     @property
-    def stored(self) -> tuple[Known, ...]:
+    def stored(self) -> tuple[Person, ...]:
         """All stored people, by id."""
-        return tuple(one for _, one in sorted(self._stored.items()))
+        return tuple(person for _, person in sorted(self._stored.items()))
 
     @property
     def revoked(self) -> frozenset[str]:
@@ -206,7 +206,7 @@ class People:
         return frozenset(self._revoked)
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the name of who revoked this person; empty if they are not revoked."""
+        """Return the name of the operator who revoked this person; empty if they are not revoked."""
         found = self._revoked.get(id)
         return "" if found is None else found.by
 
@@ -217,13 +217,13 @@ class People:
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
         """Return the ids that the configuration gives to one of its people, else none."""
-        return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
+        return tuple(id_ for id_, person in self._named.items() if id == f"person:{person.name}")
 
     def excluded_by(self, principal: Principal) -> str:
-        """Return the name of who excluded a person that was once let in; empty for none.
+        """Return the name of the operator who excluded a person who was once admitted; empty for none.
 
-        The configuration excludes a person if it no longer lets in the id that they wrote with. If
-        their channel was removed, nothing is known, so its people are not excluded.
+        The configuration excludes a person if it no longer admits the id that they wrote with. If
+        it no longer has their channel, that decides nothing, and they are not excluded.
         """
         by = self.revoked_by(principal.id)
         is_known_of = principal.channel in self._allowed
@@ -231,7 +231,7 @@ class People:
         return by or (CONFIGURATION if is_out else "")
 
     def id_excluded_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the same for an id alone, as in grants; an impossible id is excluded."""
+        """Return the same for an id alone, as in grants; an id that no sender can have is excluded."""
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
@@ -245,7 +245,7 @@ class People:
         return "" if may else CONFIGURATION
 
     def identified(self, identity: str) -> Principal | None:
-        """Return the principal of `<channel>:<sender id>`; None if they are not let in now."""
+        """Return the principal of `<channel>:<sender id>`; None if they are not admitted now."""
         channel, sender = identity_parts(identity)
         return self.admit(channel, Sender(id=sender, verified=True))
 
@@ -258,8 +258,8 @@ class People:
         """Whether this sender was revoked, by their own id or as a person with several."""
         return not self._revoked.keys().isdisjoint((identity, self._principal_id(identity)))
 
-    def named(self, text: str) -> str:
-        """Return the id of the person that an operator means, empty for none.
+    def id_of(self, text: str) -> str:
+        """Return the id of the person that an operator names; empty for none.
 
         Args:
             text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>` for
@@ -275,13 +275,13 @@ class People:
         return self._principal_id(f"{channel}:{spelled}") if spelled else ""
 
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
-        """Whether the configuration alone lets this person in."""
+        """Whether the configuration alone admits this person."""
         return any(map(self._is_allowed, self.ids_of(id) or (id,)))
 
     def admit(self, channel: str, sender: Sender) -> Principal | None:
         """Return the sender's principal, None for a stranger (P4).
 
-        A sender whose id the platform doesn't verify is a stranger.
+        A sender whose id the platform does not verify is a stranger.
         """
         identity = f"{channel}:{sender.id}"
         is_in = channel in self.local or (
@@ -291,21 +291,21 @@ class People:
         return self.principal(channel, sender) if sender.verified and is_in else None
 
     def admits(self, channel: str, sender: str) -> bool:
-        """Whether somebody is let in whose id the platform has verified."""
+        """Whether a sender whose id the platform has verified is admitted."""
         return self.admit(channel, Sender(id=sender, verified=True)) is not None
 
     def principal(self, channel: str, sender: Sender) -> Principal:
-        """Return who a sender is, whether they are let in or not."""
+        """Return the principal of a sender, admitted or not."""
         local, identity = channel in self.local, f"{channel}:{sender.id}"
-        person, stored = self._known.get(identity), self._admitted(identity)
-        given = stored.roles if stored else ()
+        person, stored = self._named.get(identity), self._admitted(identity)
+        stored_roles = stored.roles if stored else ()
         if person is not None and not (local and self.is_revoked(identity)):
             id_, name = f"person:{person.name}", person.name
-            roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
+            roles = frozenset((*person.roles, *stored_roles, *((OPERATOR,) if local else ())))
         elif local:
             id_, name, roles = f"person:{OPERATOR}", OPERATOR, frozenset({OPERATOR})
         else:
-            id_, name, roles = identity, sender.id, frozenset(given)
+            id_, name, roles = identity, sender.id, frozenset(stored_roles)
         return Principal(
             id=id_,
             roles=roles,
@@ -324,16 +324,18 @@ class People:
         """
         wanted = frozenset(names)
 
-        def is_wanted(id_: str, roles: Iterable[str]) -> bool:
+        def is_named(id_: str, roles: Iterable[str]) -> bool:
             return not wanted.isdisjoint({id_, *(f"role:{role}" for role in roles)})
 
-        people = (one for one in self._people if is_wanted(f"person:{one.name}", one.roles))
-        nameless = sorted(wanted - set(self._known))
-        met = (one for one in self.stored if one.state == "admitted" and is_wanted("", one.roles))
+        people = (
+            person for person in self._people if is_named(f"person:{person.name}", person.roles)
+        )
+        nameless = sorted(wanted - set(self._named))
+        paired = (row for row in self.stored if row.state == "admitted" and is_named("", row.roles))
         identities = (
             *(id_ for person in people for id_ in person.ids),
             *(id_ for id_ in nameless if identity_parts(id_)[0] in self._allowed),
-            *(one.id for one in met),
+            *(row.id for row in paired),
         )
         found = {
             identity: self._principal_id(identity)
@@ -357,11 +359,12 @@ class People:
         return self.contacts((f"role:{OPERATOR}",))
 
     def can_be_reached(self, channels: Iterable[str]) -> bool:
-        """Whether an admissible operator can be reached on one of these channels, except local ones."""
+        """Whether an admitted operator can be reached on one of these channels, except local ones."""
         far = frozenset(channels) - frozenset(self.local)
         return any(
-            one.channel in far and self.identified(f"{one.channel}:{one.sender}") is not None
-            for one in self.operators()
+            contact.channel in far
+            and self.identified(f"{contact.channel}:{contact.sender}") is not None
+            for contact in self.operators()
         )
 
     def _is_allowed(self, identity: str) -> bool:
@@ -369,12 +372,12 @@ class People:
         allowed = self._allowed.get(channel, frozenset())
         return sender in allowed or "*" in allowed
 
-    def _admitted(self, identity: str) -> Known | None:
+    def _admitted(self, identity: str) -> Person | None:
         found = self._stored.get(identity)
         return found if found is not None and found.state == "admitted" else None
 
     def _principal_id(self, identity: str) -> str:
-        person = self._known.get(identity)
+        person = self._named.get(identity)
         return identity if person is None else f"person:{person.name}"
 
 

@@ -1,10 +1,9 @@
-"""Where events enter: identify → limit → reassemble → plan → commit → announce.
+"""Ingress, where events enter: identify → limit → reassemble → plan → commit → announce.
 
-Each step passes the event on, refuses it with a plan of its own, or plans writes. An adapter may
-tell its platform that the event was received only when `admit` returns (P1). The effects of an
-event are planned first, committed with its claim, and announced last; after a conflict it is
-planned again. A stranger's event takes the same way with another plan: it leaves a counter, or gets
-a code (P4).
+Each step passes the event on, refuses it, or plans its effects. An adapter may confirm an event to
+its platform only when `admit` returns (P1). The effects are planned first, committed with the
+event's claim, and announced last; after a conflict they are planned again. A stranger's event takes
+the same way with another plan: it is counted and dropped, or gets a code (P4).
 """
 
 import asyncio
@@ -27,14 +26,14 @@ from zeroclaw.envelope import (
     Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
-from zeroclaw.inbound.anchors import on_record
+from zeroclaw.inbound.anchors import add_audit
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.limiter import Passage
+from zeroclaw.inbound.limiter import InboundEvent
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
-from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
@@ -46,7 +45,7 @@ POSITIONS = Table(
     codec=json_codec(Position),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="a newer one of its scope"),
-    words=Words.NOBODY,
+    subject=Subject.NONE,
 )
 
 
@@ -55,7 +54,7 @@ class Ingress(Struct, eq=False):
 
     Attributes:
         dropped: Events of strangers that were ignored since the start, by channel.
-        open: Whether more events are taken.
+        open: Whether ingress still takes events.
     """
 
     context: InboundContext
@@ -64,17 +63,16 @@ class Ingress(Struct, eq=False):
     revocation: Revocation
     dropped: Counter[str] = field(default_factory=Counter[str])
     open: bool = True
-    # Grants are numbered in one row, so that many at once would keep changing what the others read.
+    # Grants are numbered in one row, so many at once would conflict again and again.
     _granting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def admit(self, envelope: Envelope) -> Admission:
         """Store an event, once.
 
         Raises:
-            ShuttingDown: No more events are taken; the platform delivers it again.
-            StoreUnusable: Not all of it was stored; the platform must not be told that it was
-                received.
-            Conflict: Other writers kept changing what this event changes.
+            ShuttingDown: Ingress takes no more events; the platform delivers it again.
+            StoreUnusable: Not all of it was stored; the adapter must not confirm it.
+            Conflict: Other writers were first each time.
         """
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
@@ -85,37 +83,37 @@ class Ingress(Struct, eq=False):
             self.planner.reassembly.overhear(envelope, principal)
             return Ignored()
         if envelope.continues is not None:
-            for earlier in self.planner.reassembly.overheard(envelope):
+            for earlier in self.planner.reassembly.take_overheard(envelope):
                 await self.admit(earlier)
         async with (
-            self.strangers.passing(principal),
-            self.planner.limiter.passing(envelope, principal) as passage,
+            self.strangers.lock_for(principal),
+            self.planner.limiter.track(envelope, principal) as event,
         ):
-            if passage is not None and passage.known:
+            if event is not None and event.is_duplicate:
                 return Duplicate()
             body = envelope.body
             is_grant = isinstance(body, Pressed) and body.choice == "for_a_time"
             async with self._granting if is_grant else nullcontext():
-                plan = await self._committed(envelope, passage)
+                plan = await self._commit(envelope, event)
         if not isinstance(plan, Plan):
             is_refused = principal is None and isinstance(plan, Ignored)
-            return self._shown_to_a_stranger(envelope) if is_refused else plan
+            return self._answer_stranger(envelope) if is_refused else plan
         self.context.announce(plan)
-        rest = plan.remaining_command
-        while principal is not None and rest is not None:
-            rest = await self._do(rest, envelope.address, principal)
+        command = plan.remaining_command
+        while principal is not None and command is not None:
+            command = await self._run(command, envelope.address, principal)
         if people.version != version:
-            # Perhaps somebody was revoked between plan and commit; end what the event began.
+            # A person may have been revoked between plan and commit: end the effects of the event.
             self.revocation.begin()
         if not plan.toast:
             return Accepted()
         return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)
 
-    def _shown_to_a_stranger(self, envelope: Envelope) -> Admission:
-        """Return silence, except for a press of a button in a group.
+    def _answer_stranger(self, envelope: Envelope) -> Admission:
+        """Ignore a stranger's event, except for a press of a button in a group.
 
-        Platforms show an unanswered press as a broken bot, and people who see the card know that
-        the bot is there. A reason is a message, so it gets silence.
+        Platforms show an unanswered press as a broken bot, and people who see the card know of the
+        bot anyway. A reason comes as a message, which is ignored.
         """
         body = envelope.body
         if not isinstance(body, Pressed) or body.reason or envelope.address.direct:
@@ -123,23 +121,23 @@ class Ingress(Struct, eq=False):
         language = self.context.people.language
         return Answered(text=catalogue.NOT_YOURS_TO_ANSWER.to(language))
 
-    async def _committed(
-        self, envelope: Envelope, passage: Passage | None
+    async def _commit(
+        self, envelope: Envelope, event: InboundEvent | None
     ) -> Plan | Ignored | Duplicate:
-        """Plan an event and commit it; a known event does nothing."""
+        """Plan an event and commit it, unless it is a duplicate."""
         claim = Claim(keys=envelope.keys, until=self.context.clock.now() + CLAIMS_KEPT)
         position = _position(envelope)
         committed: Plan | None = None
 
-        async def plan_it(reads: Reads) -> tuple[Commit | None, Plan | None]:
-            plan = await self._planned(reads, envelope, passage)
+        async def planned(reads: Reads) -> tuple[Commit | None, Plan | None]:
+            plan = await self._plan(reads, envelope, event)
             if plan is None:
                 return None, None
             claimed = (claim,) * plan.claimed
-            counted = () if passage is None else passage.writes
-            by = envelope.identity if passage is None else passage.principal.id
+            counted = () if event is None else event.writes
+            by = envelope.identity if event is None else event.principal.id
             channel, now = envelope.address.channel, self.context.clock.now()
-            writes = await on_record(
+            writes = await add_audit(
                 self.context.store, plan.writes, by=by, channel=channel, at=now
             )
             commit = Commit(
@@ -150,50 +148,50 @@ class Ingress(Struct, eq=False):
             return commit, plan
 
         try:
-            committed = await transact(self.context.store, plan_it)
+            committed = await transact(self.context.store, planned)
         except AlreadyClaimed:
             return Duplicate()
         finally:
-            self.planner.reassembly.settled(envelope, committed)
+            self.planner.reassembly.committed(envelope, committed)
         if committed is None:
-            if passage is None and not isinstance(envelope.body, Moved):
+            if event is None and not isinstance(envelope.body, Moved):
                 self.dropped[envelope.address.channel] += 1
             return Ignored()
-        if passage is not None:
-            passage.committed = committed
+        if event is not None:
+            event.committed = committed
         return committed
 
-    async def _planned(
-        self, reads: Reads, envelope: Envelope, passage: Passage | None
+    async def _plan(
+        self, reads: Reads, envelope: Envelope, event: InboundEvent | None
     ) -> Plan | None:
-        """Return the effects of an event in the current state: from the first step that has any."""
-        if passage is None:
+        """Return the effects of an event in the current state, from the first step that has any."""
+        if event is None:
             if isinstance(envelope.body, Moved):
-                # The owner of a group need not be known, and its people move with it.
+                # The owner of a group may be a stranger, and its people move with it.
                 move = self.planner.conversations.move
                 return await move(reads, envelope.address, envelope.body.to)
             return await self.strangers.plan(reads, envelope, is_known=False)
-        # A new plan counts from scratch, and may end up counting nothing.
-        passage.reads, passage.fills, passage.writes, passage.refused = reads, {}, (), False
+        # Each new plan counts from scratch.
+        event.reads, event.buckets, event.writes, event.over_limit = reads, {}, (), False
         if self.strangers.claim is not None:
             plan = await self.strangers.plan(reads, envelope, is_known=True)
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
         if (found := await self.planner.reassembly.continuation(reads, envelope)) is not None:
-            return self.planner.join(passage, found)
+            return self.planner.join(event, found)
         if envelope.overheard:
             return None
-        is_answer = passage.lane == "answers"
-        if not is_answer and (plan := await self.planner.limiter.refusal(passage)) is not None:
+        is_answer = event.lane == "answers"
+        if not is_answer and (plan := await self.planner.limiter.refusal(event)) is not None:
             return plan
-        plan = await self.planner.plan(passage)
+        plan = await self.planner.plan(event)
         if is_answer and (plan is None or plan.idle):
-            return await self.planner.limiter.refusal(passage) or plan
+            return await self.planner.limiter.refusal(event) or plan
         return plan
 
-    async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
-        """Run the rest of a command in another conversation; return what is left then."""
+    async def _run(self, rest: Command, address: Address, principal: Principal) -> Command | None:
+        """Run the rest of a command in another conversation; return the rest of that."""
 
         async def planned(reads: Reads) -> Plan:
             plan = await self.planner.commands.plan(reads, rest, address, principal)

@@ -1,20 +1,20 @@
 """Events that ingress refuses: over a rate limit, over the queue limit, or too old to answer.
 
-`rate_limits` decides what is over a limit. A sender's event holds their own lock and the
-conversation's from the check to the commit, so that concurrent events are counted. The count of a
-day is committed with the message it counts. The buckets are kept in memory only and are empty after
-a start: they cover seconds, and starting them full would refuse what people wrote while the daemon
-was down.
+`rate_limits` decides whether an event is over a limit. An event holds the locks of its sender and
+its conversation from the check to the commit, so that concurrent events are counted. The count of a
+day is committed with the message it counts. The buckets are in memory only and are empty after a
+start: they cover seconds, and starting them full would refuse the messages that people wrote while
+the daemon was down.
 
-An edit counts like a message: the model reads it. An event that ends a turn or answers a question
+An edit counts like a message: the model reads it. An event that ends a turn or answers a request
 always passes, and counts only if it changed nothing. Operators have no rate limit.
 
 The queue limit bounds the messages that wait in one conversation. Message expiry refuses messages
-that a platform delivers too late to answer, or to run a call for.
+and tool calls that a platform delivers too late.
 
-The refusals of one stretch, until messages are let through again, share one row with a count,
-however many a script sends; the sender is told once. The row stores keys of the newest refused
-events, so that a redelivery after a restart is not taken.
+Consecutive refusals, until a message is admitted again, share one row with a count, however many
+messages a script sends, and the sender gets one notice. The row stores keys of the newest refused
+events, so that a redelivery after a restart is not admitted.
 """
 
 import asyncio
@@ -33,42 +33,42 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.inbound.rate_limits import (
     Bucket,
+    Counters,
     Day,
     Lane,
+    LimitName,
     Over,
     RateLimits,
-    Tally,
-    Which,
+    count_message,
     ends_at,
     limits_of,
-    step,
 )
 from zeroclaw.recent import Recent
 from zeroclaw.store import Reads, RowKind, Write, readable_of
-from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
+from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import Struct, field, replace
 
-MOST_BUCKETS = 4096
-"""Buckets kept; the one filled least recently goes first."""
-MOST_REFUSED = 4096
-"""Refused events that are recognised; the oldest go first."""
-MOST_PLACES_READ = 4096
-"""Places whose rows were read for refused events; the oldest go first, and are read again."""
-KNOWN_AGAIN = 64
-"""Events that one row recognises; clients and platforms rarely have more on their way."""
-OWN: tuple[Which, ...] = ("person", "day")
+MAX_BUCKETS = 4096
+"""Buckets in memory; the one filled least recently goes first."""
+MAX_REFUSED_KEYS = 4096
+"""Refused events that are recognised when they come again; the oldest go first."""
+MAX_PLACES_READ = 4096
+"""Chats whose rows were read for refused events; the oldest go first, and are read again."""
+MAX_KEYS_PER_ROW = 64
+"""Events that one row recognises; clients and platforms rarely redeliver more."""
+PER_CHANNEL: tuple[LimitName, ...] = ("person", "day")
 """Limits that a channel may count separately."""
-OPENING = frozenset({"tool", "retry", "compact"})
+TURN_COMMANDS = frozenset({"tool", "retry", "compact"})
 """Commands that start a turn, and count like messages."""
-ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
+EXEMPT_COMMANDS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
 """Commands that end something, or that a turn waits for; they count only if they did nothing."""
-FIRST_LOOK, LOOK_BACK = 4, 50
+SHORT_SEARCH, LONG_SEARCH = 4, 50
 """How many of a conversation's newest events are searched for a sender's last one; in a flood it is
-near."""
-MOST_KEPT_CHARS = 16_000
-"""Limit of the stored text of one person's late messages; further ones are only counted."""
+among the first."""
+MAX_STORED_CHARS = 16_000
+"""Stored characters of one person's late messages; further ones are only counted."""
 
 
 ALLOWANCES = Table(
@@ -76,22 +76,22 @@ ALLOWANCES = Table(
     codec=json_codec(Day),
     columns=frozenset({Column.DUE_AT}),
     keeps=UntilDue(),
-    words=Words.NOBODY,
+    subject=Subject.NONE,
 )
 
 
-class Passage(Struct, kw_only=True):
-    """One event of a known sender, while it passes the limits.
+class InboundEvent(Struct, kw_only=True):
+    """An event of an admitted sender, from the limits to its commit.
 
     Attributes:
-        lane: What it counts as; None for an event that is not counted. Answers pass if they change
+        lane: The lane in which it counts; None for an event that is not counted. Answers pass if they change
             something, and count only if they do not.
         conversation: The key of its conversation; `/new` does not change it.
-        reads: What the newest plan for it reads through.
-        fills: The buckets as the event leaves them, by key.
+        reads: The reads of its newest plan.
+        buckets: The buckets after the event, by key.
         writes: The new count of the day; committed with the event, whatever its plan.
-        refused: It is over a limit.
-        known: It was refused before, perhaps before a restart, and is only counted.
+        over_limit: Whether it is over a rate limit.
+        is_duplicate: Whether it was refused before, perhaps before a restart.
         committed: Its plan once that is committed, else None.
     """
 
@@ -100,15 +100,15 @@ class Passage(Struct, kw_only=True):
     lane: Lane | None
     conversation: str
     reads: Reads
-    fills: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
+    buckets: dict[str, Bucket] = field(default_factory=dict[str, Bucket])
     writes: tuple[Write, ...] = ()
-    refused: bool = False
-    known: bool = False
+    over_limit: bool = False
+    is_duplicate: bool = False
     committed: Plan | None = None
 
 
 class RateLimiter(Struct, eq=False):
-    """The limits that every event passes; one for the whole daemon.
+    """Applies the limits to every event; one for the whole daemon.
 
     Attributes:
         refused: Events over a rate limit since the start, by channel.
@@ -116,223 +116,225 @@ class RateLimiter(Struct, eq=False):
 
     context: InboundContext
     conversations: Conversations
-    _buckets: Recent[str, Bucket] = field(default_factory=lambda: Recent(MOST_BUCKETS))
+    _buckets: Recent[str, Bucket] = field(default_factory=lambda: Recent(MAX_BUCKETS))
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
-    _turned_away_before: Recent[str, None] = field(default_factory=lambda: Recent(MOST_REFUSED))
-    _places_read: Recent[str, None] = field(default_factory=lambda: Recent(MOST_PLACES_READ))
+    _refused_keys: Recent[str, None] = field(default_factory=lambda: Recent(MAX_REFUSED_KEYS))
+    _places_read: Recent[str, None] = field(default_factory=lambda: Recent(MAX_PLACES_READ))
     refused: Counter[str] = field(default_factory=Counter[str])
 
     @asynccontextmanager
-    async def passing(
+    async def track(
         self, envelope: Envelope, principal: Principal | None
-    ) -> AsyncGenerator[Passage | None]:
-        """Wait for earlier events to pass; leave the context when the event is committed.
+    ) -> AsyncGenerator[InboundEvent | None]:
+        """Hold the event's locks within this context, and count it at the end if it is committed.
 
-        Strangers are not limited here: they have limits of their own.
+        Yields None for a stranger: pairing has its own limits.
         """
         if principal is None:
             yield None
             return
-        known = await self._knows(envelope)
-        passage = Passage(
+        is_duplicate = await self._is_duplicate(envelope)
+        event = InboundEvent(
             envelope=envelope,
             principal=principal,
             lane=_lane(envelope, principal),
             conversation=self.conversations.key_of(envelope.address, principal),
             reads=Reads(self.context.store),
-            known=known,
+            is_duplicate=is_duplicate,
         )
         # The variables keep the locks alive: the dictionary is weak.
-        theirs = chats = nullcontext()
-        if passage.lane is not None and not passage.known:
-            theirs = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
-            chats = self._locks.setdefault(passage.conversation, asyncio.Lock())
-        async with theirs, chats:
-            yield passage
-            if passage.committed is None:
+        person_lock = chat_lock = nullcontext()
+        if event.lane is not None and not is_duplicate:
+            person_lock = self._locks.setdefault(f"#{principal.id}", asyncio.Lock())
+            chat_lock = self._locks.setdefault(event.conversation, asyncio.Lock())
+        async with person_lock, chat_lock:
+            yield event
+            if event.committed is None:
                 return
-            if not passage.committed.claimed:
-                self._turned_away_before.update(dict.fromkeys(_known_by(envelope)))
-            if passage.refused:
+            if not event.committed.claimed:
+                self._refused_keys.update(dict.fromkeys(_event_keys(envelope)))
+            if event.over_limit:
                 self.refused[envelope.address.channel] += 1
-            self._buckets.update(passage.fills)
+            self._buckets.update(event.buckets)
 
-    async def refusal(self, passage: Passage) -> Plan | None:
-        """Return the plan for an event that is too old, or currently over a rate limit, else None."""
-        context, envelope, principal = self.context, passage.envelope, passage.principal
-        expired = await self._expired(passage)
-        if expired is not None or passage.lane is None:
+    async def refusal(self, event: InboundEvent) -> Plan | None:
+        """Return the plan for an event that is too old or over a rate limit, else None."""
+        context, envelope, principal = self.context, event.envelope, event.principal
+        expired = await self._expired(event)
+        if expired is not None or event.lane is None:
             return expired
         channel = envelope.address.channel
-        limits = limits_of(context.settings.config, channel, passage.lane)
+        limits = limits_of(context.settings.config, channel, event.lane)
         # Counted over all channels, or on this one alone.
-        own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
-        person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
-        day = await ALLOWANCES.get(passage.reads, day_key) if limits.daily else None
-        person, conversation = map(self._buckets.get, (person_key, passage.conversation))
+        scopes = dict.fromkeys(limits.per_channel, channel)
+        person_key, day_key = (f"{scopes.get(name, '')}#{principal.id}" for name in PER_CHANNEL)
+        person_key = f"{event.lane}/{person_key}"
+        day = await ALLOWANCES.get(event.reads, day_key) if limits.daily else None
+        person, conversation = map(self._buckets.get, (person_key, event.conversation))
         now = context.clock.now()
-        tally, over = step(
-            Tally(person=person, conversation=conversation, day=day),
+        counters, over = count_message(
+            Counters(person=person, conversation=conversation, day=day),
             limits,
             now=now,
             place=envelope.address.key(),
             sent_at=envelope.sent_at,
         )
-        passage.refused = over is not None
-        counted = {person_key: tally.person, passage.conversation: tally.conversation}
-        passage.fills.update((key, one) for key, one in counted.items() if one is not None)
-        if tally.day is not None and tally.day != day:
-            due_at = ends_at(tally.day)
-            passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at),)
+        event.over_limit = over is not None
+        counted = {person_key: counters.person, event.conversation: counters.conversation}
+        event.buckets.update((key, bucket) for key, bucket in counted.items() if bucket is not None)
+        if counters.day is not None and counters.day != day:
+            due_at = ends_at(counters.day)
+            event.writes = (ALLOWANCES.put(day_key, counters.day, due_at=due_at),)
         if over is None:
             return None
         text = refusal_message(over, limits, now).to(principal.language)
-        content = Unread(over=over.which)
+        content = Unread(over=over.limit)
         if isinstance(envelope.body, Pressed):
-            plan = await self._turned_away(passage, content, "", is_new=over.tell)
+            plan = await self._refuse(event, content, "", is_new=over.notify)
             return replace(plan, toast=text)
-        # If the sender can't be told, that needs no operator.
-        return await self._turned_away(passage, content, text, is_new=over.tell, quiet=True)
+        # Quiet: if this notice can't be sent, no operator has to know.
+        return await self._refuse(event, content, text, is_new=over.notify, quiet=True)
 
-    async def no_room(self, passage: Passage, waiting: int) -> Plan:
-        """Return the plan for a message that arrives when too many wait in its conversation."""
-        text = catalogue.TOO_MANY_WAIT.to(passage.principal.language, count=waiting)
-        return await self._turned_away(passage, Unread(over="queue"), text)
+    async def queue_full(self, event: InboundEvent, waiting: int) -> Plan:
+        """Return the plan for a message whose conversation has too many waiting ones."""
+        text = catalogue.TOO_MANY_WAIT.to(event.principal.language, count=waiting)
+        return await self._refuse(event, Unread(over="queue"), text)
 
-    async def _expired(self, passage: Passage) -> Plan | None:
-        """Return the plan for a message that is too old; None if it is not, or starts no turn."""
-        context, envelope = self.context, passage.envelope
+    async def _expired(self, event: InboundEvent) -> Plan | None:
+        """Return the plan for a message that is too old; None for others."""
+        context, envelope = self.context, event.envelope
         channel = envelope.address.channel
         age_s = context.settings.config.settings_of(channel).max_age_s
-        said = _said(envelope)
-        if not said or not age_s or envelope.sent_at is None:
+        typed = _typed(envelope)
+        if not typed or not age_s or envelope.sent_at is None:
             return None
         waited_s = (context.clock.now() - envelope.sent_at).total_seconds()
         if waited_s <= age_s:
             return None
-        text = catalogue.TOO_OLD.to(passage.principal.language, age=span(age_s))
-        plan = await self._turned_away(passage, TooOld(text=said[:MOST_KEPT_CHARS]), text)
-        whose = {"channel": channel, "conversation": plan.conversation}
+        text = catalogue.TOO_OLD.to(event.principal.language, age=span(age_s))
+        plan = await self._refuse(event, TooOld(text=typed[:MAX_STORED_CHARS]), text)
+        fields = {"channel": channel, "conversation": plan.conversation}
         # If it affects all messages, this machine's clock may be wrong.
-        context.log("message_too_old", **whose, age_s=round(waited_s), level="warning")
+        context.log("message_too_old", **fields, age_s=round(waited_s), level="warning")
         return plan
 
-    async def _turned_away(
+    async def _refuse(
         self,
-        passage: Passage,
+        event: InboundEvent,
         content: Unread | TooOld,
         text: str,
         *,
         is_new: bool | None = None,
         quiet: bool = False,
     ) -> Plan:
-        """Return the plan for a refused event: it has failed, and the sender is told once a stretch.
+        """Return the plan that stores an event as failed, with a notice to the sender if it is due.
 
         Args:
-            passage: The event.
-            content: Why it is refused, and what is stored of it.
-            text: What the sender is told; empty for nothing.
-            is_new: Whether it starts a stretch; None to decide by the sender's last row.
-            quiet: As in `delivery.rows.Text`.
+            event: The event.
+            content: The stored content, with the reason.
+            text: The notice; empty for none.
+            is_new: Whether it is the first of consecutive refusals; None to decide by the sender's
+                last row.
+            quiet: As in `delivery.rows.TextPost`.
         """
-        context, envelope, principal = self.context, passage.envelope, passage.principal
+        context, envelope, principal = self.context, event.envelope, event.principal
         address = envelope.address
-        found = await self.conversations.find(passage.reads, address, principal)
-        here = found.conversation
+        found = await self.conversations.find(event.reads, address, principal)
+        conversation = found.conversation
         # An edit's own id may be that of its message, which must not be found under this item.
-        came = address if isinstance(envelope.body, Edited) else envelope
-        item = context.item(content, here, came, principal)
-        item = replace(item, refused=_known_by(envelope))
-        if not is_new and (counted := await _counted(passage.reads, item)) is not None:
-            return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
+        source = address if isinstance(envelope.body, Edited) else envelope
+        item = context.item(content, conversation, source, principal)
+        item = replace(item, refused=_event_keys(envelope))
+        if not is_new and (counted := await _counted(event.reads, item)) is not None:
+            return Plan(conversation=conversation, writes=(*found.writes, counted), claimed=False)
         writes = (*found.writes, item_put(item, "failed"))
         if text and is_new is not False:
             reply_to = "" if address.direct else envelope.message
-            note = context.note(text, address, here, quiet=quiet, reply_to=reply_to)
+            note = context.note(text, address, conversation, quiet=quiet, reply_to=reply_to)
             writes = (*writes, note)
-        return Plan(conversation=here, writes=writes)
+        return Plan(conversation=conversation, writes=writes)
 
-    async def _knows(self, envelope: Envelope) -> bool:
+    async def _is_duplicate(self, envelope: Envelope) -> bool:
         place = envelope.address.key()
         if place not in self._places_read:
             rows = await self.context.store.select(
-                INBOX.where(place=place, newest_first=True, limit=LOOK_BACK)
+                INBOX.where(place=place, newest_first=True, limit=LONG_SEARCH)
             )
             for item in readable_of(rows, INBOX.of):
-                self._turned_away_before.update(dict.fromkeys(item.refused))
+                self._refused_keys.update(dict.fromkeys(item.refused))
             self._places_read[place] = None
-        return not self._turned_away_before.keys().isdisjoint(_known_by(envelope))
+        return not self._refused_keys.keys().isdisjoint(_event_keys(envelope))
 
 
 async def _counted(reads: Reads, item: Item) -> Write | None:
     """Return the write that counts one more event in a refusal row; None if there is no such row.
 
-    The row must be the last that the sender wrote here, ignoring those refused for other
+    The row must be the sender's newest in this conversation, not counting refusals for other
     reasons.
     """
     waiting = INBOX.where(conversation=item.conversation, newest_first=True)
-    for limit in (FIRST_LOOK, LOOK_BACK):
+    for limit in (SHORT_SEARCH, LONG_SEARCH):
         newest = await reads.select(replace(waiting, limit=limit))
         for last in readable_of(newest, INBOX.of):
             if last.principal.id != item.principal.id:
                 continue
             match last.content, item.content:
                 case TooOld(text=before, count=count), TooOld(text=text):
-                    said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
-                    content = TooOld(text=said, count=count + 1)
+                    text = f"{before}\n\n{text}"[:MAX_STORED_CHARS]
+                    content = TooOld(text=text, count=count + 1)
                 case Unread(over=before, count=count), Unread(over=over) if before == over:
                     content = Unread(over=over, count=count + 1)
                 case ((Unread() | TooOld()), _):
                     continue
                 case _:
                     return None
-            refused = (*last.refused, *item.refused)[-KNOWN_AGAIN:]
+            refused = (*last.refused, *item.refused)[-MAX_KEYS_PER_ROW:]
             counted = replace(last, content=content, refused=refused)
             return item_put(counted, "failed")
     return None
 
 
-def _known_by(envelope: Envelope) -> tuple[str, ...]:
-    """Return the keys of an event for recognising a redelivery, hashed so that many can be stored."""
+def _event_keys(envelope: Envelope) -> tuple[str, ...]:
+    """Return an event's dedup keys, hashed so that many can be stored."""
     keys = (key.encode(errors="surrogatepass") for key in envelope.keys)
     return tuple(hashlib.blake2b(key, digest_size=8).hexdigest() for key in keys)
 
 
 def _lane(envelope: Envelope, principal: Principal) -> Lane | None:
-    """Return what an event counts as, None if it is not counted."""
+    """Return the lane in which an event counts; None if it is not counted."""
     if OPERATOR in principal.roles:
         return None
     match envelope.body:
         case Said() | Edited():
             return "messages"
-        case Command(name=name) if name in OPENING:
+        case Command(name=name) if name in TURN_COMMANDS:
             return "messages"
         case Command(name=name):
-            return "answers" if name in ALWAYS else "commands"
+            return "answers" if name in EXEMPT_COMMANDS else "commands"
         case Pressed():
             return "answers"
         case _:
             return None
 
 
-def _said(envelope: Envelope) -> str:
+def _typed(envelope: Envelope) -> str:
     """Return the text of an event that would start a turn, as written; empty for others."""
     match envelope.body:
         case Said(text=text):
             # A message without text has only its files' names to store.
-            return text or ", ".join(one.name for one in envelope.attachments)
-        case Command(name=name, rest=rest) if name in OPENING:
+            return text or ", ".join(file.name for file in envelope.attachments)
+        case Command(name=name, rest=rest) if name in TURN_COMMANDS:
             return f"/{name} {rest}".rstrip()
         case _:
             return ""
 
 
 def refusal_message(over: Over, limits: RateLimits, now: datetime) -> LocalizedMessage:
-    """Return what the sender of a refused message is told."""
+    """Return the notice to the sender of a refused message."""
     wait = span((over.until - now).total_seconds())
-    match over.which:
+    match over.limit:
         case "person":
             return catalogue.WRITES_TOO_FAST.about(rate=limits.person.per_minute, wait=wait)
         case "conversation":

@@ -1,7 +1,7 @@
-"""What is in force now: the settings, and the policy with halt and revocations.
+"""The settings and the policy in force, with the halt and the revocations.
 
-Both are replaced as a whole, without an await, so that no reader sees half of a new configuration.
-Other code gets a callable, and calls it each time.
+A reload replaces each as a whole, without an await, so that no reader sees half of a new
+configuration. Other rooms get a callable, and call it each time.
 """
 
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from zeroclaw.config.model import CurrentConfig
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.store import Put, RowKind, Rows
-from zeroclaw.table import Codec, Column, Stays, Table, Words
+from zeroclaw.table import Codec, Column, Stays, Subject, Table
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Value, replace
 
@@ -21,10 +21,12 @@ KEY = "halt"
 
 
 class Halt(Value):
-    """Who halted everything, and when.
+    """A halt of all turns.
 
     Attributes:
-        over: The halt has ended. It still ends turns that began before it, if a kill came first.
+        by: The name of the person who halted.
+        at: When.
+        over: Whether a `/resume` has ended it. It still ends an interrupted turn that began before.
     """
 
     by: str
@@ -37,17 +39,17 @@ HALTS = Table(
     kind=RowKind.SWITCH,
     codec=Codec(
         encode=encode,
-        # Earlier releases stored nothing about a halt that was over.
+        # Earlier releases stored an empty body for a halt that was over.
         decode=lambda body: decode(Halt, body) if body else NEVER,
     ),
     columns=frozenset({Column.STATE}),
-    keeps=Stays(until="somebody halts or resumes"),
-    words=Words.NOBODY,
+    keeps=Stays(until="an operator halts or resumes"),
+    subject=Subject.NONE,
 )
 
 
 def switched(last: Halt, *, on: bool, by: str, at: datetime) -> Halt | None:
-    """Return the halt after a `/halt` or a `/resume`; None if there is nothing to end."""
+    """Return the halt after a `/halt` or a `/resume`; None for a `/resume` without a halt."""
     if on:
         return Halt(by=by, at=at)
     return None if last.over else replace(last, over=True)
@@ -98,27 +100,27 @@ class LivePolicy:
 
     @property
     def halted_by(self) -> str:
-        """Who halted everything, empty when nothing is halted."""
+        """The name of the person who halted; empty if there is no halt."""
         return "" if self.last_halt.over else self.last_halt.by
 
     def halt(self, halt: Halt) -> None:
-        """Put a halt in force, or end it."""
+        """Apply a halt, or its end."""
         self.last_halt = halt
         self._now = self._assembled()
 
-    def ended_by(self, begun: datetime | None) -> str:
-        """Return who ended a turn by a halt, empty for nobody.
+    def ended_by(self, started_at: datetime | None) -> str:
+        """Return the name of the person whose halt ends a turn; empty if none does.
 
         Args:
-            begun: When the turn began, if a restart interrupted it; it is resumed when its chat is
+            started_at: When the turn began, if a restart interrupted it; it is resumed when its chat is
                 free, which may be after `/resume`. None for a turn that begins now.
         """
         last = self.last_halt
-        began_before = begun is not None and begun < last.at
+        began_before = started_at is not None and started_at < last.at
         return last.by if began_before or not last.over else ""
 
     def revoke(self, people: frozenset[str]) -> None:
-        """Deny everything to these people, and to nobody else."""
+        """Deny everything to these people, and only to them."""
         self._revoked = people
         self._now = self._assembled()
 

@@ -1,9 +1,9 @@
-"""One conversation at a time: its holder serves its two lanes, in order (P2).
+"""Mailboxes: each serves the two lanes of one conversation, in order (P2).
 
-A mailbox lives while there is something to do. It takes the conversation, resumes a turn that a
-restart left open, and then starts a turn for each waiting item, oldest first. While a turn runs, it
-handles the control lane; between turns the mailbox does. All state is in the inbox, so a mailbox
-may end at any time.
+A mailbox is open while its conversation is busy. It takes the conversation, resumes a turn that a
+restart left open, and then starts a turn for each waiting item, oldest first. A running turn handles
+the control lane; between turns the mailbox does. All state is in the inbox, so a mailbox may end at
+any time.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _early: dict[ConversationId, None] | None = field(default_factory=dict[ConversationId, None])
     _admitting: bool = True
-    held: bool = False
+    halted: bool = False
 
     def __len__(self) -> int:
-        """Return how many conversations have something to do."""
+        """Return the number of busy conversations."""
         return len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
@@ -57,20 +57,21 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         return conversation in self._open
 
     def wake(self, conversation: ConversationId) -> None:
-        """Report something new in the inbox of a conversation; never waits."""
+        """Report a new item in the inbox of a conversation; never waits."""
         if self._early is not None:
             self._early[conversation] = None
             return
-        news = self._open.get(conversation)
-        if news is None:
+        wakeup = self._open.get(conversation)
+        if wakeup is None:
             if not self._admitting:
                 return
-            news = self._open[conversation] = asyncio.Event()
-            self.group.create_task(self._serve(conversation, news), name=f"mailbox {conversation}")
-        news.set()
+            wakeup = self._open[conversation] = asyncio.Event()
+            work = self._serve(conversation, wakeup)
+            self.group.create_task(work, name=f"mailbox {conversation}")
+        wakeup.set()
 
     def start(self) -> None:
-        """Open the mailboxes that were woken so far, in that order, and from now on at once.
+        """Open the mailboxes that were woken so far, in order; from now on they open at once.
 
         Called when the channels have started: an interrupted turn may have to ask an approver.
         """
@@ -78,97 +79,96 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         for conversation in early:
             self.wake(conversation)
 
-    def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
-        """While held no turn starts; messages wait (`/halt`)."""
-        self.held = on
-        for news in self._open.values():
-            news.set()
+    def set_halted(self, on: bool) -> None:  # noqa: FBT001  the switch's position
+        """Halt or resume: while halted no turn starts, and messages wait (`/halt`)."""
+        self.halted = on
+        for wakeup in self._open.values():
+            wakeup.set()
 
     def close(self) -> None:
-        """Start no more turns; running ones may end."""
+        """Start no more turns; running ones may finish."""
         self._admitting = False
-        for news in self._open.values():
-            news.set()
+        for wakeup in self._open.values():
+            wakeup.set()
 
-    async def look_again(self) -> None:
-        """Wake those that wait for mailboxes to close, so that they check again."""
+    async def notify(self) -> None:
+        """Wake the tasks that wait for mailboxes to close, so that they check again."""
         async with self._changed:
             self._changed.notify_all()
 
     async def at_rest(self) -> None:
         """Wait until no mailbox is open, except those whose turns wait for a person.
 
-        That may take hours; the person finds the card unchanged after the next start.
+        Such a turn may take hours; its card still works after the next start.
         """
-        # A conversation begun by `/new` starts no turn now, so it need not wait for its
-        # predecessor.
-        await self.look_again()
+        # A conversation that waits for its predecessor starts no turn any more, so it can close.
+        await self.notify()
         async with self._changed:
             await self._changed.wait_for(lambda: self._open.keys() <= self.turns.parked())
 
-    async def _serve(self, conversation: ConversationId, news: asyncio.Event) -> None:
+    async def _serve(self, conversation: ConversationId, wakeup: asyncio.Event) -> None:
         failures = 0
         try:
             while True:
-                error = await contain(lambda: self._work(conversation, news))
+                error = await contain(lambda: self._work(conversation, wakeup))
                 if error is None or not self._admitting:
                     return
-                # The next lease waits for, or bars, a commit that the error left under way.
+                # The next lease waits for, or fences off, a commit that the error left running.
                 self.sessions.leases.mark_lost(conversation)
                 if isinstance(error, Fenced):
                     return
                 failures += 1
-                why, wait_s = fault_line(error), BACK_OFF.wait_s(failures)
+                reason, wait_s = fault_line(error), BACK_OFF.wait_s(failures)
                 self.log(
                     "conversation_failed",
                     conversation=conversation,
-                    why=why,
+                    why=reason,
                     again_in_s=wait_s,
                     level="warning",
                 )
-                # Other conversations need not wait for one that fails.
+                # A successor need not wait for a conversation that fails.
                 self._failing.add(conversation)
-                await self.look_again()
+                await self.notify()
                 await pause(wait_s, clock=self.sessions.clock, group=self.group)
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)
-            await self.look_again()
+            await self.notify()
 
-    async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
-        """Serve until there is nothing left; does not await after the last check."""
-        # The resumed turn handles what arrived while the earlier try failed.
-        news.set()
+    async def _work(self, conversation: ConversationId, wakeup: asyncio.Event) -> None:
+        """Serve until the inbox is empty; does not await after the last check."""
+        # The resumed turn handles the items that arrived during a failed try.
+        wakeup.set()
         await self.outbox.caught_up(conversation)
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
-            await self.turns.resume(session, news)
+            await self.turns.resume(session, wakeup)
         elif not session.was_idle:
             await self._wait_for_predecessor(conversation)
         while True:
-            news.clear()
+            wakeup.clear()
             await self.turns.between(session)
-            items = await self.reassembly.next_items(conversation, news, lambda: self._may_start)
+            items = await self.reassembly.next_items(conversation, wakeup, lambda: self._may_start)
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
-                await self.arrivals.fetch(session.fence, items, news, lambda: self._admitting)
+                await self.arrivals.fetch(session.fence, items, wakeup, lambda: self._admitting)
             # A halt may have come while it waited for another message, or for a file.
             if items and self._may_start:
-                await self.turns.run(session, items, news)
-            elif news.is_set():
+                await self.turns.run(session, items, wakeup)
+            elif wakeup.is_set():
                 continue
-            elif self.held and self._admitting:
-                await news.wait()
+            elif self.halted and self._admitting:
+                await wakeup.wait()
             else:
                 self.sessions.leave(session)
                 return
 
     @property
     def _may_start(self) -> bool:
-        return self._admitting and not self.held
+        return self._admitting and not self.halted
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
-        """Let the conversation that `/new` ended be answered first, unless it is failing."""
+        """Let the conversation before `/new` be answered first, unless it is failing."""
         before = await self.conversations.predecessor(conversation)
         if before is not None:
             async with self._changed:

@@ -1,19 +1,19 @@
-"""Where approvers and operators are reached: with a question, or with a sentence about a problem.
+"""The chats of approvers and operators, and the notices about problems that operators get.
 
-A sentence becomes a row of `NOTICES`, in the commit that it reports, until an operator can be
-reached; `Notices` then moves it to the outbox.
+A notice is a row of `NOTICES`, written in the commit that it reports; once an operator can be
+reached, `Notices` moves it to the outbox.
 
     a failure, a start, a channel ──row──▶ a channel comes up ──▶ outbox, and no row
 
-Of failing messages, the first ones are reported by a line each, the rest by a count.
+The first messages that fail are reported by a notice each, the others by a count.
 
     quiet ──a failure──▶ reported, for a period ──more──▶ counted ──the period ends──▶ count
     reported
       ▲                                                                                  │
       └─────────────── a period without one ◀── a period that is twice as long ◀─────────┘
 
-The line of a failure is committed with the failure. The count is kept in memory and lost by a
-restart; each failed message is recorded all the same, and the next one is reported again.
+The notice of a failure is committed with the failure. The count is in memory and lost in a
+restart; each failed message has its row all the same, and the next one is reported again.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ class Operators(Struct, eq=False):
     """Finds the chats of operators on the channels that are up.
 
     Attributes:
-        people: Where they can be reached.
+        people: The contacts of operators and approvers.
         channel_of: Returns a channel that can send, by name.
-        settings: Who is asked now, and whether the requester of a call may approve it.
+        settings: The current approvers, and whether the requester of a call may approve it.
         may_approve: Whether a person may answer requests about a tool now.
     """
 
@@ -53,43 +53,44 @@ class Operators(Struct, eq=False):
     def approvers(
         self,
         principal: Principal,
-        here: Address,
+        chat: Address,
         tools: Collection[str],
         *,
         refused: Collection[str] = (),
         requester_may_answer: bool = True,
     ) -> tuple[Reader, ...]:
-        """Return the best chats for a question about calls of these tools.
+        """Return the best chats for a request to approve calls of these tools.
 
-        An approver who asks in private answers in that same chat. Otherwise it is the configured
-        chat, else the approvers on the channel that asked, else those anywhere, else the operator
-        at this machine.
+        A requester who may approve in private answers in that same chat. Otherwise it is the
+        configured chat, else the approvers on the requester's channel, else those on any, else the
+        operator at this machine.
 
         Args:
-            principal: Who asks.
-            here: The chat of their turn.
-            tools: By name. Who is near may approve one, and only others the next.
-            refused: The keys of chats that did not take the question.
-            requester_may_answer: False if the question was asked while the requester might not.
+            principal: The requester.
+            chat: The chat of their turn.
+            tools: By name; each may have other approvers.
+            refused: The keys of chats that refused the card.
+            requester_may_answer: False if the requester might not answer when the request began.
         """
         principal = self.people.by_now(principal)
         may_answer = requester_may_answer and self.settings.config.approvals.requester_may_answer
 
-        def left(readers: Iterable[Reader]) -> tuple[Reader, ...]:
-            return tuple(one for one in readers if one.address.key() not in refused)
+        def not_refused(readers: Iterable[Reader]) -> tuple[Reader, ...]:
+            return tuple(reader for reader in readers if reader.address.key() not in refused)
 
         found: dict[str, Reader] = {}
         for tool in sorted(tools):
-            own: tuple[Reader, ...] = ()
-            if here.direct and may_answer and self.may_approve(principal, tool):
-                own = (Reader(address=here, language=self.people.language_of(principal.id)),)
-            reached = self._who_may_answer(principal, tool, may_answer=may_answer)
-            best = left(own) or left(self._routed(reached)) or self._nearest(left(reached), here)
-            found.update((one.address.key(), one) for one in best)
+            readers: tuple[Reader, ...] = ()
+            if chat.direct and may_answer and self.may_approve(principal, tool):
+                readers = (Reader(address=chat, language=self.people.language_of(principal.id)),)
+            reached = self._may_answer(principal, tool, may_answer=may_answer)
+            best = not_refused(readers) or not_refused(self._routed(reached))
+            best = best or self._nearest(not_refused(reached), chat)
+            found.update((reader.address.key(), reader) for reader in best)
         return tuple(found.values())
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
-        """Return every operator's chat: of all named people, else of this machine.
+        """Return the chats of all operators on platforms, else the best local one.
 
         Args:
             but: The key of an address that is left out.
@@ -99,45 +100,45 @@ class Operators(Struct, eq=False):
             contact for contact in self.people.operators() if contact.channel != but_channel
         )
         reached = self._reached(contacts)
-        return self._best(tuple(one for one in reached if one.address.key() != but))
+        return self._best(tuple(reader for reader in reached if reader.address.key() != but))
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
-        """Return the configured chat, if an approver is on its channel and can answer there."""
+        """Return the configured chat, if an approver can be reached on its channel."""
         channel, _, place = self.settings.config.approvals.chat.partition(":")
         chat, _, thread = place.partition("/")
         return tuple(
             Reader(
-                address=replace(one.address, chat=chat, thread=thread or None, direct=False),
+                address=replace(reader.address, chat=chat, thread=thread or None, direct=False),
                 language=self.people.language,
             )
-            for one in reached
-            if one.address.channel == channel
+            for reader in reached
+            if reader.address.channel == channel
         )[:1]
 
-    def _who_may_answer(
+    def _may_answer(
         self, principal: Principal, tool: str, *, may_answer: bool
     ) -> tuple[Reader, ...]:
         contacts = tuple(
-            one
-            for one in self.people.contacts(self.settings.config.approvals.approvers)
-            if (person := self.people.identified(f"{one.channel}:{one.sender}")) is not None
+            contact
+            for contact in self.people.contacts(self.settings.config.approvals.approvers)
+            if (person := self.people.identified(f"{contact.channel}:{contact.sender}")) is not None
             and self.may_approve(person, tool)
         )
         if not may_answer:
-            own = (principal.channel, principal.sender)
+            requester = (principal.channel, principal.sender)
             contacts = tuple(
-                one
-                for one in contacts
-                if one.person != principal.id and (one.channel, one.sender) != own
+                contact
+                for contact in contacts
+                if contact.person != principal.id and (contact.channel, contact.sender) != requester
             )
         return self._reached(contacts)
 
-    def _nearest(self, reached: tuple[Reader, ...], here: Address) -> tuple[Reader, ...]:
-        near = tuple(one for one in reached if one.address.channel == here.channel)
+    def _nearest(self, reached: tuple[Reader, ...], chat: Address) -> tuple[Reader, ...]:
+        near = tuple(reader for reader in reached if reader.address.channel == chat.channel)
         return near or self._best(reached)
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
-        far = tuple(one for one in reached if one.address.channel not in self.people.local)
+        far = tuple(reader for reader in reached if reader.address.channel not in self.people.local)
         return far or reached[:1]
 
     def _reached(self, contacts: Iterable[Contact]) -> tuple[Reader, ...]:
@@ -155,25 +156,25 @@ class Operators(Struct, eq=False):
         return tuple(found.values())
 
 
-FIRST_WHILE_S = 600.0
-LONGEST_WHILE_S = 3600.0
-MOST_CAUSES = 3
-"""Different causes that get a line each during a spell; one cause may have endless forms."""
+FIRST_PERIOD_S = 600.0
+LONGEST_PERIOD_S = 3600.0
+MAX_CAUSES = 3
+"""Different causes that get a notice each; one cause may have endless forms."""
 
 
 class _Spell(Struct, kw_only=True):
     """A time in which messages fail.
 
     Attributes:
-        causes: The causes that were reported by a line.
-        lines: The line of each failure by id; empty for those that were counted.
-        fresh: The failures in the current period.
-        counted: How many of them were not reported by a line.
+        causes: The causes that got a notice.
+        notices: The notice of each failure by id; empty for those that were counted.
+        recent: The failures in the current period.
+        counted: The failures since the last report that got no notice.
     """
 
     causes: set[str] = field(default_factory=set[str])
-    lines: dict[str, tuple[Put, ...]] = field(default_factory=dict[str, tuple[Put, ...]])
-    fresh: int = 0
+    notices: dict[str, tuple[Put, ...]] = field(default_factory=dict[str, tuple[Put, ...]])
+    recent: int = 0
     counted: int = 0
 
 
@@ -189,9 +190,9 @@ class Notices(Struct, eq=False):
     group: asyncio.TaskGroup
     _spell: _Spell | None = None
 
-    async def tell(self, says: Localized, *, but_channel: str = "") -> None:
-        """Send a sentence to every operator's chat, except on the channel it is about."""
-        notice = notice_row(self.context.ids.ulid(), says, but_channel=but_channel)
+    async def tell(self, sentence: Localized, *, but_channel: str = "") -> None:
+        """Send a sentence to every operator's chat, except those on one channel."""
+        notice = notice_row(self.context.ids.ulid(), sentence, but_channel=but_channel)
         commit = Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,))
         await self.context.store.commit(commit)
 
@@ -206,51 +207,51 @@ class Notices(Struct, eq=False):
         notice = await NOTICES.get(reads, key)
         if notice is None or not self.operators.readers():
             return Plan(conversation=None)
-        # If this leaves out the only operator, they were told when it happened.
+        # If this leaves out the only operator, they saw the problem themselves.
         notes = (
             self.context.note(
-                translated(notice.text, notice.others, one.language),
-                one.address,
-                language=one.language,
+                translated(notice.text, notice.others, reader.language),
+                reader.address,
+                language=reader.language,
                 quiet=True,
             )
-            for one in self.operators.readers(notice.but, notice.but_channel)
+            for reader in self.operators.readers(notice.but, notice.but_channel)
         )
         return Plan(conversation=None, writes=(*notes, NOTICES.delete(key)))
 
-    def line(self, failure: Failure) -> tuple[Put, ...]:
+    def notice(self, failure: Failure) -> tuple[Put, ...]:
         """Return the write that reports a failure to operators; never waits.
 
-        Called again for the same failure it returns the same.
+        The same failure always gets the same writes.
         """
         if self.operators.readers() and not self.operators.readers(failure.place):
-            return ()  # the only operator wrote the message, and was told
+            return ()  # the only operator wrote the message, and got the error
         if self._spell is None:
             self._spell = _Spell()
             self.group.create_task(self._count(self._spell), name="failures")
         spell = self._spell
-        if failure.id not in spell.lines:
-            spell.lines[failure.id] = self._new(spell, failure)
-        return spell.lines[failure.id]
+        if failure.id not in spell.notices:
+            spell.notices[failure.id] = self._notice_of(spell, failure)
+        return spell.notices[failure.id]
 
-    def _new(self, spell: _Spell, failure: Failure) -> tuple[Put, ...]:
-        spell.fresh += 1
-        if failure.reason in spell.causes or len(spell.causes) >= MOST_CAUSES:
+    def _notice_of(self, spell: _Spell, failure: Failure) -> tuple[Put, ...]:
+        spell.recent += 1
+        if failure.reason in spell.causes or len(spell.causes) >= MAX_CAUSES:
             spell.counted += 1
             return ()
         spell.causes.add(failure.reason)
         return (notice_row(self.context.ids.ulid(), failure.line, but=failure.place),)
 
     async def _count(self, spell: _Spell) -> None:
-        """Report how many failures there were, at growing intervals, until there are none."""
-        while_s = FIRST_WHILE_S
-        while spell.fresh:
-            spell.fresh = 0
-            await self.context.clock.sleep(while_s)
-            # Counted failures are no longer asked for by now.
-            spell.lines = {one: line for one, line in spell.lines.items() if line}
+        """Report the number of failures, at growing intervals, until there are none."""
+        period_s = FIRST_PERIOD_S
+        while spell.recent:
+            spell.recent = 0
+            await self.context.clock.sleep(period_s)
+            # No caller asks for counted failures any more.
+            spell.notices = {key: puts for key, puts in spell.notices.items() if puts}
             if spell.counted:
                 count, spell.counted = spell.counted, 0
-                await self.tell(catalogue.MORE_FAILED.about(count=count, time=span(while_s)))
-            while_s = min(while_s * 2, LONGEST_WHILE_S)
+                await self.tell(catalogue.MORE_FAILED.about(count=count, time=span(period_s)))
+            period_s = min(period_s * 2, LONGEST_PERIOD_S)
         self._spell = None

@@ -1,20 +1,20 @@
-"""How a stranger becomes known: one code, one question to the operators, one answer (P4).
+"""Pairing: a stranger gets one code, the operators one request, which gets one answer (P4).
 
-    writes in private ──▶ waiting ── an operator says yes ──▶ approved
-                             ├────── an operator says no ───▶ denied, and silence for a day
-                             └────── the code's time ───────▶ expired
+    writes in private ──▶ waiting ── an operator approves ──▶ approved
+                             ├────── an operator denies ────▶ denied, and ignored for a day
+                             └────── the deadline ──────────▶ expired
 
-Nothing that the stranger wrote is stored, and of the code only a salted hash. The number of rows is
-bounded by the limits below, and a row is deleted a day after its end. Of two answers the first one
-counts; an answer admitted at or after the deadline has lost.
+No text of the stranger is stored, and of the code only a salted hash. The limits below bound the
+number of rows, and a row is deleted a day after its end. Of two answers the first one counts; an
+answer at or after the deadline does not.
 
-The first operator: a one-time code that the daemon prints, and the person who sends it.
+The first operator is the person who sends a one-time code that the daemon prints.
 
     open ── the code, in a private chat ──▶ used
-      └──── its time ─────────────────────▶ over
+      └──── the deadline ─────────────────▶ over
 
-That code is kept in memory only: a restart without an operator prints another one. Wrong guesses
-are counted by sender and by channel; beyond either limit a text is not even compared.
+That code is in memory only: a restart without an operator prints another one. Wrong guesses are
+counted by sender and by channel; beyond either limit a text is not even compared.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from zeroclaw.gate.approval import AnswerResult, ApprovalRequest, ending_of, lan
 from zeroclaw.gate.scope import duration
 from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Column, Stays, Table, Words, json_codec
+from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
@@ -39,22 +39,22 @@ from zeroclaw.value import Value, replace
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Characters that are not confused when read out: no 0 O 1 I, and no L."""
 CODE_CHARS = 8
-MOST_WAITING = 3
-"""Strangers of one channel who may wait for an answer at the same time."""
-MOST_AN_HOUR = 10
-"""Codes that one channel gives out in an hour, in total."""
-MOST_A_DAY = 3
+MAX_WAITING = 3
+"""Waiting requests of one channel."""
+MAX_PER_HOUR = 10
+"""Codes that one channel gives out in an hour."""
+MAX_PER_DAY = 3
 """Codes that one stranger gets in a day."""
 PAUSE = timedelta(minutes=10)
-"""The shortest time between two codes for one stranger, even if codes expire sooner."""
-SILENT = timedelta(days=1)
-"""How long a stranger who was denied gets no new code."""
-KEPT = timedelta(days=1)
-"""How long an ended question is stored, for late answers and for the limits."""
-MOST_ID_CHARS = 320
-"""Limit of a stranger's id, which is stored and shown whole: the longest mail address (RFC 5321)."""
-MOST_CHAT_CHARS = 1_400
-"""Limit of their address: channel, account, chat and thread; a thread may be the id of a mail."""
+"""The shortest time between two codes for one stranger, even if the first expires sooner."""
+DENIED_FOR = timedelta(days=1)
+"""The time in which a denied stranger gets no new code."""
+STORED_FOR = timedelta(days=1)
+"""The time for which an ended request is stored, for late answers and for the limits."""
+MAX_ID_CHARS = 320
+"""Limit of a stranger's id, which is shown uncut: the longest mail address (RFC 5321)."""
+MAX_CHAT_CHARS = 1_400
+"""Limit of the address key: channel, account, chat and thread, which may be the id of a mail."""
 
 CONSOLE = Principal(
     id="person:operator",
@@ -71,23 +71,23 @@ _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
 State = Literal["waiting", "approved", "denied", "expired"]
 
 
-class Stranger(ApprovalRequest):
-    """The pairing request: whether a stranger may talk to the bot, and how that ended.
+class PairingRequest(ApprovalRequest, stored_as="Stranger"):
+    """A stranger's request to be admitted.
 
     Attributes:
         id: Unguessable; the buttons of its cards carry it.
-        channel: The channel they wrote on.
+        channel: The channel of their message.
         sender: Their id there.
         display: The name that they chose; cleaned, shown, never used to decide.
         address: Their private chat.
         salt: The salt of the hash; hex.
         code_hash: The hash of their code; hex.
         asked_at: When they wrote.
-        deadline_at: When the code ends.
-        numbers: The number of the question in each operator's chat.
-        refs: Every known card that shows it.
+        deadline_at: When the code expires.
+        numbers: Its number in each operator's chat.
+        refs: Its recorded cards.
         messages: The keys of the outbox rows that carry the code.
-        by: Who answered, for people; empty for the deadline.
+        by: The name of the operator who answered; empty for the deadline.
         at: When it ended.
     """
 
@@ -148,110 +148,107 @@ def is_code(code: str, *, salt: str, code_hash: str) -> bool:
 # --- who gets a code -----------------------------------------------------------------------------
 
 
-def may_ask(known: Iterable[Stranger], *, channel: str, sender: str, now: datetime) -> bool:
-    """Whether a stranger gets a code now; otherwise they get silence.
+def may_ask(stored: Iterable[PairingRequest], *, channel: str, sender: str, now: datetime) -> bool:
+    """Whether a stranger gets a code now; else the event is ignored.
 
     Args:
-        known: At least every stored question of this channel.
-        channel: The channel they write on.
+        stored: At least all stored requests of this channel.
+        channel: The channel of their message.
         sender: Their id there.
         now: The time.
     """
-    here = [one for one in known if one.channel == channel]
-    if sum(is_open(one, now) for one in here) >= MOST_WAITING:
+    of_channel = [request for request in stored if request.channel == channel]
+    if sum(is_open(request, now) for request in of_channel) >= MAX_WAITING:
         return False
-    if sum(one.asked_at > now - _HOUR for one in here) >= MOST_AN_HOUR:
+    if sum(request.asked_at > now - _HOUR for request in of_channel) >= MAX_PER_HOUR:
         return False
-    own = [one for one in here if one.sender == sender]
-    if any(is_open(one, now) or _is_silenced(one, now) for one in own):
+    of_sender = [request for request in of_channel if request.sender == sender]
+    if any(is_open(request, now) or _is_denied(request, now) for request in of_sender):
         return False
-    if any(one.asked_at > now - PAUSE for one in own):
+    if any(request.asked_at > now - PAUSE for request in of_sender):
         return False
-    return sum(one.asked_at > now - _DAY for one in own) < MOST_A_DAY
+    return sum(request.asked_at > now - _DAY for request in of_sender) < MAX_PER_DAY
 
 
-def is_open(one: Stranger, now: datetime) -> bool:
-    """Whether it still waits for an answer that could count."""
-    return one.state == "waiting" and now < one.deadline_at
+def is_open(request: PairingRequest, now: datetime) -> bool:
+    """Whether an answer can still count."""
+    return request.state == "waiting" and now < request.deadline_at
 
 
-def _is_silenced(one: Stranger, now: datetime) -> bool:
-    return one.state == "denied" and one.at is not None and now < one.at + SILENT
+def _is_denied(request: PairingRequest, now: datetime) -> bool:
+    return request.state == "denied" and request.at is not None and now < request.at + DENIED_FOR
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
-STRANGERS = Table(
+PAIRINGS = Table(
     kind=RowKind.STRANGER,
-    codec=json_codec(Stranger),
+    codec=json_codec(PairingRequest),
     columns=frozenset({Column.STATE, Column.PLACE, Column.DUE_AT}),
-    keeps=Stays(until="some time after its end, when pairing forgets it with its cards"),
-    words=Words.PERSON,
+    keeps=Stays(until="a day after its end, when pairing deletes it with its cards"),
+    subject=Subject.PERSON,
 )
 
 
-def to_put(one: Stranger) -> Put:
-    """Return the write that records it.
-
-    The row is due at the deadline while it waits, and then when it is to be deleted.
-    """
-    return STRANGERS.put(
-        one.id,
-        one,
-        state=one.state,
-        place=one.channel,
-        due_at=one.deadline_at if one.at is None else one.at + KEPT,
+def to_put(request: PairingRequest) -> Put:
+    """Return the write that records a request; due at its deadline, then for its deletion."""
+    return PAIRINGS.put(
+        request.id,
+        request,
+        state=request.state,
+        place=request.channel,
+        due_at=request.deadline_at if request.at is None else request.at + STORED_FOR,
     )
 
 
 # --- cards ---------------------------------------------------------------------------------------
 
 
-def card_of(one: Stranger, place: str, code: str = "") -> Card:
-    """Return the card that asks operators about a stranger.
+def card_of(request: PairingRequest, place: str, code: str = "") -> Card:
+    """Return the card of a request.
 
     Args:
-        one: The request.
+        request: The request.
         place: The address key of the chat that gets the card; its number is shown.
-        code: The stranger's code; empty once the question has ended, or if it is not known any more.
+        code: The stranger's code; empty once the request has ended, or if only its hash is known.
     """
-    language = language_in(one, place)
+    language = language_in(request, place)
     facts = catalogue.STRANGER_FACTS.to(
-        language, name=one.display, channel=one.channel, sender=exact(one.sender)
+        language, name=request.display, channel=request.channel, sender=exact(request.sender)
     )
-    is_by_id = one.is_open and not code
-    why = catalogue.STRANGER_WHY_BY_ID if is_by_id else catalogue.STRANGER_WHY
+    is_by_id = request.is_open and not code
+    reason = catalogue.STRANGER_WHY_BY_ID if is_by_id else catalogue.STRANGER_WHY
     call = CardCall(
-        approval=one.id,
-        number=number_of(one, place),
+        approval=request.id,
+        number=number_of(request, place),
         tool="pairing",
-        summary=catalogue.STRANGER_ASKS.to(language, name=one.label, channel=one.channel),
+        summary=catalogue.STRANGER_ASKS.to(language, name=request.label, channel=request.channel),
         arguments=facts + (catalogue.STRANGER_CODE.to(language, code=code) if code else ""),
-        why=why.to(language),
-        hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
+        why=reason.to(language),
+        hash8=hashlib.sha256(request.id.encode()).hexdigest()[:8],
     )
     return Card(
-        key=f"pairing-{one.id}",
-        asked_by=one.label,
+        key=f"pairing-{request.id}",
+        asked_by=request.label,
         calls=(call,),
-        deadline_at=one.deadline_at,
+        deadline_at=request.deadline_at,
         choices=("once", "deny"),
         language=language,
     )
 
 
-def outcome_of(one: Stranger, place: str) -> Outcome:
-    """Return the card and how its question ended, if it has."""
-    ending = ending_of(one)
-    return Outcome(card=card_of(one, place), endings=(ending,) if ending else ())
+def outcome_of(request: PairingRequest, place: str) -> Outcome:
+    """Return the card, with the outcome of its request if that has ended."""
+    ending = ending_of(request)
+    return Outcome(card=card_of(request, place), endings=(ending,) if ending else ())
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 def exact(identity: str) -> str:
-    """Return a whole id for people: it alone decides, so no part may look like another id's.
+    """Return an id in full for people: the id decides, so a cut one could look like another.
 
     Only characters that would break a line, or end the backticks around it, become U+FFFD.
     """
@@ -259,56 +256,56 @@ def exact(identity: str) -> str:
 
 
 def by_of(principal: Principal) -> str:
-    """Return who answered, for a row; the command line has a phrase instead of a name."""
+    """Return the name of a person who answered, for a row; of the command line a phrase."""
     return principal.display if principal == CONSOLE else principal.label
 
 
 def code_message(code: str, holds_s: float, language: Language) -> str:
-    """Return the only text that a stranger gets."""
+    """Return the message with a code; strangers get no other text."""
     span = duration(timedelta(seconds=holds_s))
     return catalogue.YOUR_CODE.to(language, code=code, span=span)
 
 
-def toast(result: AnswerResult[Stranger], language: Language) -> str:
-    """Return what an operator reads after answering; one line."""
-    one = result.request
+def toast(result: AnswerResult[PairingRequest], language: Language) -> str:
+    """Return the line that an operator reads after an answer."""
+    request = result.request
     if result.how != "counted":
-        return result.why or ended(one, language)
-    if one.state == "approved":
-        return catalogue.STRANGER_APPROVED.to(language, name=one.label)
-    return catalogue.STRANGER_DENIED.to(language, name=one.label)
+        return result.why or ended(request, language)
+    if request.state == "approved":
+        return catalogue.STRANGER_APPROVED.to(language, name=request.label)
+    return catalogue.STRANGER_DENIED.to(language, name=request.label)
 
 
-def list_line(one: Stranger, language: Language, place: str = "") -> str:
-    """Return a waiting question as one line of a list."""
-    number = number_of(one, place)
+def list_line(request: PairingRequest, language: Language, place: str = "") -> str:
+    """Return a waiting request as one line of a list."""
+    number = number_of(request, place)
     return catalogue.STRANGER_LINE.to(
         language,
         number=f"`{number}` " if number else "",
-        name=labelled(f"`{exact(one.identity)}`", one.display),
-        until=ended(one, language),
+        name=labelled(f"`{exact(request.identity)}`", request.display),
+        until=ended(request, language),
     )
 
 
 # --- the first operator --------------------------------------------------------------------------
 
-HOLDS = timedelta(hours=1)
-GUESSES_OF_A_SENDER = 5
-GUESSES_OF_A_CHANNEL = 20
+CLAIM_FOR = timedelta(hours=1)
+MAX_SENDER_GUESSES = 5
+MAX_CHANNEL_GUESSES = 20
 
 Guess = Literal["none", "wrong", "right"]
-"""`none`: the text does not count as a guess: it does not look like a code, or no code is open."""
+"""`none`: the text is no guess: it does not look like a code, or no code is open."""
 
 
 class Claim(Value):
-    """The code that makes its sender an operator; only its hash is kept.
+    """The code whose sender becomes an operator; only its hash is stored.
 
     Attributes:
         salt: The salt of the hash; hex.
         code_hash: Hex.
-        until: When it ends.
+        until: When it expires.
         guesses: The channel and sender of each wrong guess.
-        used: The code was sent.
+        used: Whether the code was sent.
     """
 
     salt: str
@@ -319,13 +316,13 @@ class Claim(Value):
 
 
 def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
-    """Return the claim of a new code."""
-    return Claim(salt=salt, code_hash=hash_of(code, salt), until=now + HOLDS)
+    """Return the claim for a new code."""
+    return Claim(salt=salt, code_hash=hash_of(code, salt), until=now + CLAIM_FOR)
 
 
 def is_valid(claim: Claim, now: datetime) -> bool:
-    """Whether its code counts."""
-    return still_holds(claim.until, HOLDS, now)
+    """Whether its code is still valid."""
+    return still_holds(claim.until, CLAIM_FOR, now)
 
 
 def guess(
@@ -335,15 +332,15 @@ def guess(
     code = read_code(text)
     if not code or claim.used or not is_valid(claim, now):
         return claim, "none"
-    if _has_guessed_enough(claim.guesses, channel, sender):
+    if _is_over_guesses(claim.guesses, channel, sender):
         return claim, "wrong"
     if not is_code(code, salt=claim.salt, code_hash=claim.code_hash):
         return replace(claim, guesses=(*claim.guesses, (channel, sender))), "wrong"
     return replace(claim, used=True), "right"
 
 
-def _has_guessed_enough(guesses: Sequence[tuple[str, str]], channel: str, sender: str) -> bool:
-    of_channel = sum(where == channel for where, _ in guesses)
-    return of_channel >= GUESSES_OF_A_CHANNEL or (
-        guesses.count((channel, sender)) >= GUESSES_OF_A_SENDER
+def _is_over_guesses(guesses: Sequence[tuple[str, str]], channel: str, sender: str) -> bool:
+    of_channel = sum(place == channel for place, _ in guesses)
+    return of_channel >= MAX_CHANNEL_GUESSES or (
+        guesses.count((channel, sender)) >= MAX_SENDER_GUESSES
     )

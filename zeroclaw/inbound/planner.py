@@ -1,7 +1,7 @@
-"""What the event of a known sender does: say, command, press, edit, delete, move.
+"""The effects of a known sender's event: a message, command, press, edit, deletion or move.
 
-If its writer edits or withdraws a message while it waits, it is changed in place; after a turn has
-taken it, the turn gets a control item.
+A message that its writer edits or deletes is changed in place while it waits; once a turn has taken
+it, the turn gets a control item.
 """
 
 import re
@@ -37,8 +37,8 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.fragments import rest_of
-from zeroclaw.inbound.limiter import Passage, RateLimiter
+from zeroclaw.inbound.fragments import as_rest
+from zeroclaw.inbound.limiter import InboundEvent, RateLimiter
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row, readable_of
 from zeroclaw.text import catalogue
@@ -48,12 +48,12 @@ from zeroclaw.value import Struct, replace
 
 LOOK_BACK = 200
 """How many of a chat's newest messages are searched for the original of an edit."""
-LONGEST_NAME = 255
-"""Stored characters of a file's name; as long as most disks allow."""
+MAX_NAME_CHARS = 255
+"""Stored characters of a file's name; the limit of most file systems."""
 Files = tuple[Attachment, ...]
 
-_UNSEEN_CHARS = 500
-_UNSEEN_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
+_ESCAPED_CHARS = 500
+_ESCAPED_RUN = re.compile(r"((?:⟨U\+[0-9A-F]{4,6}⟩){8})(?:⟨U\+[0-9A-F]{4,6}⟩)+")
 
 
 class Planner(Struct, eq=False):
@@ -67,92 +67,93 @@ class Planner(Struct, eq=False):
     requests: Approvals
     turns: TurnRunner
 
-    async def plan(self, passage: Passage) -> Plan | None:
+    async def plan(self, event: InboundEvent) -> Plan | None:
         """Return the effects of an event, None for none."""
-        context, envelope, reads = self.context, passage.envelope, passage.reads
+        context, envelope, reads = self.context, event.envelope, event.reads
         match envelope.body:
             case Said() as said:
-                return await self._queue(passage, self._ask(said, envelope.attachments))
+                return await self._queue(event, self._message(said, envelope.attachments))
             case Command() as command:
-                return await self._command(passage, command)
+                return await self._command(event, command)
             case Pressed() as pressed:
-                return await self.requests.press(reads, pressed, passage.principal)
+                return await self.requests.press(reads, pressed, event.principal)
             case Edited() | Deleted() as revision:
-                return await revised(context, passage, revision)
+                return await _revise(context, event, revision)
             case Moved(to=to):
                 return await self.conversations.move(reads, envelope.address, to)
             case Membership(present=present):
                 context.log("membership_changed", channel=envelope.address.channel, present=present)
-                # Nothing to do, but the channel may want to know that a known person did it.
+                # A plan without writes: the channel learns that a known person did it.
                 return Plan(conversation=None)
 
-    def join(self, passage: Passage, found: Continuation) -> Plan:
+    def join(self, event: InboundEvent, continuation: Continuation) -> Plan:
         """Queue an event together with the message that it continues."""
-        envelope, last, run = passage.envelope, found.last, found.run
+        envelope, last, partial = event.envelope, continuation.last, continuation.partial
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
-        ask = self._ask(rest_of(envelope) or Said(text=""), envelope.attachments, run.files)
-        piece = self.reassembly.piece(envelope, run.id) or Fragment(run=run.id, group=run.group)
-        content = replace(ask, while_busy=busy, piece=piece)
-        here = last.conversation
-        item = self.context.item(content, here, envelope, passage.principal)
-        writes = (item_put(item, "queued"),)
-        return Plan(conversation=here, writes=writes, wake=(here,), fragment_item=item)
+        said = as_rest(envelope) or Said(text="")
+        message = self._message(said, envelope.attachments, partial.files)
+        fragment = self.reassembly.fragment_of(envelope, partial.id)
+        fragment = fragment or Fragment(run=partial.id, group=partial.group)
+        content = replace(message, while_busy=busy, piece=fragment)
+        item = self.context.item(content, last.conversation, envelope, event.principal)
+        writes, wake = (item_put(item, "queued"),), (item.conversation,)
+        return Plan(conversation=item.conversation, writes=writes, wake=wake, fragment_item=item)
 
     # --- what starts a turn --------------------------------------------------------------------
 
-    async def _queue(self, passage: Passage, content: Opening) -> Plan:
-        envelope, principal = passage.envelope, passage.principal
+    async def _queue(self, event: InboundEvent, content: Opening) -> Plan:
+        envelope, principal = event.envelope, event.principal
         context, language = self.context, principal.language
-        found = await self.conversations.find(passage.reads, envelope.address, principal)
-        here, id_, piece = found.conversation, ItemId(context.ids.ulid()), None
+        resolution = await self.conversations.find(event.reads, envelope.address, principal)
+        conversation, id_, fragment = resolution.conversation, ItemId(context.ids.ulid()), None
         if isinstance(content, PersonMessage):
             if envelope.continues is not None:
-                piece = self.reassembly.piece(envelope, id_)
-            content = replace(content, while_busy=found.while_busy, piece=piece)
-        item = context.item(content, here, envelope, principal, id_=id_)
-        waiting = await context.store.count(INBOX.where(conversation=here, state="queued"))
+                fragment = self.reassembly.fragment_of(envelope, id_)
+            content = replace(content, while_busy=resolution.while_busy, piece=fragment)
+        item = context.item(content, conversation, envelope, principal, id_=id_)
+        waiting = await context.store.count(INBOX.where(conversation=conversation, state="queued"))
         if waiting >= context.settings.config.runtime.backlog:
-            return await self.limiter.no_room(passage, waiting)
-        # Tell the sender why their message waits, if it is not just the queue (§4).
-        why = ""
+            return await self.limiter.queue_full(event, waiting)
+        # Tell the sender why their message waits, unless only the queue delays it.
+        reason = ""
         if not (halt := context.policy.last_halt).over:
-            why = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
+            reason = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
         elif tools := self.turns.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(context.settings.config.approvals.approvers, language)
-            why = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
-        note = (context.note(why, item.address, here),) if why else ()
+            reason = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
+        note = (context.note(reason, item.address, conversation),) if reason else ()
         stop: tuple[Put, ...] = ()
         if isinstance(content, PersonMessage) and content.while_busy == "interrupt":
-            cause = Stop(cause="interrupt", before=id_)
-            stop = (context.control(cause, here, item.address, principal, None),)
+            stop_turn = Stop(cause="interrupt", before=id_)
+            stop = (context.control(stop_turn, conversation, item.address, principal),)
         return Plan(
-            conversation=here,
-            writes=(*found.writes, item_put(item, "queued"), *stop, *note),
-            wake=(here,),
-            fragment_item=item if piece is not None else None,
+            conversation=conversation,
+            writes=(*resolution.writes, item_put(item, "queued"), *stop, *note),
+            wake=(conversation,),
+            fragment_item=item if fragment is not None else None,
         )
 
-    def _ask(self, said: Said, files: Files, before: Files = ()) -> PersonMessage:
+    def _message(self, said: Said, files: Files, before: Files = ()) -> PersonMessage:
         """Return the content of a message; `before` are the files of its earlier fragments."""
-        most = self.context.settings.config.attachments.max_per_message
+        limit = self.context.settings.config.attachments.max_per_message
         own = without_tags(said.wrote)
-        found, text = _files(said, files, before), _seen(said.text, own)
-        taken = found[: max(most - len(before), 0)]
-        left = len(found) - len(taken)
-        return PersonMessage(text=text, own=own, attachments=taken, not_taken=left)
+        attachments, text = _files(said, files, before), _escape_quoted(said.text, own)
+        accepted = attachments[: max(limit - len(before), 0)]
+        dropped = len(attachments) - len(accepted)
+        return PersonMessage(text=text, own=own, attachments=accepted, not_taken=dropped)
 
-    async def _command(self, passage: Passage, command: Command) -> Plan:
-        """Return the effects of a command, including its own item; attached files are not taken."""
-        envelope, principal = passage.envelope, passage.principal
-        # Made before the reply's id, so that the two are read back in this order.
+    async def _command(self, event: InboundEvent, command: Command) -> Plan:
+        """Return the effects of a command, with its item in the inbox; it takes no attachments."""
+        envelope, principal = event.envelope, event.principal
+        # Drawn before the reply's id, so that the command sorts before it.
         id_ = self.context.ids.ulid()
-        plan = await self.commands.plan(passage.reads, command, envelope.address, principal)
+        plan = await self.commands.plan(event.reads, command, envelope.address, principal)
         if not isinstance(plan, Plan):
-            plan = await self._queue(passage, plan)
-        elif plan.here is not None:
-            said = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
-            item = self.context.item(said, plan.here, envelope, principal, id_=id_)
+            plan = await self._queue(event, plan)
+        elif plan.origin is not None:
+            obeyed = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
+            item = self.context.item(obeyed, plan.origin, envelope, principal, id_=id_)
             plan = replace(plan, writes=(*plan.writes, item_put(item, "answered")))
         if not envelope.attachments:
             return plan
@@ -161,88 +162,87 @@ class Planner(Struct, eq=False):
         return replace(plan, writes=(*plan.writes, note))
 
 
-def _files(said: Said, own: Files, before: Files) -> Files:
-    """Return the files of a message, or else those that it is about; overlong names are cut.
+def _files(said: Said, attached: Files, before: Files) -> Files:
+    """Return the attached files, else the quoted ones; overlong names are cut.
 
-    Each fragment may be about the same file, and a platform may refer to it anew each time.
+    Each fragment may quote the same file, and a platform may give it a new reference each time.
     """
-    known = {replace(one, reference="") for one in before}
-    found = (
-        replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-        for one in own or [replace(one, quoted=True) for one in said.quoted]
+    old = {replace(file, reference="") for file in before}
+    files = (
+        replace(file, name=file.name[:MAX_NAME_CHARS], media_type=file.media_type[:MAX_NAME_CHARS])
+        for file in attached or [replace(file, quoted=True) for file in said.quoted]
     )
-    return tuple(one for one in found if not one.quoted or replace(one, reference="") not in known)
+    return tuple(
+        file for file in files if not file.quoted or replace(file, reference="") not in old
+    )
 
 
-def _seen(text: str, own: str) -> str:
-    """Return a message in which the model reads no more of other people's words than people see.
+def _escape_quoted(text: str, own: str) -> str:
+    """Escape the invisible characters of a message that quotes other people.
 
-    Long runs of invisible characters are shortened, and the total length is limited.
+    So the model reads no more than people see. Long runs are shortened, and the total is limited.
     """
     if text == own:
         return text
-    shown = _UNSEEN_RUN.sub(r"\1…", escape_invisible(text))
-    return shown[: 2 * len(text) + _UNSEEN_CHARS]
+    escaped = _ESCAPED_RUN.sub(r"\1…", escape_invisible(text))
+    return escaped[: 2 * len(text) + _ESCAPED_CHARS]
 
 
 # --- revisions ------------------------------------------------------------------------------------
 
 
-async def revised(
-    context: InboundContext, passage: Passage, revision: Edited | Deleted
+async def _revise(
+    context: InboundContext, event: InboundEvent, revision: Edited | Deleted
 ) -> Plan | None:
-    """Replace or withdraw a message that still waits; None for one that was not taken.
+    """Return the effects of an edit or deletion; None if its message is not in the inbox.
 
-    An edit that changes nothing has no effect: Telegram tells of a reaction as of an edit
+    An edit that changes nothing has no effect: Telegram reports a reaction as an edit
     (tdlib/telegram-bot-api#388 and #773, read 2026-11).
     """
-    found = await _original(passage, revision.message)
+    found = await _original(event, revision.message)
     if found is None:
         return None
     row, item, last = found
-    here, content = item.conversation, item.content
+    conversation, content = item.conversation, item.content
     match revision:
         case Edited(message=message, said=said):
             own = without_tags(said.wrote)
-            text = _seen(said.text, own)
+            text = _escape_quoted(said.text, own)
             if isinstance(last, PersonMessage | Amend) and (last.text, last.own) == (text, own):
-                return Plan(conversation=here)
+                return Plan(conversation=conversation)
             if row.state == "queued" and isinstance(content, PersonMessage):
                 if text == own and content.own and content.text.endswith(content.own):
                     # Slack brings along the thread only once, with the message itself.
                     text = content.text.removesuffix(content.own) + own
                 changed = replace(item, content=replace(content, text=text, own=own))
                 write = item_put(changed, "queued")
-                return Plan(conversation=here, writes=(write,))
-            late = Amend(message=message, text=text, own=own)
+                return Plan(conversation=conversation, writes=(write,))
+            control = Amend(message=message, text=text, own=own)
         case Deleted(message=message):
             if row.state == "queued":
                 write = item_put(item, "superseded")
                 # Its files may still be downloading.
-                return Plan(conversation=here, writes=(write,), wake=(here,))
-            late = Withdraw(message=message)
-    at, by = passage.envelope.address, passage.principal
-    write = context.control(late, here, at, by, turn=item.turn)
-    return Plan(conversation=here, writes=(write,), wake=(here,))
+                return Plan(conversation=conversation, writes=(write,), wake=(conversation,))
+            control = Withdraw(message=message)
+    address, principal = event.envelope.address, event.principal
+    write = context.control(control, conversation, address, principal, turn=item.turn)
+    return Plan(conversation=conversation, writes=(write,), wake=(conversation,))
 
 
-async def _original(passage: Passage, message: str) -> tuple[Row, Item, object] | None:
-    """Find the message that this sender wrote, and its content as it was edited last.
+async def _original(event: InboundEvent, message: str) -> tuple[Row, Item, object] | None:
+    """Find a message of this event's sender: its row, its item, and its content as edited last.
 
-    Another sender's edit finds nothing.
-
-    The edit of an executed command finds nothing either, because its effect is done, nor that of a
-    message that was refused.
+    None for another sender's message, for an executed command, and for a refused message.
     """
-    place, sender = passage.envelope.address.key(), passage.envelope.sender.id
+    place, sender = event.envelope.address.key(), event.envelope.sender.id
     newest, last = INBOX.where(place=place, newest_first=True, limit=LOOK_BACK), None
-    found = await passage.reads.select(newest)
+    found = await event.reads.select(newest)
     for row, item in readable_of(found, lambda row: (row, INBOX.of(row))):
         if isinstance(item.content, Amend) and item.content.message == message:
             last = last or item.content
         if item.message == message and item.principal.sender == sender:
-            # Guards it even if it is not changed: an edit must not outlive an erased message.
-            await passage.reads.get(row.kind, row.key)
+            # Guard the row even if the edit only appends: it must not outlive an erased message.
+            await event.reads.get(row.kind, row.key)
             is_refused = isinstance(item.content, Obeyed | TooOld | Unread)
             return None if is_refused else (row, item, last or item.content)
     return None

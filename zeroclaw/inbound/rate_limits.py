@@ -1,11 +1,11 @@
 """How much people may write: the rate limits applied to one message (pure).
 
-    calm ──one too many──▶ over, until a time that the sender is told ──▶ calm, with an empty bucket
+    open ──a message overflows the bucket──▶ closed ──the bucket is empty──▶ open
 
 A bucket fills by one with each message and drains at its rate, so that in any period no more
-messages pass than its burst plus what its rate allows. Once it overflows it takes nothing until it
-is empty: a person who was told "in 40 seconds" can then write a burst again, and a script that
-never stops is told once per stretch instead of at every second message.
+messages pass than its burst plus those its rate allows. Once it overflows, it refuses every message
+until it is empty, and the notice says when that is: a person can then write a burst again, and a
+script that never stops gets one notice instead of one for every second message.
 
 A day is a UTC date: it is the same for everyone, and a restart does not reset it.
 """
@@ -16,10 +16,10 @@ from typing import Literal
 from zeroclaw.config.model import Config
 from zeroclaw.value import Value, replace
 
-MOST_TOLD = 8
-"""Chats that are told during one stretch; a sender who writes in more at once is not a person."""
+MAX_NOTIFIED = 8
+"""Chats that get a notice while a bucket is closed; a person does not write in more at once."""
 
-Which = Literal["person", "conversation", "day"]
+LimitName = Literal["person", "conversation", "day"]
 Lane = Literal["messages", "commands", "answers"]
 
 
@@ -28,14 +28,14 @@ class Rate(Value):
 
     Attributes:
         per_minute: How many drain per minute; 0 for no limit.
-        burst: How many may come at once after a pause, at least 1.
+        burst: How many may come at once after a break, at least 1.
     """
 
     per_minute: int
     burst: int
 
     def drained_after(self, level: float) -> timedelta:
-        """Return how long this many messages take to drain."""
+        """Return the time in which this many messages drain."""
         return timedelta(minutes=level / self.per_minute)
 
 
@@ -49,36 +49,36 @@ class RateLimits(Value):
         person: Messages of one person.
         conversation: Messages of one conversation, from everyone in it.
         daily: Messages of one person on one day, 0 for no limit.
-        own: Which of `person` and `day` this channel counts separately; the others are counted
-            together with all channels that have no setting of their own.
+        per_channel: Those of `person` and `day` that this channel counts separately; the others are
+            counted over all channels that do not set them.
     """
 
     person: Rate = UNLIMITED
     conversation: Rate = UNLIMITED
     daily: int = 0
-    own: frozenset[Which] = frozenset()
+    per_channel: frozenset[LimitName] = frozenset()
 
 
 def limits_of(config: Config, channel: str, lane: Lane = "messages") -> RateLimits:
-    """Return a channel's limits: its own `rate`, and `[limits]` for what that leaves out.
+    """Return a channel's limits: its own `rate`, and `[limits]` for the keys that it leaves out.
 
-    Commands that are answered at once, and answers that change nothing, are only limited per
-    person. Each lane is counted separately, so that a flood of one does not block another.
+    Commands that start no turn, and answers that change nothing, are limited only per person. Each
+    lane is counted separately, so that a flood in one does not block another.
     """
     rate = config.settings_of(channel).rate
     # The keys of both have the same names.
     limits = config.limits.model_copy(update=rate.model_dump(exclude_none=True))
-    own: set[Which] = set()
+    per_channel: set[LimitName] = set()
     if rate.person_per_minute is not None or rate.person_burst is not None:
-        own.add("person")
+        per_channel.add("person")
     if rate.daily_messages is not None:
-        own.add("day")
+        per_channel.add("day")
     person = Rate(per_minute=limits.person_per_minute, burst=limits.person_burst)
+    found = RateLimits(person=person, per_channel=frozenset(per_channel))
     if lane != "messages":
-        return RateLimits(person=person, own=frozenset(own))
-    several = Rate(per_minute=limits.conversation_per_minute, burst=limits.conversation_burst)
-    daily = limits.daily_messages
-    return RateLimits(person=person, conversation=several, daily=daily, own=frozenset(own))
+        return found
+    chat = Rate(per_minute=limits.conversation_per_minute, burst=limits.conversation_burst)
+    return replace(found, conversation=chat, daily=limits.daily_messages)
 
 
 # --- counters ------------------------------------------------------------------------------------
@@ -90,23 +90,23 @@ class Bucket(Value):
     Attributes:
         level: In messages, at `at`.
         at: When it was last filled, by the messages' own times; UTC.
-        over_until: Until when it takes nothing, None while it is calm.
-        told: The places that were told so.
+        closed_until: When it takes messages again; None while it is open.
+        notified: The chats that got a notice since it closed.
     """
 
     level: float
     at: datetime
-    over_until: datetime | None = None
-    told: tuple[str, ...] = ()
+    closed_until: datetime | None = None
+    notified: tuple[str, ...] = ()
 
 
 class Day(Value):
-    """What one person wrote on one day.
+    """The count of one person's messages on one day.
 
     Attributes:
         begins_at: 00:00 UTC.
-        taken: Messages that were taken.
-        told: The places that were told that the day is full.
+        taken: The admitted messages.
+        told: The chats that got the notice that the day is full.
     """
 
     begins_at: datetime
@@ -114,8 +114,8 @@ class Day(Value):
     told: tuple[str, ...] = ()
 
 
-class Tally(Value):
-    """The counters for one message; None for what is not counted, or not yet."""
+class Counters(Value):
+    """The counters for one message; None for one that is not used, or not started yet."""
 
     person: Bucket | None = None
     conversation: Bucket | None = None
@@ -123,21 +123,21 @@ class Tally(Value):
 
 
 class Over(Value):
-    """A message is not taken.
+    """The limit that a message is over.
 
     Attributes:
-        which: The limit that it is over.
-        until: When messages are taken again.
-        tell: Whether its sender still has to be told, here, about this stretch.
+        limit: Its name.
+        until: When messages are admitted again.
+        notify: Whether the sender gets a notice in this chat: they have had none since it closed.
     """
 
-    which: Which
+    limit: LimitName
     until: datetime
-    tell: bool
+    notify: bool
 
 
 class _Message(Value):
-    """The facts of a message; as in `step`."""
+    """A message; the fields are as in `count_message`."""
 
     now: datetime
     sent_at: datetime | None
@@ -147,41 +147,41 @@ class _Message(Value):
 # --- decisions -----------------------------------------------------------------------------------
 
 
-def step(
-    tally: Tally, limits: RateLimits, *, now: datetime, place: str, sent_at: datetime | None = None
-) -> tuple[Tally, Over | None]:
-    """Count one message, or say which limit it is over; then it counts against no other.
+def count_message(
+    counters: Counters, limits: RateLimits, *, now: datetime, place: str, sent_at: datetime | None
+) -> tuple[Counters, Over | None]:
+    """Count one message, or return the limit it is over; then it counts against no other.
 
     Args:
-        tally: The counters so far.
+        counters: The counters so far.
         limits: The current limits; they may have changed since.
         now: UTC.
-        place: The chat, which is told once per stretch.
+        place: The chat, which gets one notice until messages are admitted again.
         sent_at: When it was written, by the platform; None for now. Messages that piled up while
             the daemon was down were written slowly, and count that way.
     """
     message = _Message(now=now, sent_at=sent_at, place=place)
-    person, over = _filled(tally.person, limits.person, "person", message)
+    person, over = _fill(counters.person, limits.person, "person", message)
     if over is not None:
-        return replace(tally, person=person), over
-    # In a conversation with many people, one reply is for all.
-    everybodys = replace(message, place="")
-    chat, over = _filled(tally.conversation, limits.conversation, "conversation", everybodys)
+        return replace(counters, person=person), over
+    # A conversation with many people gets one notice for all of them.
+    shared = replace(message, place="")
+    chat, over = _fill(counters.conversation, limits.conversation, "conversation", shared)
     if over is not None:
-        return replace(tally, conversation=chat), over
-    day, over = _counted(tally.day, limits.daily, message)
+        return replace(counters, conversation=chat), over
+    day, over = _count_day(counters.day, limits.daily, message)
     if over is not None:
-        return replace(tally, day=day), over
-    return Tally(person=person, conversation=chat, day=day), None
+        return replace(counters, day=day), over
+    return Counters(person=person, conversation=chat, day=day), None
 
 
 def ends_at(day: Day) -> datetime:
-    """Return when a day is over."""
+    """Return the end of a day."""
     return day.begins_at + timedelta(days=1)
 
 
-def _filled(
-    bucket: Bucket | None, rate: Rate, which: Which, message: _Message
+def _fill(
+    bucket: Bucket | None, rate: Rate, limit: LimitName, message: _Message
 ) -> tuple[Bucket | None, Over | None]:
     if not rate.per_minute:
         return None, None
@@ -192,27 +192,26 @@ def _filled(
     # A message is not from the future, nor older than the one before it: a made-up time gains
     # nothing.
     at = max(sent_at, bucket.at)
-    if bucket.over_until is not None:
-        # No pause is longer than a full bucket needs to drain; a longer one comes from another
-        # clock.
-        until = min(bucket.over_until, at + rate.drained_after(rate.burst))
+    if bucket.closed_until is not None:
+        # A full bucket drains no longer than this; a later time comes from another clock.
+        until = min(bucket.closed_until, at + rate.drained_after(rate.burst))
         if at < until:
-            return _refused(bucket, until, which, message.place)
+            return _close(bucket, until, limit, message.place)
         bucket = Bucket(level=0, at=until)
     level = max(0.0, bucket.level - (at - bucket.at) / rate.drained_after(1))
     if level + 1 <= rate.burst:
         return Bucket(level=level + 1, at=at), None
     full = Bucket(level=level, at=at)
-    return _refused(full, at + rate.drained_after(level), which, message.place)
+    return _close(full, at + rate.drained_after(level), limit, message.place)
 
 
-def _refused(bucket: Bucket, until: datetime, which: Which, place: str) -> tuple[Bucket, Over]:
-    told, tell = _told(bucket.told, place)
-    over = Over(which=which, until=until, tell=tell)
-    return replace(bucket, over_until=until, told=told), over
+def _close(bucket: Bucket, until: datetime, limit: LimitName, place: str) -> tuple[Bucket, Over]:
+    notified, notify = _with_place(bucket.notified, place)
+    over = Over(limit=limit, until=until, notify=notify)
+    return replace(bucket, closed_until=until, notified=notified), over
 
 
-def _counted(day: Day | None, daily: int, message: _Message) -> tuple[Day | None, Over | None]:
+def _count_day(day: Day | None, daily: int, message: _Message) -> tuple[Day | None, Over | None]:
     if not daily:
         return day, None
     today = datetime.combine(message.now.astimezone(UTC).date(), time(), UTC)
@@ -220,12 +219,12 @@ def _counted(day: Day | None, daily: int, message: _Message) -> tuple[Day | None
         day = Day(begins_at=today)
     if day.taken < daily:
         return replace(day, taken=day.taken + 1), None
-    told, tell = _told(day.told, message.place)
-    return replace(day, told=told), Over(which="day", until=ends_at(day), tell=tell)
+    told, notify = _with_place(day.told, message.place)
+    return replace(day, told=told), Over(limit="day", until=ends_at(day), notify=notify)
 
 
-def _told(told: tuple[str, ...], place: str) -> tuple[tuple[str, ...], bool]:
-    """Return the told places with this one added, and whether it still has to be told."""
-    if place in told or len(told) >= MOST_TOLD:
-        return told, False
-    return (*told, place), True
+def _with_place(notified: tuple[str, ...], place: str) -> tuple[tuple[str, ...], bool]:
+    """Return the notified chats with this one added, and whether it gets a notice now."""
+    if place in notified or len(notified) >= MAX_NOTIFIED:
+        return notified, False
+    return (*notified, place), True

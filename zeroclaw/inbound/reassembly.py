@@ -1,13 +1,13 @@
-"""What belongs together: the fragments of one message, and the messages that debounce joins in a turn.
+"""The items of a turn: the fragments of one message, or several messages that debounce joins.
 
-`fragments` decides what joins what. Each fragment is committed when it arrives, as a message of its
-own that names the first: a kill between two loses nothing. Waiting uses the monotonic clock, so
-that setting the clock delays no message. After a start it begins again, because the platform can
-deliver the rest only from then on.
+`fragments` decides which event continues which message. Each fragment is committed when it arrives,
+as an item of its own that names the first: a kill between two loses nothing. Waiting uses the
+monotonic clock, so that setting the clock delays no message. After a start the wait begins again,
+because the platform can deliver the rest only from then on.
 
-A message in fragments is one message; its turn begins when the last fragment has arrived, or the
-wait is over. With `while_busy = "collect"` a person who writes three messages in a row gets one
-answer: the turn begins when nothing more came for a moment, and takes all of them.
+A turn about a message in fragments begins when the last one has arrived, or the wait is over. With
+`while_busy = "collect"` a person who writes three messages in a row gets one answer: the turn begins
+once they pause, and takes all of them.
 """
 
 import asyncio
@@ -15,183 +15,182 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from zeroclaw.conversation.inbox import INBOX, Fragment, Item, PersonMessage
-from zeroclaw.conversation.message_text import piece_of, run_of
+from zeroclaw.conversation.message_text import first_id, fragment_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.fragments import MOST_PIECES, PartialMessage, extended, takes
+from zeroclaw.inbound.fragments import MAX_FRAGMENTS, PartialMessage, extend, is_next
 from zeroclaw.recent import Recent
 from zeroclaw.store import Reads, Row, RowKind
 from zeroclaw.value import Struct, Value, field, replace
 
 AFTER_START_S = 10.0
-"""Seconds after a start to wait for a rest at least: the platform must be reached first."""
+"""The shortest wait for a rest after a start: the platform must be reached first."""
 MAX_COLLECTED = 50
-"""Messages that one turn takes together; the others wait for the next turn."""
-MOST_OVERHEARD = 32
+"""Messages that one turn takes; the others wait for the next turn."""
+MAX_OVERHEARD = 32
 """Albums that may turn out to be for the bot, in memory; the newest."""
 MAX_WINDOWS = 5
-"""Windows after which a turn begins even if the person still writes."""
+"""Debounce windows after which a turn begins even if the person still writes."""
 
-Where = tuple[str, str, str]
-"""An address's key, the sender there, and the group of the message; each has one incomplete message."""
+Key = tuple[str, str, str]
+"""An address's key, a sender there, and a message group; each has at most one partial message."""
 
 
 class Continuation(Value):
     """The message that an event continues.
 
     Attributes:
-        last: The piece before it.
+        last: The fragment before it.
     """
 
-    run: PartialMessage
+    partial: PartialMessage
     last: Item
 
 
 class Reassembly(Struct, eq=False):
-    """Knows the incomplete messages, and so what the next turn answers; the daemon has one.
-
-    None is known before `remember`.
-    """
+    """Tracks the partial messages, and picks the items of the next turn; the daemon has one."""
 
     context: InboundContext
-    _runs: dict[Where, PartialMessage] = field(default_factory=dict[Where, PartialMessage])
+    _partial: dict[Key, PartialMessage] = field(default_factory=dict[Key, PartialMessage])
     _coming: dict[tuple[str, ...], Fragment] = field(
         default_factory=dict[tuple[str, ...], Fragment]
     )
 
-    _overheard: Recent[Where, tuple[Envelope, ...]] = field(
-        default_factory=lambda: Recent[Where, tuple[Envelope, ...]](MOST_OVERHEARD)
+    _overheard: Recent[Key, tuple[Envelope, ...]] = field(
+        default_factory=lambda: Recent[Key, tuple[Envelope, ...]](MAX_OVERHEARD)
     )
 
     async def remember(self) -> None:
-        """Load the incomplete messages of an earlier process; once, before anything is admitted."""
+        """Load the partial messages of an earlier process; once, before the first event."""
         async for item in INBOX.readable(self.context.store, state="queued"):
-            self.admitted(item, rest_s=AFTER_START_S)
+            self.learn(item, rest_s=AFTER_START_S)
 
-    def left_s(self, run: str) -> float:
-        """Return for how many seconds the rest of a message may come, 0 for a whole one."""
-        found = self._find(run)
+    def remaining_s(self, first: str) -> float:
+        """Return for how many seconds the rest of a message may come; 0 if it is complete."""
+        found = self._find(first)
         left_s = 0.0 if found is None else found.until - self.context.clock.monotonic()
-        return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
+        coming = (part.more_s for part in self._coming.values() if part.run == first)
+        return max(left_s, *coming, 0.0)
 
-    def piece(self, envelope: Envelope, run: ItemId) -> Fragment | None:
-        """Return the place of a message in one that its client split; None for a whole message.
+    def fragment_of(self, envelope: Envelope, first: ItemId) -> Fragment | None:
+        """Return an event's place in a message that its client split; None for a complete message.
 
-        Until it is `settled`, its rest is waited for: a reader may see the fragment before its
-        commit has returned, and must not take it for a whole message.
+        The turn waits for the rest from now on, not only once it is `committed`: a reader may see
+        the fragment before its commit has returned, and must not take it for a complete message.
         """
-        if (more := envelope.continues) is None:
+        if (hint := envelope.continues) is None:
             return None
-        piece = self._coming[envelope.dedup] = Fragment(
-            run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead
+        fragment = self._coming[envelope.dedup] = Fragment(
+            run=first, group=hint.group, more_s=hint.within_s, room=hint.room, lead=hint.lead
         )
-        return piece
+        return fragment
 
-    def settled(self, envelope: Envelope, plan: Plan | None) -> None:
-        """Learn what was committed for an event, None for nothing.
+    def committed(self, envelope: Envelope, plan: Plan | None) -> None:
+        """Learn the committed plan of an event, None for none.
 
-        A text is whole when its writer does something else.
+        A text is complete when its writer does something else.
         """
         self._coming.pop(envelope.dedup, None)
         if plan is not None and plan.fragment_item is not None:
-            self.admitted(plan.fragment_item)
+            self.learn(plan.fragment_item)
         elif plan is not None and isinstance(envelope.body, Said | Command | Pressed):
-            self._ends_text(envelope.address.key(), envelope.sender.id)
+            self._complete_text(envelope.address.key(), envelope.sender.id)
 
     def expects(self, envelope: Envelope) -> bool:
-        """Whether the event's sender has an incomplete message there that it could continue."""
-        return _where(envelope) in self._runs
+        """Whether the event's sender has a partial message there that it could continue."""
+        return _sender_key(envelope) in self._partial
 
     def overhear(self, envelope: Envelope, principal: Principal | None) -> None:
         """Remember a known person's picture: a later one of its album may mention the bot."""
-        more, where = envelope.continues, _where(envelope)
-        if principal is not None and more is not None and more.group:
-            self._overheard[where] = (*self._overheard.get(where, ()), envelope)[-MOST_PIECES:]
+        hint, key = envelope.continues, _sender_key(envelope)
+        if principal is not None and hint is not None and hint.group:
+            self._overheard[key] = (*self._overheard.get(key, ()), envelope)[-MAX_FRAGMENTS:]
 
-    def overheard(self, envelope: Envelope) -> tuple[Envelope, ...]:
-        """Return the earlier pictures of a message's album, now that they are for the bot.
+    def take_overheard(self, envelope: Envelope) -> tuple[Envelope, ...]:
+        """Return the earlier pictures of an album that now mentions the bot, and forget them.
 
-        If an edit mentions it, perhaps long after, the edited message is in its place among them.
+        If an edit mentions it, perhaps much later, the edited message takes its place among them.
         """
-        found, at = self._overheard.pop(_where(envelope), ()), envelope.sent_at
-        album = (envelope if one.dedup == envelope.dedup else one for one in found)
-        return tuple(replace(one, overheard=False, position=None, sent_at=at) for one in album)
+        found, at = self._overheard.pop(_sender_key(envelope), ()), envelope.sent_at
+        album = (envelope if item.dedup == envelope.dedup else item for item in found)
+        return tuple(replace(item, overheard=False, position=None, sent_at=at) for item in album)
 
     async def continuation(self, reads: Reads, envelope: Envelope) -> Continuation | None:
-        """Return the message that an event continues, None for an event on its own."""
-        run = self._runs.get(_where(envelope))
-        if run is None or not takes(run, envelope, now=self.context.clock.monotonic()):
+        """Return the message that an event continues; None for an event of its own."""
+        partial = self._partial.get(_sender_key(envelope))
+        if partial is None or not is_next(partial, envelope, now=self.context.clock.monotonic()):
             return None
-        row = await reads.get(RowKind.INBOX, run.last)
+        row = await reads.get(RowKind.INBOX, partial.last)
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
-        return Continuation(run=run, last=INBOX.of(row))
+        return Continuation(partial=partial, last=INBOX.of(row))
 
-    def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:
-        """Learn of a queued item: a piece opens, continues or ends a run, anything else ends a text.
+    def learn(self, item: Item, *, rest_s: float = 0.0) -> None:
+        """Learn of a queued item: a fragment extends its message, any other item completes a text.
 
         Args:
             item: The queued item.
             rest_s: The shortest wait for a rest, if one is expected.
         """
-        ask, now = item.content, self.context.clock.monotonic()
-        if not isinstance(ask, PersonMessage) or ask.piece is None:
-            self._ends_text(item.address.key(), item.principal.sender)
+        message, now = item.content, self.context.clock.monotonic()
+        if not isinstance(message, PersonMessage) or message.piece is None:
+            self._complete_text(item.address.key(), item.principal.sender)
             return
-        piece = ask.piece
-        if piece.more_s:
-            piece = replace(piece, more_s=max(piece.more_s, rest_s))
-        before = self._find(piece.run)
+        fragment = message.piece
+        if fragment.more_s:
+            fragment = replace(fragment, more_s=max(fragment.more_s, rest_s))
+        before = self._find(fragment.run)
         if before is None:
-            self._ends_text(item.address.key(), item.principal.sender)
-        run = extended(before, item, ask, piece, now=now)
-        # Those whose rest is too late are forgotten, too.
-        kept = (one for one in self._runs.values() if one is not before and one.until > now)
-        opened = () if run is None else (run,)
-        self._runs = {(one.place, one.sender, one.group): one for one in (*kept, *opened)}
+            self._complete_text(item.address.key(), item.principal.sender)
+        partial = extend(before, item, message, fragment, now=now)
+        # Partial messages whose wait is over are dropped, too.
+        runs = [run for run in self._partial.values() if run is not before and run.until > now]
+        if partial is not None:
+            runs.append(partial)
+        self._partial = {(run.place, run.sender, run.group): run for run in runs}
 
-    def _find(self, run: str) -> PartialMessage | None:
-        return next((one for one in self._runs.values() if one.id == run), None)
+    def _find(self, first: str) -> PartialMessage | None:
+        return next((partial for partial in self._partial.values() if partial.id == first), None)
 
-    def _ends_text(self, place: str, sender: str) -> None:
-        self._runs.pop((place, sender, ""), None)
+    def _complete_text(self, place: str, sender: str) -> None:
+        self._partial.pop((place, sender, ""), None)
 
     # --- the next turn -------------------------------------------------------------------------
 
     async def next_items(
-        self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
+        self, conversation: ConversationId, wakeup: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> tuple[Item, ...]:
-        """Return the items of the next turn, the oldest first; none when nothing waits.
+        """Return the items of the next turn, the oldest first; empty if none wait.
 
         Args:
             conversation: The conversation.
-            news: Set when there is something new; still set afterwards if it was.
-            is_wanted: Whether a turn is still to begin; `news` is set when that changes.
+            wakeup: Set when the inbox changes; still set afterwards if it was.
+            is_wanted: Whether a turn is still to begin; `wakeup` is set when that changes.
         """
-        has_rung = False
-        whole: set[str] = set()
+        was_woken = False
+        complete: set[str] = set()
         while True:
             rows = await self._queued(conversation, 1)
             items = items_of_next_turn(rows)
-            if items and (_collects(items[0]) or piece_of(items[0]) is not None):
-                rows = await self._queued(conversation, MAX_COLLECTED + MOST_PIECES)
+            if items and (_collects(items[0]) or fragment_of(items[0]) is not None):
+                rows = await self._queued(conversation, MAX_COLLECTED + MAX_FRAGMENTS)
                 items = items_of_next_turn(rows)
             wait_s = self._wait_s(items, self.context.clock.now())
             if not is_wanted():
                 break
             if wait_s > 0:
-                await wait_at_most(wait_s, news.wait(), clock=self.context.clock)
-                has_rung = news.is_set() or has_rung  # it may be what was waited for
-                news.clear()
+                await wait_at_most(wait_s, wakeup.wait(), clock=self.context.clock)
+                was_woken = wakeup.is_set() or was_woken  # it may be the awaited fragment
+                wakeup.clear()
                 continue
-            in_pieces = {run_of(one) for one in items if piece_of(one) is not None}
-            if in_pieces <= whole:
+            split = {first_id(item) for item in items if fragment_of(item) is not None}
+            if split <= complete:
                 break
-            # The last piece may have been committed after the others were read.
-            whole = in_pieces
-        if has_rung:
-            news.set()
+            # Read again: the last fragment may have been committed after the others were read.
+            complete = split
+        if was_woken:
+            wakeup.set()
         return items
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
@@ -200,8 +199,8 @@ class Reassembly(Struct, eq=False):
         )
 
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
-        """Return for how long one more message, or piece of one, may still join."""
-        rest_s = max((self.left_s(run) for run in set(map(run_of, items))), default=0.0)
+        """Return for how long one more message, or fragment, may still join."""
+        rest_s = max(map(self.remaining_s, set(map(first_id, items))), default=0.0)
         if not items or not _collects(items[0]) or len(items) >= MAX_COLLECTED:
             return rest_s
         channel = items[0].address.channel
@@ -213,31 +212,31 @@ class Reassembly(Struct, eq=False):
         return max(min(window_s - since_newest, MAX_WINDOWS * window_s - since_oldest), rest_s)
 
 
-def _where(envelope: Envelope) -> Where:
+def _sender_key(envelope: Envelope) -> Key:
     group = "" if envelope.continues is None else envelope.continues.group
     return envelope.address.key(), envelope.sender.id, group
 
 
 def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:
-    """Return the oldest item, and those that are answered with it, in order.
+    """Return the oldest item, and the items that are answered with it, in order.
 
-    Those are the other pieces of its message, and the items directly after it that it collects.
+    Those are the other fragments of its message, and the items directly after it that it collects.
     """
     items = [INBOX.of(row) for row in rows]
     taken = items[: _collected(items)]
-    runs = set(map(run_of, taken))
-    return (*taken, *(one for one in items[len(taken) :] if run_of(one) in runs))
+    messages = set(map(first_id, taken))
+    return (*taken, *(item for item in items[len(taken) :] if first_id(item) in messages))
 
 
 def _collected(items: Sequence[Item]) -> int:
     """Return how many of the first items are answered together; at least one."""
-    for place, item in enumerate(items):
+    for count, item in enumerate(items):
         first = items[0]
-        same = item.principal.id == first.principal.id and item.address == first.address
-        if place and (
-            place == MAX_COLLECTED or not same or not _collects(item) or not _collects(first)
+        is_same = item.principal.id == first.principal.id and item.address == first.address
+        if count and (
+            count == MAX_COLLECTED or not is_same or not _collects(item) or not _collects(first)
         ):
-            return place
+            return count
     return len(items)
 
 

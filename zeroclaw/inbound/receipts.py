@@ -1,4 +1,4 @@
-"""Check which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
+"""Verifies the receipts in a text, over all conversations: for `zeroclaw receipts verify`."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ class ReceiptVerifier(Struct, eq=False):
     ) -> tuple[dict[str, CheckedReceipt | None], bool]:
         """Return the receipts found in journals, and whether a journal is damaged.
 
-        A receipt is None if its result does not match.
+        A receipt whose result does not match is None.
         """
         found: dict[str, CheckedReceipt | None] = {}
         damaged = False
@@ -49,12 +49,12 @@ class ReceiptVerifier(Struct, eq=False):
         self, conversation: ConversationId, tokens: frozenset[str]
     ) -> dict[str, CheckedReceipt | None]:
         history = await read_history(self.store, conversation, whole=True)
-        mine = [one for one in history.receipts if one.token in tokens]
-        sought = frozenset(one.token for one in mine)
+        receipts = [entry for entry in history.receipts if entry.token in tokens]
+        sought = frozenset(entry.token for entry in receipts)
         results = signed_results(history.messages, sought)
         return {
-            one.token: await verdict_of(self.store, self.keys, conversation, one, results)
-            for one in mine
+            entry.token: await verdict_of(self.store, self.keys, conversation, entry, results)
+            for entry in receipts
         }
 
     async def _removed(
@@ -62,31 +62,31 @@ class ReceiptVerifier(Struct, eq=False):
     ) -> dict[str, CheckedReceipt | None]:
         """Return the receipts whose results can't be read, according to an intact audit chain.
 
-        None for one that a damaged chain or journal has, or may have.
+        None for a receipt that a damaged chain or journal has, or may have.
         """
         found: dict[str, CheckedReceipt | None] = dict.fromkeys(tokens if damaged else ())
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
-            if stream == STREAM:  # the daemon's own has none
+            if stream == STREAM:  # the daemon's own chain has no receipts
                 continue
             try:
-                known = await recorded_in(self.store, stream)
+                recorded = await recorded_in(self.store, stream)
             except RecordUnreadable:
                 found = dict.fromkeys(tokens) | found
                 continue
-            if mine := tokens & set(known):
+            if matches := tokens & set(recorded):
                 is_whole = isinstance(await verify_stream(self.store, stream), Intact)
-                found |= {token: known[token] if is_whole else None for token in mine}
+                found |= {token: recorded[token] if is_whole else None for token in matches}
         return found
 
 
 def _as_json(
     token: str, issued: CheckedReceipt | None, removed: Mapping[str, CheckedReceipt | None]
 ) -> dict[str, object]:
-    one = issued or removed.get(token)
-    if one is None:
+    checked = issued or removed.get(token)
+    if checked is None:
         verdict = "unchecked" if token in removed else "false"
         return {"token": token, "verdict": verdict, "tool": "", "outcome": "", "at": ""}
-    kept = "earlier" if one.earlier else "valid"
-    verdict = "removed" if issued is None else kept
-    at = one.at.isoformat()
-    return {"token": token, "verdict": verdict, "tool": one.tool, "outcome": one.outcome, "at": at}
+    valid = "earlier" if checked.earlier else "valid"
+    verdict = "removed" if issued is None else valid
+    facts = {"tool": checked.tool, "outcome": checked.outcome, "at": checked.at.isoformat()}
+    return {"token": token, "verdict": verdict, **facts}

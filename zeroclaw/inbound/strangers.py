@@ -1,6 +1,6 @@
-"""Strangers: they get silence, or a code, with a question to the operators (P4).
+"""Events of strangers: ignored, or answered with a code and a pairing request to operators (P4).
 
-`pairing.py` decides; this file reads the rows and makes the writes. A stranger's event holds a lock
+`pairing.py` decides; this file reads the rows and plans the writes. A stranger's event holds a lock
 from reading to committing, so that concurrent events are counted.
 """
 
@@ -16,19 +16,19 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, let_in
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR, PEOPLE
-from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
+from zeroclaw.inbound.pairing import PAIRINGS, Claim, PairingRequest
 from zeroclaw.store import Put, Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
 
 class Strangers(Struct, eq=False):
-    """Plans a stranger's event; one for the whole daemon.
+    """Plans strangers' events; one for the whole daemon.
 
     Attributes:
-        requests: Puts a question to operators.
-        operators: Returns where a question is sent.
-        claim: The printed code, while one is open.
+        requests: Shows pairing requests to operators.
+        operators: Returns the chats of the operators.
+        claim: The claim of the printed code, while one is open.
     """
 
     context: InboundContext
@@ -41,9 +41,9 @@ class Strangers(Struct, eq=False):
     # --- the first operator --------------------------------------------------------------------
 
     def open_claim(self, channels: Iterable[str]) -> str:
-        """Return the code that makes its first sender in private an operator; a new one each hour.
+        """Return the code whose first sender, in private, becomes an operator; new each hour.
 
-        Empty if no channel gives out codes, or an operator can be reached anyway.
+        Empty if no channel has pairing, or an operator can be reached already.
 
         Args:
             channels: The names of all running channels.
@@ -66,37 +66,36 @@ class Strangers(Struct, eq=False):
 
     # --- an unknown sender ---------------------------------------------------------------------
 
-    def hears(self, envelope: Envelope) -> bool:
+    def _can_pair(self, envelope: Envelope) -> bool:
         """Whether an event may have an effect: a private message from a sender who wasn't revoked.
 
-        Overlong ids, which no platform gives out, are not stored, because a stranger's row is
-        bounded (P4).
+        A stranger's row is bounded (P4), so overlong ids, which no platform gives out, are ignored.
         """
         sender, address = envelope.sender, envelope.address
         return (
             self._holds_s(address.channel) is not None
             and address.direct
             and sender.verified
-            and len(sender.id) <= pairing.MOST_ID_CHARS
-            and len(address.key()) <= pairing.MOST_CHAT_CHARS
+            and len(sender.id) <= pairing.MAX_ID_CHARS
+            and len(address.key()) <= pairing.MAX_CHAT_CHARS
             and isinstance(envelope.body, Said | Command)
             and not self.context.people.is_revoked(envelope.identity)
         )
 
-    def passing(self, principal: Principal | None) -> AbstractAsyncContextManager[None]:
-        """Wait for earlier events that may get or use a code; leave this when it is committed."""
+    def lock_for(self, principal: Principal | None) -> AbstractAsyncContextManager[None]:
+        """Return the lock to hold until the commit, for an event that may get or use a code."""
         is_known = principal is not None and self.claim is None
         return nullcontext() if is_known else self._lock
 
     async def plan(self, reads: Reads, envelope: Envelope, *, is_known: bool) -> Plan | None:
-        """Return the effects of an event, None for silence; for a known sender only the code's."""
-        if not self.hears(envelope):
+        """Return the effects of an event, None to ignore it; a known sender can only use the code."""
+        if not self._can_pair(envelope):
             return None
         match self._guess(envelope):
             case "right":
                 return await self._first_operator(reads, envelope)
             case "none" if not is_known:
-                return await self._question(reads, envelope)
+                return await self._request(reads, envelope)
             case _:
                 return None
 
@@ -104,17 +103,17 @@ class Strangers(Struct, eq=False):
         """Compare a message with the printed code; wrong guesses are counted."""
         if self.claim is None or not isinstance(envelope.body, Said):
             return "none"
-        claim, found = pairing.guess(
+        claim, result = pairing.guess(
             self.claim,
             envelope.body.text,
             channel=envelope.address.channel,
             sender=envelope.sender.id,
             now=self.context.clock.now(),
         )
-        # A used claim ends in `written`, so that after a failed commit it can be used again.
-        if found != "right":
+        # `written` closes a used claim, so that it can be used again after a failed commit.
+        if result != "right":
             self.claim = claim
-        return found
+        return result
 
     async def _first_operator(self, reads: Reads, envelope: Envelope) -> Plan:
         writes = await let_in(
@@ -129,20 +128,21 @@ class Strangers(Struct, eq=False):
         )
         return Plan(conversation=None, writes=writes)
 
-    async def _question(self, reads: Reads, envelope: Envelope) -> Plan | None:
+    async def _request(self, reads: Reads, envelope: Envelope) -> Plan | None:
+        """Return the plan that sends a code to the stranger and a request to the operators."""
         now, address, sender = self.context.clock.now(), envelope.address, envelope.sender
-        asked = STRANGERS.readable(self.context.store, place=address.channel)
-        known = [one async for one in asked]
+        rows = PAIRINGS.readable(self.context.store, place=address.channel)
+        requests = [request async for request in rows]
         holds_s = self._holds_s(address.channel)
-        may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
+        may = pairing.may_ask(requests, channel=address.channel, sender=sender.id, now=now)
         if holds_s is None or not may:
             return None
         code, salt = self._code(), self.context.ids.token()
         # Their language is not known yet.
-        told = pairing.code_message(code, holds_s, self.context.people.language)
+        text = pairing.code_message(code, holds_s, self.context.people.language)
         # Quiet, because a stranger who can't be reached needs no operator.
-        text = outbox_row(self.context.ids.ulid(), TextPost(address=address, text=told, quiet=True))
-        asked = Stranger(
+        post = outbox_row(self.context.ids.ulid(), TextPost(address=address, text=text, quiet=True))
+        request = PairingRequest(
             id=ApprovalId(self.context.ids.token()),
             channel=address.channel,
             sender=sender.id,
@@ -152,13 +152,13 @@ class Strangers(Struct, eq=False):
             code_hash=pairing.hash_of(code, salt),
             asked_at=now,
             deadline_at=now + timedelta(seconds=holds_s),
-            messages=(text.key,),
+            messages=(post.key,),
         )
-        writes = await self.requests.put_to(reads, self.operators(), asked, code)
-        return Plan(conversation=None, writes=(text, *writes))
+        writes = await self.requests.put_to(reads, self.operators(), request, code)
+        return Plan(conversation=None, writes=(post, *writes))
 
     def _holds_s(self, channel: str) -> float | None:
-        """Return how many seconds a channel's codes last, None if strangers get none there now."""
+        """Return for how many seconds a channel's codes are valid, None if it gives out none now."""
         settings = self.context.settings.config.settings_of(channel)
         if settings.pairing != "code" or channel in self.context.people.local:
             return None

@@ -4,15 +4,14 @@
         └──────error──────────────────┘
     any ──unauthorized, stopped, or a fault in the configuration──► down
 
-An exception of one channel does not affect the others: they go on, `status` shows it, and the
-operator is told on another channel, once for each time that it goes down. On some platforms sending
-has credentials of its own; the operator is told, too, if they are refused while the channel is up.
+An exception of one channel does not affect the others: `status` shows it, and operators get a notice
+on another channel, one for each time that it goes down. On some platforms sending has credentials of
+its own; operators also get a notice if those are refused while the channel is up.
 
-A poison message is an event that makes our own code fail, or needs a stored record that is damaged;
-it blocks its channel only for a while. A platform redelivers an event that was not stored, and
-nothing after it, so one such event would silence a whole channel until an operator looks. After
-enough tries the event is dropped, and an operator is told. An unavailable store is not such a fault:
-it is waited for.
+A poison message is an event that makes our own code fail, or needs a damaged record. A platform
+redelivers an event that was not stored, and nothing after it, so one such event would silence a
+whole channel until an operator acts. After enough tries the event is dropped, with a notice to the
+operators. An unavailable store is not such a fault: the channel waits for it.
 """
 
 import asyncio
@@ -44,20 +43,19 @@ from zeroclaw.text.language import Localized
 from zeroclaw.value import Struct, field
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=15.0)
-"""The channel is deaf meanwhile, so no longer than a person waits who has just written."""
+"""The channel receives nothing meanwhile, so no longer than a person waits for a sign of life."""
 STEADY_S = 60.0
-"""A channel that was up this long starts with a fresh back-off, and its failures are forgotten."""
-MOST_REFUSED, REFUSED_S = 5, 60.0
-"""Tries of a key that is refused after a steady time, before a person has to act, and the wait between
-them. Platforms refuse good keys at times (github.com/tdlib/telegram-bot-api/issues/77, read 2026-11);
+"""After this time without a failure the back-off starts anew and earlier failures do not count."""
+MAX_REFUSED, REFUSED_S = 5, 60.0
+"""Tries of a refused key before a person has to act, and the wait between them. Platforms refuse good keys at times (github.com/tdlib/telegram-bot-api/issues/77, read 2026-11);
 some mail servers lock an account after ten bad logins."""
 CLOSE_S = 5.0
 """Seconds that an adapter gets to close."""
-TOLD_AFTER = 3
-"""Failures in a row before the operator is told; one lost connection is not news."""
+NOTICE_AFTER = 3
+"""Failures in a row before operators get a notice; one lost connection is worth none."""
 TRIES = 20
 """Tries of an event before it is dropped; channels wait about a second in between."""
-REMEMBERED = 256
+MAX_TRACKED = 256
 """Events whose tries are counted at the same time; beyond that the oldest count starts again."""
 
 Condition = Literal["starting", "up", "waiting", "down"]
@@ -74,7 +72,7 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
     ingress: Admit
     tell_operators: Callable[[str, Localized], Awaitable[None]]
     log: Log
-    _tries: Recent[tuple[str, ...], int] = field(default_factory=lambda: Recent(REMEMBERED))
+    _tries: Recent[tuple[str, ...], int] = field(default_factory=lambda: Recent(MAX_TRACKED))
     has_received: bool = False
 
     async def admit(self, envelope: Envelope) -> Admission:
@@ -89,21 +87,21 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
             self._tries.pop(envelope.dedup, None)
             self.has_received = True
             return admission
-        error, why = admission.error, admission.line
+        error, reason = admission.error, admission.line
         is_ours = isinstance(error, ZeroclawError)
         if is_ours and not isinstance(error, RecordUnreadable):
             raise error
-        # Counted on after it is given up: it may come again behind others that are still tried.
+        # Counted even after it is given up: it may come again behind events that are still tried.
         tries = self._tries[envelope.dedup] = self._tries.get(envelope.dedup, 0) + 1
         if tries < TRIES:
             if is_ours:
                 raise error
-            message = f"a fault in the code: an event {why}"
+            message = f"a fault in the code: an event {reason}"
             raise ChannelUnavailable(message) from error
         if tries == TRIES:
-            self.log("event_given_up", channel=self.channel, why=why, tries=tries, level="error")
-            says = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=why)
-            await self.tell_operators("", says)
+            self.log("event_given_up", channel=self.channel, why=reason, tries=tries, level="error")
+            sentence = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=reason)
+            await self.tell_operators("", sentence)
         self.has_received = True
         return Ignored()
 
@@ -114,8 +112,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
     Attributes:
         admit: Ingress.
         clock: For back-off.
-        tell_operators: Called with the name of the failed channel, which it must not use, and a
-            sentence.
+        tell_operators: Called with a sentence, and the failed channel, which it must not use.
         log: For facts.
         states: The condition of each channel, by name.
     """
@@ -125,8 +122,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
     tell_operators: Callable[[str, Localized], Awaitable[None]]
     log: Log
     states: dict[str, ChannelSeen] = field(default_factory=dict[str, ChannelSeen])
-    # The channels whose refused calls the operator knows of.
-    _told: set[str] = field(default_factory=set[str])
+    # The channels whose refused calls were reported to operators.
+    _reported: set[str] = field(default_factory=set[str])
 
     async def keep(
         self,
@@ -144,8 +141,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
             ready: Called with the name when the platform has answered, and receives.
         """
         failures = waits = tries_left = 0
-        is_told = False
-        # It outlives the adapter, which may be restarted between two tries of an event.
+        is_reported = False
+        # It outlives the adapter, which may restart between two tries of an event.
         poison = PoisonMessages(
             channel=name, ingress=self.admit, tell_operators=self.tell_operators, log=self.log
         )
@@ -176,48 +173,49 @@ class Supervisor(Struct, kw_only=True, eq=False):
                 # Events arrived meanwhile, so this is another lost connection, not the same one.
                 waits = 0
             if self.clock.monotonic() - began >= STEADY_S:
-                failures, waits, tries_left, is_told = 0, 0, MOST_REFUSED, False
+                failures, waits, tries_left, is_reported = 0, 0, MAX_REFUSED, False
             failures, waits = failures + 1, waits + 1
-            why = fault_line(error)
+            reason = fault_line(error)
             is_refused = isinstance(error, ChannelUnauthorized)
             tries_left -= is_refused
             is_final = isinstance(error, ConfigError | ChannelStopped)
             if is_final or (is_refused and tries_left <= 0):
-                self._note(name, "down", why)
-                self.log("channel_went_down", channel=name, why=why, level="error")
-                await self.tell_operators(name, catalogue.CHANNEL_DOWN.about(channel=name, why=why))
+                self._note(name, "down", reason)
+                self.log("channel_went_down", channel=name, why=reason, level="error")
+                sentence = catalogue.CHANNEL_DOWN.about(channel=name, why=reason)
+                await self.tell_operators(name, sentence)
                 return
-            self._note(name, "waiting", why)
-            asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
-            asked_s = REFUSED_S if is_refused else asked_s
-            again_in_s = max(BACK_OFF.wait_s(waits), asked_s)
+            self._note(name, "waiting", reason)
+            minimum_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+            minimum_s = REFUSED_S if is_refused else minimum_s
+            again_in_s = max(BACK_OFF.wait_s(waits), minimum_s)
             self.log(
-                "channel_failed", channel=name, why=why, again_in_s=again_in_s, level="warning"
+                "channel_failed", channel=name, why=reason, again_in_s=again_in_s, level="warning"
             )
-            if failures >= TOLD_AFTER and not is_told and name not in self._told:
-                is_told = True
-                await self._tell_failing(name, why)
+            if failures >= NOTICE_AFTER and not is_reported and name not in self._reported:
+                is_reported = True
+                await self._report_failing(name, reason)
             await self.clock.sleep(again_in_s)
 
-    async def note_refused(self, name: str, why: str, times: int) -> None:
-        """Tell the operator of calls that are refused while the channel receives.
+    async def note_refused(self, name: str, reason: str, times: int) -> None:
+        """Report calls that are refused while the channel receives.
 
         Args:
             name: The channel.
-            why: The reason.
+            reason: The reason.
             times: The refusals in a row, 0 once the platform has answered.
         """
-        self.log("calls_refused", channel=name, why=why, times=times, level="warning")
-        is_news = name not in self._told and self.states[name].condition == "up"
+        self.log("calls_refused", channel=name, why=reason, times=times, level="warning")
+        is_new = name not in self._reported and self.states[name].condition == "up"
         if not times:
-            self._told.discard(name)
-        elif times >= TOLD_AFTER and is_news:
-            self._told.add(name)
-            await self._tell_failing(name, why)
+            self._reported.discard(name)
+        elif times >= NOTICE_AFTER and is_new:
+            self._reported.add(name)
+            await self._report_failing(name, reason)
 
-    async def _tell_failing(self, name: str, why: str) -> None:
-        says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
-        await self.tell_operators(name, says)
+    async def _report_failing(self, name: str, reason: str) -> None:
+        sentence = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=reason)
+        await self.tell_operators(name, sentence)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; if that fails it is abandoned."""
@@ -230,8 +228,8 @@ class Supervisor(Struct, kw_only=True, eq=False):
         if isinstance(closed, Raised):
             self.log("channel_left_open", channel=name, why=closed.line)
 
-    def _note(self, name: str, condition: Condition, why: str = "") -> None:
-        self.states[name] = ChannelSeen(condition=condition, since=self.clock.now(), why=why)
+    def _note(self, name: str, condition: Condition, reason: str = "") -> None:
+        self.states[name] = ChannelSeen(condition=condition, since=self.clock.now(), why=reason)
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
@@ -260,14 +258,14 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
 
 
 def fault_line(error: Exception) -> str:
-    """Return an error as one line; only the kind of a foreign one, whose text may hold anything."""
+    """Return an error as one line; of a foreign one only its type, as its text may hold a secret."""
     if isinstance(error, ZeroclawError | RuntimeError):
         return str(error)
     return f"a fault in its code ({type(error).__name__}{_place(error)})"
 
 
 def _place(error: Exception) -> str:
-    """Return where an error was raised, as a file's name and a line, which contain no secret."""
+    """Return the file name and line of an error, which contain no secret."""
     frames = list(walk_tb(error.__traceback__))
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""The contents of a chat, in order: people's messages, answers, cards, the open draft."""
+"""The transcript of a chat, in order: messages of people, answers, cards, the open draft."""
 
 import asyncio
 from contextlib import suppress
@@ -37,10 +37,10 @@ class Page(Value):
 
 
 class Transcript(Struct, eq=False):
-    """Reads chats back from the inbox, the outbox and the open drafts.
+    """Reads chats from the inbox, the outbox and the open drafts.
 
     Attributes:
-        screen: The last check of the bot's texts.
+        screen: Redacts the bot's texts once more before people see them.
     """
 
     store: Store
@@ -48,11 +48,11 @@ class Transcript(Struct, eq=False):
     screen: Screen
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
-        """Return the contents of a chat after a cursor; for an empty one the newest."""
+        """Return the items of a chat after a cursor; for an empty cursor the newest."""
         found = [
             row for table in (INBOX, OUTBOX) for row in await self._rows(table, address, after)
         ]
-        open_drafts = self.live.open_drafts(address)  # one that ends now has no row above
+        open_drafts = self.live.open_drafts(address)  # after the rows, so that none is in both
         items = [
             item
             for row in sorted(found, key=lambda row: row.key)
@@ -98,7 +98,7 @@ class Transcript(Struct, eq=False):
         Args:
             conversation: The conversation.
             before: Only items before this cursor; empty for the newest.
-            limit: Rows that are read; items that no person wrote or read are left out.
+            limit: Rows to read; some of them are no items of a transcript.
         """
         found: list[Row] = []
         for table in (INBOX, OUTBOX):
@@ -115,8 +115,8 @@ class Transcript(Struct, eq=False):
             cards.add(item.key)
             by = INBOX.of(row).principal.label if row.kind is RowKind.INBOX else ""
             items.append(replace(item, by=by))
-        is_all = len(found) < limit
-        return Page(items=tuple(items), before="" if is_all else newest[0].key)
+        is_oldest = len(found) < limit
+        return Page(items=tuple(items), before="" if is_oldest else newest[0].key)
 
     async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:
         place = address.key()
@@ -130,30 +130,30 @@ class Transcript(Struct, eq=False):
         if item.sent is not None:
             sent = replace(item.sent, name=self.screen(item.sent.name))
             return replace(item, text=self.screen(item.text), sent=sent)
-        words = without_markup(item.text)
-        shown = self.screen(words, growing=item.draft)
-        if shown == words:
-            words = item.text
-            shown = self.screen(words, growing=item.draft)
-        return item if shown == words else replace(item, text=shown, plain=True)
+        text = without_markup(item.text)
+        screened = self.screen(text, growing=item.draft)
+        if screened == text:
+            text = item.text
+            screened = self.screen(text, growing=item.draft)
+        return item if screened == text else replace(item, text=screened, plain=True)
 
     async def _item(self, row: Row) -> TranscriptItem | None:
-        """Return the item of a row; None if no person wrote or read it, or none can any more."""
+        """Return the item of a row; None for a row that is no item, or is damaged."""
         with suppress(RecordUnreadable):
             return await self._read(row)
         return None
 
     async def _read(self, row: Row) -> TranscriptItem | None:
         if row.kind is RowKind.INBOX:
-            return _said(row)
+            return _person_item(row)
         item = OUTBOX.of(row)
-        told = TranscriptItem(
+        shown = TranscriptItem(
             cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
         )
         match item:
             case rows.TextPost(text=text, refs=refs):
-                told = replace(
-                    told,
+                shown = replace(
+                    shown,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
                     key=rows.first_key(row.key, item),
@@ -164,23 +164,23 @@ class Transcript(Struct, eq=False):
             case rows.FilePost(ref=ref, name=name, size_bytes=size_bytes):
                 sent = SentFile(name=name, size_bytes=size_bytes)
                 ref_ = ref.message if ref else ""
-                told = replace(told, ref=ref_, text=item.caption, sent=sent)
+                shown = replace(shown, ref=ref_, text=item.caption, sent=sent)
             case rows.ApprovalCard(ref=ref, card=card):
                 ref_, outcome = ref.message if ref else "", await self._outcome(item)
-                told = replace(told, kind="card", key=card.key, ref=ref_, outcome=outcome)
+                shown = replace(shown, kind="card", key=card.key, ref=ref_, outcome=outcome)
             case rows.Settle():
                 return None
         await asyncio.sleep(0)  # a chat may have hundreds of texts
-        return await off_loop(partial(self._screened, told), text=told.text)
+        return await off_loop(partial(self._screened, shown), text=shown.text)
 
     async def _outcome(self, item: rows.ApprovalCard) -> Outcome:
-        """Return the card with the current state of its questions."""
+        """Return the card with the outcomes of its requests so far."""
         found = await requests_of(self.store, item.approvals)
-        endings = (approvals.ending_of(one) for one in found)
-        return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
+        endings = (approvals.ending_of(request) for request in found)
+        return Outcome(card=item.card, endings=tuple(filter(None, endings)))
 
 
-def _said(row: Row) -> TranscriptItem | None:
+def _person_item(row: Row) -> TranscriptItem | None:
     item = INBOX.of(row)
     content = item.content
     if not isinstance(content, Opening | Obeyed | TooOld) or row.state == "superseded":
@@ -193,5 +193,5 @@ def _said(row: Row) -> TranscriptItem | None:
         ref=item.message,
         text=words_of(content),
         at=item.admitted_at,
-        files=tuple(one.name for one in files if not one.quoted),
+        files=tuple(file.name for file in files if not file.quoted),
     )

@@ -4,12 +4,12 @@ The budget of a single turn is checked in `turn/machine.py`. The budgets here ar
 each model request, so that turns running at the same time count together. A request in progress
 is not cut off.
 
-    row of a turn (`TurnRow`)        what the turn used, in the commit that ends it
-    journal of an open turn         what it used so far; counted again when a restart resumes it
+    row of a turn (`TurnRow`)       the usage of the turn, written by the commit that ends it
+    journal of an open turn         its usage so far; counted again when a restart resumes it
     this module                     today's sums, read from the rows once, at start
 
-A turn counts for the UTC date on which it began. People are told once when a budget reaches 80 %
-and once when it is used up. A row records what they were told, so that a restart does not repeat it.
+A turn counts for the UTC date on which it began. People get one notice when a budget reaches 80 %
+and one when it is used up. A row records the notice, so that a restart does not repeat it.
 """
 
 import re
@@ -37,23 +37,23 @@ from zeroclaw.limits.prices import (
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
 from zeroclaw.store import Put, Reads, RowKind, Store, scan
-from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
+from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
 from zeroclaw.value import Struct, Value, field
 
 Scope = Literal["day", "person", "conversation"]
-MOST_KEPT = 1024
-"""Conversations with sums in memory; sums of others are read from their rows again."""
-TOLD_FOR = timedelta(days=30)
-"""How long to remember what people were told about a conversation's budget."""
+MAX_CONVERSATIONS = 1024
+"""Conversations with sums in memory; the sums of others are read from their rows again."""
+NOTICE_AGE = timedelta(days=30)
+"""How long the notices about a conversation's budget are recorded."""
 
 MARKS = Table(
     kind=RowKind.BUDGET,
     codec=json_codec(int),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
-    words=Words.NOBODY,
+    subject=Subject.NONE,
 )
 
 
@@ -71,12 +71,12 @@ NOTHING = Spent()
 
 
 class Level(Value):
-    """How much of a budget is used.
+    """The used share of a budget.
 
     Attributes:
         limit: The limit in words, in tokens or money, whichever is closer to being used up.
         percent: The used share of that limit.
-        key: The key of the row that records what people were told about it.
+        key: The key of the row that records the notices about it.
         until: When the budget starts over, or the record expires.
     """
 
@@ -88,11 +88,11 @@ class Level(Value):
 
     @property
     def is_over(self) -> bool:
-        """The budget is used up."""
+        """Whether the budget is used up."""
         return self.percent >= ALL_PERCENT
 
     def for_its_person(self, now: datetime) -> LocalizedMessage | None:
-        """Return what to tell the person: the level and when it resets; None for nothing."""
+        """Return the notice to the person: the level, and when it resets; None for none."""
         limit, wait = self.limit, span((self.until - now).total_seconds())
         match self.scope, self.is_over:
             case "day", True:
@@ -108,15 +108,15 @@ class Level(Value):
             case _:
                 return None
 
-    def for_operators(self, who: str) -> LocalizedMessage | None:
-        """Return what to tell operators, who pay; None if they need not know yet."""
+    def for_operators(self, person: str) -> LocalizedMessage | None:
+        """Return the notice to operators, who pay; None if they need none yet."""
         match self.scope, self.is_over:
             case "day", _:
                 return catalogue.DAY_IS_AT.about(percent=self.percent, limit=self.limit)
             case "person", True:
-                return catalogue.SHARE_OF_IS_SPENT.about(who=who, limit=self.limit)
+                return catalogue.SHARE_OF_IS_SPENT.about(who=person, limit=self.limit)
             case "conversation", True:
-                return catalogue.CONVERSATION_OF_IS_SPENT.about(who=who, limit=self.limit)
+                return catalogue.CONVERSATION_OF_IS_SPENT.about(who=person, limit=self.limit)
             case _:
                 return None
 
@@ -135,9 +135,9 @@ class UsageBudget(Struct, eq=False):
 
     Attributes:
         store: Has the rows of past turns.
-        clock: Tells the current day.
+        clock: For the current day.
         settings: The budgets and prices in force.
-        model: The model that is called.
+        model: The name of the model.
     """
 
     store: Store
@@ -156,7 +156,7 @@ class UsageBudget(Struct, eq=False):
         async for turn in TURNS.readable(self.store, state="closed", after=begins):
             self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
-    # --- what turns use --------------------------------------------------------------------------
+    # --- usage -----------------------------------------------------------------------------------
 
     def record(self, turn: TurnRow, usage: Usage) -> None:
         """Record the usage of an open turn so far; replaces its previous record."""
@@ -164,8 +164,8 @@ class UsageBudget(Struct, eq=False):
 
     def close(self, turn: TurnId) -> None:
         """Count the final usage of a turn; its end is committed."""
-        if (one := self._open.pop(turn, None)) is not None:  # else it used nothing
-            self._count(one)
+        if (usage := self._open.pop(turn, None)) is not None:  # None if it used nothing
+            self._count(usage)
 
     def add(self, turn: TurnRow, usage: Usage) -> None:
         """Count usage on behalf of a turn that has ended."""
@@ -181,37 +181,37 @@ class UsageBudget(Struct, eq=False):
         price = self.price()
         return None if price is None else price.micros(usage)
 
-    # --- what is left ----------------------------------------------------------------------------
+    # --- levels ----------------------------------------------------------------------------------
 
     async def exceeded(
-        self, whose: Principal, conversation: ConversationId | None
+        self, principal: Principal, conversation: ConversationId | None
     ) -> LocalizedMessage | None:
-        """Return why a request may not be sent, because a budget is used up; None if it may."""
-        over = [one for one in await self.levels(whose, conversation) if one.is_over]
-        return over[0].for_its_person(self.clock.now()) if over else None
+        """Return the notice of a used-up budget, which bars a request; None if there is none."""
+        exceeded = [level for level in await self.levels(principal, conversation) if level.is_over]
+        return exceeded[0].for_its_person(self.clock.now()) if exceeded else None
 
     async def due_notices(
-        self, reads: Reads, whose: Principal, conversation: ConversationId
+        self, reads: Reads, principal: Principal, conversation: ConversationId
     ) -> tuple[tuple[Level, Put], ...]:
-        """Return the levels people must still be told about, each with the write that records it."""
+        """Return the levels that need a notice, each with the write that records it."""
         found: list[tuple[Level, Put]] = []
-        for level in await self.levels(whose, conversation):
+        for level in await self.levels(principal, conversation):
             if level.percent < WARN_PERCENT:
                 continue
             step = ALL_PERCENT if level.is_over else WARN_PERCENT
             if step > (await MARKS.get(reads, level.key) or 0):
-                here = conversation if level.scope == "conversation" else None
-                mark = MARKS.put(level.key, step, conversation=here, due_at=level.until)
+                scope = conversation if level.scope == "conversation" else None
+                mark = MARKS.put(level.key, step, conversation=scope, due_at=level.until)
                 found.append((level, mark))
         return tuple(found)
 
     async def levels(
-        self, whose: Principal, conversation: ConversationId | None = None
+        self, principal: Principal, conversation: ConversationId | None = None
     ) -> tuple[Level, ...]:
-        """Return how much of each configured budget is used, everyone's first.
+        """Return the level of each configured budget, everyone's first.
 
         Args:
-            whose: The person.
+            principal: The person.
             conversation: The conversation of the calling turn, in which no other turn can end
                 meanwhile; None to leave its budget out.
         """
@@ -220,31 +220,31 @@ class UsageBudget(Struct, eq=False):
         share = settings.person_day_tokens, settings.person_day_usd
         bounds = settings.conversation_tokens, settings.conversation_usd
         if not any((*day_bounds, *share, *bounds)):
-            return ()  # no budget is configured; a turn asks about four times
+            return ()  # no budget is configured; each turn calls this some four times
         self._begin_day()
         day, now = str(self._day), self.clock.now()
         ends_at = _midnight(self._day) + timedelta(days=1)
-        counted = [one for one in self._open.values() if one.day == self._day]
-        theirs = [one for one in counted if one.person == whose.id]
-        everybodys, own = self._today.get("", NOTHING), self._today.get(whose.id, NOTHING)
+        counted = [turn for turn in self._open.values() if turn.day == self._day]
+        of_person = [turn for turn in counted if turn.person == principal.id]
+        everyone, person = self._today.get("", NOTHING), self._today.get(principal.id, NOTHING)
         found = [
-            *_level("day", day, ends_at, day_bounds, _sum(everybodys, counted)),
-            *_level("person", f"{day}/{whose.id}", ends_at, share, _sum(own, theirs)),
+            *_level("day", day, ends_at, day_bounds, _sum(everyone, counted)),
+            *_level("person", f"{day}/{principal.id}", ends_at, share, _sum(person, of_person)),
         ]
         if conversation and any(bounds):
-            here = [one for one in self._open.values() if one.conversation == conversation]
-            used, until = _sum(await self._ended(conversation), here), now + TOLD_FOR
+            running = [turn for turn in self._open.values() if turn.conversation == conversation]
+            used, until = _sum(await self._ended(conversation), running), now + NOTICE_AGE
             found += _level("conversation", conversation, until, bounds, used)
         return tuple(found)
 
     async def _ended(self, conversation: ConversationId) -> Spent:
         """Return the usage of a conversation's ended turns, as far back as they are stored."""
         if conversation not in self._conversations:
-            # SQLite would look a state up first, but nearly all turns of the store are closed.
+            # Not `state="closed"`: SQLite would use that index, and nearly all turns are closed.
             rows = scan(self.store, TURNS.where(conversation=conversation))
-            over = [TURNS.of(row) async for row in rows if row.state == "closed"]
-            used = (spent(turn.usage, turn.micros) for turn in over)
-            if len(self._conversations) >= MOST_KEPT:
+            ended = [TURNS.of(row) async for row in rows if row.state == "closed"]
+            used = (spent(turn.usage, turn.micros) for turn in ended)
+            if len(self._conversations) >= MAX_CONVERSATIONS:
                 self._conversations.clear()
             self._conversations[conversation] = sum(used, NOTHING)
         return self._conversations[conversation]
@@ -257,22 +257,22 @@ class UsageBudget(Struct, eq=False):
             spent=spent(usage, self.cost(usage)),
         )
 
-    def _count(self, one: _TurnUsage) -> None:
+    def _count(self, usage: _TurnUsage) -> None:
         self._begin_day()
-        if one.day == self._day:
-            self._add(one.person, one.spent)
-        if one.conversation in self._conversations:
-            self._conversations[one.conversation] += one.spent
+        if usage.day == self._day:
+            self._add(usage.person, usage.spent)
+        if usage.conversation in self._conversations:
+            self._conversations[usage.conversation] += usage.spent
 
     def _begin_day(self) -> None:
-        """Reset the sums when a new day begins; a clock that was set back does not reset them."""
+        """Reset the sums when a new day begins, but not when the clock is set back."""
         today = self.clock.now().astimezone(UTC).date()
         if today > self._day:
             self._day, self._today = today, {}
 
-    def _add(self, person: str, more: Spent) -> None:
-        for whose in ("", person):
-            self._today[whose] = self._today.get(whose, NOTHING) + more
+    def _add(self, person: str, amount: Spent) -> None:
+        for key in ("", person):
+            self._today[key] = self._today.get(key, NOTHING) + amount
 
 
 def spent(usage: Usage, micros: int | None) -> Spent:
@@ -281,22 +281,22 @@ def spent(usage: Usage, micros: int | None) -> Spent:
 
 
 def _sum(ended: Spent, open_: Iterable[_TurnUsage]) -> Spent:
-    return sum((one.spent for one in open_), ended)
+    return sum((usage.spent for usage in open_), ended)
 
 
 def _level(
     scope: Scope, key: str, until: datetime, bounds: tuple[int, float], used: Spent
 ) -> Iterator[Level]:
     """Yield the level of a budget that limits tokens or US dollars; nothing if it is unlimited."""
-    most, most_usd = bounds
-    most_micros = round(most_usd * MILLIONTHS)
+    max_tokens, max_usd = bounds
+    max_micros = round(max_usd * MILLIONTHS)
     shares: list[tuple[int, Localized]] = []
-    if most:
-        shares.append((used.tokens * ALL_PERCENT // most, tokens(most)))
-    if most_micros:
-        shares.append((used.micros * ALL_PERCENT // most_micros, Dollars(micros=most_micros)))
+    if max_tokens:
+        shares.append((used.tokens * ALL_PERCENT // max_tokens, tokens(max_tokens)))
+    if max_micros:
+        shares.append((used.micros * ALL_PERCENT // max_micros, Dollars(micros=max_micros)))
     if shares:
-        percent, limit = max(shares, key=lambda one: one[0])
+        percent, limit = max(shares, key=lambda share: share[0])
         yield Level(scope=scope, limit=limit, percent=percent, key=key, until=until)
 
 
@@ -313,10 +313,10 @@ def price_of(model: str, budget: BudgetSettings, provider: ProviderSettings) -> 
     A configured price comes first. A model on this machine is free. The price table is keyed by
     model name, without a vendor prefix or a date suffix.
     """
-    if (own := budget.prices.get(model)) is not None:
-        cached = own.input if own.cached is None else own.cached
-        return Price(input=own.input, output=own.output, cached=cached)
-    if provider.kind in {"local", "scripted"} or _is_here(provider.base_url):
+    if (configured := budget.prices.get(model)) is not None:
+        cached = configured.input if configured.cached is None else configured.cached
+        return Price(input=configured.input, output=configured.output, cached=cached)
+    if provider.kind in {"local", "scripted"} or _is_local(provider.base_url):
         return FREE
     return PRICES.get(_DATED.sub("", model.rpartition("/")[2]))
 
@@ -325,5 +325,5 @@ _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
 @lru_cache(maxsize=8)  # each turn asks three times
-def _is_here(base_url: str) -> bool:
+def _is_local(base_url: str) -> bool:
     return is_this_machine(urlsplit(base_url).hostname or "")

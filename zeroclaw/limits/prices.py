@@ -1,4 +1,4 @@
-"""Prices of tokens, and how amounts are written and summed.
+"""Prices of tokens, and the sums and texts of amounts.
 
 Money is counted in whole millionths of a US dollar, so that sums are exact.
 """
@@ -15,7 +15,7 @@ from zeroclaw.value import Value
 
 MILLIONTHS = 1_000_000
 WARN_PERCENT, ALL_PERCENT = 80, 100
-"""Percentages of a budget: where people are warned, and where it is used up."""
+"""Percentages of a budget at which people get a notice: nearly, and entirely used up."""
 
 
 class Price(Value):
@@ -28,8 +28,8 @@ class Price(Value):
     def micros(self, usage: Usage) -> int:
         """Return the cost of tokens in millionths of a dollar, rounded up."""
         cached = min(usage.cached_tokens, usage.input_tokens)
-        fresh = usage.input_tokens - cached
-        cost = fresh * self.input + cached * self.cached + usage.output_tokens * self.output
+        uncached = usage.input_tokens - cached
+        cost = uncached * self.input + cached * self.cached + usage.output_tokens * self.output
         # Drop float noise first, or `ceil` would round it up to a whole unit.
         return math.ceil(round(cost, 6))
 
@@ -40,8 +40,8 @@ AS_OF = "2026-09"
 """The month of the prices below, compiled from public tables of the vendors' list prices.
 `[budget.prices]` overrides them: for a contract, a region, a newer model."""
 PRICES: Mapping[str, Price] = {
-    name: Price(input=fresh, cached=cached, output=output)
-    for name, fresh, cached, output in (
+    name: Price(input=uncached, cached=cached, output=output)
+    for name, uncached, cached, output in (
         ("gpt-4o", 2.50, 1.25, 10.00),
         ("gpt-4o-mini", 0.15, 0.075, 0.60),
         ("gpt-4.1", 2.00, 0.50, 8.00),
@@ -66,8 +66,8 @@ class Dollars(Value):
     def to(self, language: Language) -> str:
         """Return the amount in a language's notation; see `Localized`."""
         dollars = self.micros / MILLIONTHS
-        shown = f"{dollars:.4f}" if 0 < self.micros < MILLIONTHS else f"{dollars:,.2f}"
-        return f"{shown.translate(_GERMAN)} $" if language == "de" else f"${shown}"
+        text = f"{dollars:.4f}" if 0 < self.micros < MILLIONTHS else f"{dollars:,.2f}"
+        return f"{text.translate(_GERMAN)} $" if language == "de" else f"${text}"
 
 
 _GERMAN = str.maketrans(",.", ".,")
@@ -93,30 +93,30 @@ def dollars(micros: int) -> Dollars:
 
 def total(used: Iterable[Used]) -> Used:
     """Return the sum of usage records, without a day, a person or a model."""
-    every = tuple(used)
+    rows = tuple(used)
     return Used(
-        turns=sum(one.turns for one in every),
-        input_tokens=sum(one.input_tokens for one in every),
-        output_tokens=sum(one.output_tokens for one in every),
-        cached_tokens=sum(one.cached_tokens for one in every),
-        micros=sum(one.micros for one in every),
-        unpriced_tokens=sum(one.unpriced_tokens for one in every),
+        turns=sum(row.turns for row in rows),
+        input_tokens=sum(row.input_tokens for row in rows),
+        output_tokens=sum(row.output_tokens for row in rows),
+        cached_tokens=sum(row.cached_tokens for row in rows),
+        micros=sum(row.micros for row in rows),
+        unpriced_tokens=sum(row.unpriced_tokens for row in rows),
     )
 
 
 def grouped(used: Iterable[Used], by: By) -> dict[str, Used]:
-    """Return the sums of usage records, sorted by what they are summed by."""
+    """Return the sums of usage records by one of their fields, sorted by it."""
     found: dict[str, list[Used]] = defaultdict(list)
-    for one in used:
-        found[getattr(one, by)].append(one)
+    for row in used:
+        found[getattr(row, by)].append(row)
     return {name: total(found[name]) for name in sorted(found)}
 
 
 def amount(used: Used) -> Localized:
     """Return usage in words: tokens, and money if it cost any."""
-    every = tokens(used.input_tokens + used.output_tokens)
+    count = tokens(used.input_tokens + used.output_tokens)
     money = Dollars(micros=used.micros)
     if used.unpriced_tokens:
         unpriced = tokens(used.unpriced_tokens)
-        return catalogue.TOKENS_PARTLY_PRICED.about(tokens=every, money=money, unpriced=unpriced)
-    return catalogue.TOKENS_PRICED.about(tokens=every, money=money) if used.micros else every
+        return catalogue.TOKENS_PARTLY_PRICED.about(tokens=count, money=money, unpriced=unpriced)
+    return catalogue.TOKENS_PRICED.about(tokens=count, money=money) if used.micros else count

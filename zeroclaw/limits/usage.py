@@ -1,4 +1,4 @@
-"""What models used, by day, person and model, read from the rows of ended turns."""
+"""The usage of models by day, person and model, read from the rows of ended turns."""
 
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, time, timedelta
@@ -9,12 +9,12 @@ from zeroclaw.envelope import Principal
 from zeroclaw.host.answers import Used
 from zeroclaw.store import Rows
 
-MOST_DAYS = 3660
+MAX_DAYS = 3660
 
 
 def first_day(now: datetime, days: int) -> date:
     """Return the first day of a span of `days` days that ends today."""
-    return (now - timedelta(days=min(max(days, 1), MOST_DAYS) - 1)).date()
+    return (now - timedelta(days=min(max(days, 1), MAX_DAYS) - 1)).date()
 
 
 async def used_since(rows: Rows, first: date) -> tuple[Used, ...]:

@@ -12,7 +12,7 @@ from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
 from zeroclaw.retention.export import Source
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import LogKind, ReadableStore, Row, read_all, readable, readable_of, scan
-from zeroclaw.table import Whose
+from zeroclaw.table import Owner
 from zeroclaw.turn import entries
 
 _OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
@@ -90,7 +90,7 @@ async def conversations_of(
     # A message may be gone while data that came of it is kept longer.
     for table, whose in _OF_MESSAGES:
 
-        def place(row: Row, whose: Callable[[Row], Whose] = whose) -> ConversationId | None:
+        def place(row: Row, whose: Callable[[Row], Owner] = whose) -> ConversationId | None:
             return row.conversation if whose(row).person in ids else None
 
         async for here in readable(kept, table.where(), place):

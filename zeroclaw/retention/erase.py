@@ -52,7 +52,7 @@ from zeroclaw.store import (
     unchanged,
 )
 from zeroclaw.stores.off_the_record import HELD, left_by
-from zeroclaw.table import Declaration, Whose
+from zeroclaw.table import Declaration, Owner
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
 from zeroclaw.turn.compactor import is_of_a_group
@@ -139,9 +139,9 @@ class Erasure:
             return False
         language = request.by.language
         if damaged:
-            text = catalogue.FORGOTTEN_BUT.to(language, what=request.words, count=len(damaged))
+            text = catalogue.FORGOTTEN_BUT.to(language, what=request.described, count=len(damaged))
         elif any(removed) or request.person == request.by.id:
-            text = catalogue.FORGOTTEN.to(language, what=request.words)
+            text = catalogue.FORGOTTEN.to(language, what=request.described)
         else:
             text = catalogue.FORGOTTEN_NOTHING.to(language, whom=request.person)
         told = self._context.note(text, request.address, language=language)
@@ -354,7 +354,7 @@ class Erasure:
             if table is TITLES or (table is NOTES and is_of_a_group(row)):
                 return True
             try:
-                its = Whose() if table.whose is None else table.whose(row)
+                its = Owner() if table.owner is None else table.owner(row)
             except RecordUnreadable as error:
                 damaged.append(error)
                 return False

@@ -21,10 +21,10 @@ from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.limiter import ALLOWANCES
 from zeroclaw.inbound.live_config import HALTS
-from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.limits.budget import MARKS
 from zeroclaw.store import RowKind
-from zeroclaw.table import Column, Declaration, Words
+from zeroclaw.table import Column, Declaration, Subject
 from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
@@ -33,19 +33,19 @@ TABLES: Mapping[RowKind, Declaration] = {
     table.kind: table
     for table in (
         CONVERSATIONS, POINTERS, INBOX, TURNS, OUTBOX, ACTIONS, APPROVALS, GRANTS, PEOPLE,
-        STRANGERS, POSITIONS, COUNTERS, ALLOWANCES, MARKS, HALTS, PROCESSES, NOTES, RESULTS,
+        PAIRINGS, POSITIONS, COUNTERS, ALLOWANCES, MARKS, HALTS, PROCESSES, NOTES, RESULTS,
         ATTACHMENTS, ERASURE_REQUESTS, LANGUAGE_CHOICES, WORKSPACES, TITLES, NOTICES,
     )
 }  # fmt: skip
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)
 """Tables to erase with a whole conversation."""
 OF_WRITERS = tuple(
-    (table, table.whose)
+    (table, table.owner)
     for table in TABLES.values()
-    if table.words is Words.WRITER and table.whose is not None
+    if table.subject is Subject.WRITER and table.owner is not None
 )
 """Tables to erase one person's rows from in a shared conversation, with the owner of a row."""
-OF_PERSONS = tuple((table, table.own) for table in TABLES.values() if table.own is not None)
+OF_PERSONS = tuple((table, table.person) for table in TABLES.values() if table.person is not None)
 """Tables with rows that belong to one person alone, with the owner of a row."""
 WITH_BLOBS = tuple((table, table.blobs) for table in TABLES.values() if table.blobs is not None)
 """Tables whose rows refer to blobs, with the blobs of a row."""

@@ -17,7 +17,7 @@ from zeroclaw.conversation.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.conversation.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.conversation.message_text import first_id, messages, origins, own_text, whole_text
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, to_put
@@ -103,7 +103,7 @@ class ControlLane:
         queued = INBOX.all(reads, conversation=self._session.conversation, state="queued")
         for message in messages(tuple([item async for item in queued if _steers(item, owner)])):
             contents = [item.content for item in message if isinstance(item.content, PersonMessage)]
-            if any(map(_has_files, contents)) or self._services.reassembly_s(run_of(message[0])):
+            if any(map(_has_files, contents)) or self._services.reassembly_s(first_id(message[0])):
                 # Its files have to be downloaded or reported, or more pieces of it may come. So it
                 # starts a turn or waits for the next batch, and no later message overtakes it.
                 break

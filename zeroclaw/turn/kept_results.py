@@ -11,7 +11,7 @@ from datetime import datetime
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.gate.receipt import PREFIX_PLAIN, detach
 from zeroclaw.store import LogKind, Put, PutBlob, RowKind, Store, read_all
-from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
 from zeroclaw.tools.results import WholeResult
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import CallFinished
@@ -43,8 +43,8 @@ RESULTS = Table(
     columns=frozenset({Column.CONVERSATION}),
     # Its blob may be deleted earlier; a reader of the result's id is then told so.
     keeps=Ages(age=Age.MESSAGES, at=lambda row: RESULTS.of(row).at),
-    words=Words.WRITER,
-    whose=lambda row: Whose(turn=RESULTS.of(row).turn or ""),
+    subject=Subject.WRITER,
+    owner=lambda row: Owner(turn=RESULTS.of(row).turn or ""),
     blobs=lambda row: (RESULTS.of(row).digest,),
 )
 

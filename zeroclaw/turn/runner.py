@@ -24,7 +24,7 @@ from zeroclaw.conversation.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, sending, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, mark_send, record_ref, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import TurnStarted
@@ -324,8 +324,8 @@ class TurnRunner:
                 turn=opened.turn,
                 fence=session.fence.token,
                 address=row.address,
-                on_ref=lambda ref: learn(services.store, session.fence, opened.turn, ref),
-                on_sending=lambda mark: sending(services.store, session.fence, opened.turn, mark),
+                on_ref=lambda ref: record_ref(services.store, session.fence, opened.turn, ref),
+                on_sending=lambda mark: mark_send(services.store, session.fence, opened.turn, mark),
                 lost=row.sending,
                 refs=row.refs,
                 resumed=resumed,

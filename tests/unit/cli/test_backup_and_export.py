@@ -17,7 +17,7 @@ from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
-from zeroclaw.inbound.identity import PEOPLE, Known, known_put
+from zeroclaw.inbound.identity import PEOPLE, Person, person_put
 from zeroclaw.inbound.live_config import HALTS, Halt, halt_put
 from zeroclaw.store import PAGE, Commit, DurablePoint, Put, RowKind
 from zeroclaw.stores.sqlite import open_store, statements
@@ -118,10 +118,10 @@ def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None
             until=EPOCH,
         )
     )
-    held(data, granted, known_put(replace(EVE, state="admitted")))
+    held(data, granted, person_put(replace(EVE, state="admitted")))
     assert run("backup", copy, "--data-dir", data)[0] == 0
     halt = Halt(by="Ann", at=EPOCH)
-    held(data, known_put(EVE), halt_put(halt))
+    held(data, person_put(EVE), halt_put(halt))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         (known,) = statements.select(store, PEOPLE.where())
@@ -136,7 +136,7 @@ def test_however_many_are_revoked_all_stay_so(tmp_path: Path) -> None:
     held(data)
     assert run("backup", copy, "--data-dir", data)[0] == 0
     every = {f"telegram:{number}" for number in range(PAGE + 1)}
-    held(data, *(known_put(replace(EVE, id=one)) for one in every))
+    held(data, *(person_put(replace(EVE, id=one)) for one in every))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         found = statements.select(store, PEOPLE.where(limit=PAGE + 2))
@@ -155,7 +155,7 @@ def test_who_may_be_let_in_again_is_told_where_nothing_says_who_was_revoked(tmp_
     assert run("restore", copy, "--force", "--data-dir", data)[2] == ""
 
 
-EVE = Known(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
+EVE = Person(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
 
 
 def held(data: Path, *rows: Put) -> None:

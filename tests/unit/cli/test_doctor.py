@@ -18,7 +18,7 @@ from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
 from zeroclaw.host.control import Control
-from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.identity import Person, person_put
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
@@ -179,8 +179,8 @@ async def test_a_channel_that_lets_nobody_in_is_told(
     """Else it is silent for everybody, and all seems well; people may have been let in earlier."""
     if lets_in == "joined":
         async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
-            ann = Known(id="loopback:7", display="ann", state="admitted", by="olga", at=EPOCH)
-            writes = (known_put(ann),)
+            ann = Person(id="loopback:7", display="ann", state="admitted", by="olga", at=EPOCH)
+            writes = (person_put(ann),)
             await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
         lets_in = ""
     more = f"[channels.loopback]\nport = 9\n{lets_in}\n"

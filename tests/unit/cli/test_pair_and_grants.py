@@ -14,8 +14,8 @@ from tests.unit.cli.test_switch_and_receipts import daemon
 from zeroclaw.cli import root
 from zeroclaw.envelope import Address, ApprovalId
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.inbound.identity import Known, known_put
-from zeroclaw.inbound.pairing import Stranger, to_put
+from zeroclaw.inbound.identity import Person, person_put
+from zeroclaw.inbound.pairing import PairingRequest, to_put
 from zeroclaw.store import Commit, DurablePoint, Put
 from zeroclaw.stores.sqlite import open_store
 
@@ -70,7 +70,7 @@ async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Pa
     """Who waits, and what was decided."""
     now = SystemClock().now()
     home = Address(channel="chat", account="bot", chat="7", direct=True)
-    stranger = Stranger(
+    stranger = PairingRequest(
         id=ApprovalId("token"),
         channel="chat",
         sender="7",
@@ -81,14 +81,14 @@ async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Pa
         asked_at=now,
         deadline_at=now + timedelta(days=1),
     )
-    known = Known(
+    known = Person(
         id="chat:8",
         display="Trudy",
         state="admitted",
         by="Ada",
         at=datetime(2026, 1, 1, 12, tzinfo=UTC),
     )
-    await stored(tmp_path, to_put(stranger), known_put(known))
+    await stored(tmp_path, to_put(stranger), person_put(known))
     code, out, _ = await run(tmp_path, "pair", "list")
     first, second = out.splitlines()
     assert (code, first.startswith('- `chat:7` ("Mallory") wants to talk')) == (0, True)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
-from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.identity import Person, person_put
 from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
@@ -279,9 +279,9 @@ def test_a_question_that_cannot_be_put_is_one_line(
 async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_path: Path) -> None:
     """Somebody paired is no stranger, somebody revoked is, and a halt holds, with no daemon (P4)."""
     data = tmp_path / "data"
-    known = Known(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
-    out = Known(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
-    writes = (known_put(known), known_put(out), halt_put(Halt(by="Ada", at=EPOCH)))
+    known = Person(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
+    out = Person(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
+    writes = (person_put(known), person_put(out), halt_put(Halt(by="Ada", at=EPOCH)))
     store = await open_store(data, clock=ManualClock(), log=Facts())
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
     await store.aclose()

@@ -8,8 +8,8 @@ from zeroclaw.console.markup import Html
 from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId, Principal, TurnId
 from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.grant import Grant
-from zeroclaw.inbound.identity import Known
-from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.identity import Person
+from zeroclaw.inbound.pairing import PairingRequest
 from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -60,8 +60,8 @@ def grant(name: str = "g") -> Grant:
     )
 
 
-def stranger(name: str = HOSTILE) -> Stranger:
-    return Stranger(
+def stranger(name: str = HOSTILE) -> PairingRequest:
+    return PairingRequest(
         id=ApprovalId("secret-s"),
         channel="chat",
         sender="4711",
@@ -74,6 +74,8 @@ def stranger(name: str = HOSTILE) -> Stranger:
     )
 
 
-def known(state: str = "admitted", **changes: object) -> Known:
-    one = Known(id="chat:7", display=HOSTILE, state="admitted", by="Olga", at=AT, roles=("editor",))
+def known(state: str = "admitted", **changes: object) -> Person:
+    one = Person(
+        id="chat:7", display=HOSTILE, state="admitted", by="Olga", at=AT, roles=("editor",)
+    )
     return replace(one, state=state, **changes)

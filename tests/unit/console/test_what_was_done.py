@@ -27,7 +27,7 @@ from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.ruling import Explained, Ruling
-from zeroclaw.inbound.commands.reports import shares_shown
+from zeroclaw.inbound.commands.reports import window_shares
 from zeroclaw.value import replace
 
 TOLD = ConversationSummary(
@@ -153,7 +153,7 @@ def test_what_the_model_is_told_is_a_bar_and_a_table(
 ) -> None:
     """Each part with its tokens; a window that nobody knows has no bar."""
     shares = {"messages": 900, "a<b>": 100}
-    said, rows = shares_shown(
+    said, rows = window_shares(
         WindowUsage(shares=shares, tokens=1_000, window=window, reserve=1_000), "en"
     )
     filled = FilledWindow(words=said, rows=rows, tokens=1_000, window=window)

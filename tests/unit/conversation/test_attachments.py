@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.conversation.attachments import (
     NAME_CHARS,
-    WHY_CHARS,
+    REASON_CHARS,
     AttachmentRow,
     in_words,
     with_files,
@@ -50,4 +50,4 @@ def test_no_name_and_no_reason_leaves_its_line(name: str, failed: str) -> None:
     lines = told.splitlines()
     assert len(lines) == 2
     assert told.count("`") in {2, 3}
-    assert len(lines[1]) < NAME_CHARS + WHY_CHARS + 60
+    assert len(lines[1]) < NAME_CHARS + REASON_CHARS + 60

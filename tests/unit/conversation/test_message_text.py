@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from zeroclaw.conversation.inbox import Fragment, Item, Obeyed, PersonMessage, said_by
 from zeroclaw.conversation.message_text import (
     LATE_S,
+    first_id,
+    fragment_of,
     late_for_people,
     late_for_the_model,
     late_s,
     messages,
-    piece_of,
-    run_of,
     seam,
     span,
     whole_text,
@@ -154,8 +154,8 @@ def test_items_stand_together_by_message() -> None:
     )
     command = item("4", Obeyed(text="/help"))
     assert messages((first, other, rest, command)) == ((first, rest), (other,), (command,))
-    assert [run_of(one) for one in (first, other, rest, command)] == ["1", "2", "1", "4"]
-    assert piece_of(command) is None
+    assert [first_id(one) for one in (first, other, rest, command)] == ["1", "2", "1", "4"]
+    assert fragment_of(command) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
 from zeroclaw.conversation.inbox import Item, PersonMessage
-from zeroclaw.conversation.turn_row import TURNS, TurnRow, learn, sending, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, mark_send, record_ref, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
@@ -77,8 +77,8 @@ async def held() -> Held:
 
 async def test_a_message_of_an_open_turn_joins_its_row() -> None:
     here = await held()
-    await learn(here.store, here.session.fence, TURN, SECOND)
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     (row,) = await here.store.select(TURNS.where(state="open"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
 
@@ -87,7 +87,7 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
     """The turn stays closed; a restart delivers the final onto that message too."""
     here = await held()
     await here.end()
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     (row,) = await here.store.select(TURNS.where(state="closed"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
     assert (await here.final()).refs == (FIRST, SECOND)
@@ -96,10 +96,10 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
 async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
     """Killed in between, a restart knows from where to look for it."""
     here = await held()
-    await sending(here.store, here.session.fence, TURN, "17")
+    await mark_send(here.store, here.session.fence, TURN, "17")
     row = await TURNS.need(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     row = await TURNS.need(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
@@ -108,14 +108,14 @@ async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() 
     """Until it is known what came of it: its message, or that there is none (P6)."""
     here = await held()
     await here.end()
-    await sending(here.store, here.session.fence, TURN, "17")
+    await mark_send(here.store, here.session.fence, TURN, "17")
     final = await here.final()
     assert final.uncertainty == Uncertainty(may_stand=True, mark="17")
-    await sending(here.store, here.session.fence, TURN, "")
+    await mark_send(here.store, here.session.fence, TURN, "")
     final = await here.final()
     assert final.uncertainty == CERTAIN
-    await sending(here.store, here.session.fence, TURN, "18")
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await mark_send(here.store, here.session.fence, TURN, "18")
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     final = await here.final()
     assert (final.refs, final.uncertainty) == ((FIRST, SECOND), CERTAIN)
 
@@ -127,7 +127,7 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     assert stored is not None
     delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
     await here.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     assert (await here.final()).refs == (FIRST,)
 
 
@@ -143,7 +143,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
             here.store.touch(RowKind.TURN)
 
     here.store.before = touch
-    await learn(here.store, here.session.fence, TURN, SECOND)
+    await record_ref(here.store, here.session.fence, TURN, SECOND)
     row = await TURNS.need(here.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
@@ -152,7 +152,7 @@ async def test_it_gives_up_when_somebody_keeps_writing() -> None:
     here = await held()
     here.store.before = lambda _: here.store.touch(RowKind.TURN)
     with pytest.raises(Conflict):
-        await learn(here.store, here.session.fence, TURN, SECOND)
+        await record_ref(here.store, here.session.fence, TURN, SECOND)
 
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:

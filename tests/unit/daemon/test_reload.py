@@ -22,7 +22,7 @@ from zeroclaw.daemon.config_check import ANSWERS, SUMMARISES, ChannelPart, Check
 from zeroclaw.daemon.foundation import Start
 from zeroclaw.daemon.reload import NO_FILE, Reloaded, Reloader, replaced_secrets
 from zeroclaw.errors import ConfigError, Refused
-from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.identity import Person, person_put
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.store import RowKind
 from zeroclaw.tools.loading.skill import Skill
@@ -139,8 +139,8 @@ async def test_a_role_that_was_taken_away_counts_no_more(world: World) -> None:
 
 async def test_what_was_decided_about_people_stays(world: World) -> None:
     """Who was let in by an operator still is; a reload is about the configuration."""
-    dora = Known(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
-    await world.store.write(known_put(dora))
+    dora = Person(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
+    await world.store.write(person_put(dora))
     async with world.running() as house:
         world.configure(channels=without("ben"))
         await reload(house)

@@ -38,17 +38,19 @@ class HookLog:
     stands: MessageRef | None = None
     damaged: RecordUnreadable | None = None
 
-    async def asked(self, reads: Reads, item: ApprovalCard, ref: MessageRef) -> tuple[Write, ...]:
+    async def card_sent(
+        self, reads: Reads, item: ApprovalCard, ref: MessageRef
+    ) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
         return self.add
 
-    async def pressed(self, item: ApprovalCard) -> MessageRef | None:
+    async def card_message(self, item: ApprovalCard) -> MessageRef | None:
         return self.stands
 
-    async def refused(
-        self, reads: Reads, row: Row, item: Item | None, why: str
+    async def send_refused(
+        self, reads: Reads, row: Row, item: Item | None, reason: str
     ) -> tuple[Write, ...]:
-        self.reasons.append(why)
+        self.reasons.append(reason)
         if item is not None and self.damaged is not None:
             raise self.damaged
         return self.add

@@ -15,7 +15,7 @@ from zeroclaw.channel import Channel
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.delivery.rows import NOTICE_DAYS
 from zeroclaw.envelope import Address, Principal, Reader, Sender
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, Chosen, Contact, People
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, Contact, LanguageChoice, People
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.store import RowKind
@@ -468,7 +468,7 @@ async def test_a_language_that_is_not_spoken_changes_nothing(bilingual: World) -
 
 
 def chooses(house: People, person: str, language: Language) -> None:
-    chosen = Chosen(person=person, language=language)
+    chosen = LanguageChoice(person=person, language=language)
     house.learn_from_writes((LANGUAGE_CHOICES.put(person, chosen),))
 
 

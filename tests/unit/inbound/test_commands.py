@@ -18,7 +18,7 @@ from zeroclaw.gate.shipped import assemble
 from zeroclaw.host.answers import UsageReport, Used
 from zeroclaw.inbound.commands.registry import COMMANDS, menu_of
 from zeroclaw.inbound.identity import Contact
-from zeroclaw.limits.usage import MOST_DAYS, first_day
+from zeroclaw.limits.usage import MAX_DAYS, first_day
 from zeroclaw.message import Usage
 from zeroclaw.provider import Finished, TextDelta, UsageReported
 from zeroclaw.store import PAGE, RowKind
@@ -411,4 +411,4 @@ def test_days_are_bounded(world: World) -> None:
     assert [first_day(now, days) for days in (-5, 0, 1, 2)] == [
         date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 1), date(2025, 12, 31)
     ]  # fmt: skip
-    assert first_day(now, 10**9) == first_day(now, MOST_DAYS)
+    assert first_day(now, 10**9) == first_day(now, MAX_DAYS)

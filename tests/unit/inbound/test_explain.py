@@ -26,7 +26,7 @@ from zeroclaw.gate.ruling import Explained
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Refusals
 from zeroclaw.inbound.commands.explain import EXAMPLE, Explainer, asker_of
-from zeroclaw.inbound.identity import Known, People
+from zeroclaw.inbound.identity import People, Person
 from zeroclaw.inbound.live_config import LiveConfig
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
@@ -103,8 +103,8 @@ statements = st.lists(
 
 def people() -> People:
     made = People(CONFIG, local("web"))
-    made.learn(Known(id="chat:3", display="", state="revoked", by="Ada", at=CLOCK.now()))
-    made.learn(Known(id="chat:4", display="", state="admitted", by="Ada", at=CLOCK.now()))
+    made.learn(Person(id="chat:3", display="", state="revoked", by="Ada", at=CLOCK.now()))
+    made.learn(Person(id="chat:4", display="", state="admitted", by="Ada", at=CLOCK.now()))
     return made
 
 
@@ -170,7 +170,7 @@ def told(one: Explained) -> tuple[str, str, tuple[str, ...]]:
 
 async def agree(workspaces: Path, policy: PolicySet, who: str, call: tuple[str, str]) -> None:
     explained = await explainer(workspaces, policy).explain(
-        who=who, action=call[0], arguments=call[1], resources=()
+        subject=who, action=call[0], arguments=call[1], resources=()
     )
     principal = through_the_door(who)
     if principal is None:
@@ -226,8 +226,8 @@ async def test_an_explanation_knows_no_more_of_a_call_than_the_gate(
 def test_who_is_not_let_in_is_told_why(who: str, out: str) -> None:
     """Each by what an operator would change (P4, P10)."""
     asker = asker_of(CONFIG, people(), who)
-    assert asker.out.startswith(out)
-    assert bool(asker.out) == bool(out)
+    assert asker.refusal.startswith(out)
+    assert bool(asker.refusal) == bool(out)
 
 
 @pytest.mark.parametrize("who", ["", "chat:", ":1", "person:eve", "anyone"])
@@ -239,4 +239,6 @@ def test_nobody_is_called_so(who: str) -> None:
 def test_the_operator_needs_a_channel_of_their_own() -> None:
     """Where none is local, nobody can be the operator by name alone."""
     nobody = People(Config(), {})
-    assert asker_of(CONFIG, nobody, "operator").out.startswith("no channel of the configuration")
+    assert asker_of(CONFIG, nobody, "operator").refusal.startswith(
+        "no channel of the configuration"
+    )

@@ -26,8 +26,8 @@ from zeroclaw.errors import (
     RecordUnreadable,
     StoreUnusable,
 )
-from zeroclaw.inbound.operators import FIRST_WHILE_S, MOST_CAUSES
-from zeroclaw.inbound.supervisor import REMEMBERED, TRIES, PoisonMessages
+from zeroclaw.inbound.operators import FIRST_PERIOD_S, MAX_CAUSES
+from zeroclaw.inbound.supervisor import MAX_TRACKED, TRIES, PoisonMessages
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.text.language import Localized
 from zeroclaw.value import replace
@@ -77,7 +77,7 @@ async def test_a_model_that_is_down_for_an_hour_is_told_by_a_few_lines(world: Wo
         await house.say("hello", "ben")
         assert told(house)[4:] == [LINE]
         await house.say("hello", "ben")
-        await house.advance(FIRST_WHILE_S)
+        await house.advance(FIRST_PERIOD_S)
         assert told(house)[5:] == ["In the last 10 min one more message failed like that."]
 
 
@@ -87,9 +87,9 @@ async def test_another_cause_is_told_at_once_up_to_a_few(world: World) -> None:
     async with world.running() as house:
         for _ in range(9):
             await house.say("hello", "ben")
-        assert len(told(house)) == MOST_CAUSES
-        await house.advance(FIRST_WHILE_S)
-        assert told(house)[MOST_CAUSES:] == ["In the last 10 min 6 more messages failed like that."]
+        assert len(told(house)) == MAX_CAUSES
+        await house.advance(FIRST_PERIOD_S)
+        assert told(house)[MAX_CAUSES:] == ["In the last 10 min 6 more messages failed like that."]
 
 
 async def test_whoever_sees_it_in_their_own_chat_is_not_told_twice(world: World) -> None:
@@ -114,7 +114,7 @@ async def test_without_another_operator_nothing_is_counted(world: World) -> None
     async with world.running() as house:
         for _ in range(3):
             await house.say("hello")
-        await house.advance(FIRST_WHILE_S)
+        await house.advance(FIRST_PERIOD_S)
         assert len(house.texts()) == 3
 
 
@@ -147,7 +147,7 @@ async def test_finals_that_a_platform_refuses_are_counted_too(world: World) -> N
             await house.say("hello", "ben")
         line = "An answer to Ben in `chat` was refused by the platform: blocked."
         assert told(house) == [line]
-        await house.advance(FIRST_WHILE_S)
+        await house.advance(FIRST_PERIOD_S)
         assert told(house)[1:] == ["In the last 10 min 2 more messages failed like that."]
         assert await house.states() == ["failed"] * 3
 
@@ -169,7 +169,7 @@ async def test_a_refusal_that_is_recorded_again_is_told_once(world: World) -> No
         await house.say("hello", "ben")
         assert touched
         assert len(told(house)) == 1
-        await house.advance(FIRST_WHILE_S)
+        await house.advance(FIRST_PERIOD_S)
         assert len(told(house)) == 1
 
 
@@ -415,10 +415,10 @@ async def test_a_damaged_counter_keeps_no_call_from_being_put_to_somebody(world:
 async def test_few_events_are_counted() -> None:
     """Memory stays bounded however many break (P9)."""
     rig = Rig(lambda _key: KeyError())
-    for number in range(REMEMBERED + 1):
+    for number in range(MAX_TRACKED + 1):
         for _ in range(TRIES - 1):
             with pytest.raises(ChannelUnavailable):
                 await rig.poison.admit(event(str(number)))
     with pytest.raises(ChannelUnavailable):
         await rig.poison.admit(event("0"))
-    assert await rig.poison.admit(event(str(REMEMBERED))) == Ignored()
+    assert await rig.poison.admit(event(str(MAX_TRACKED))) == Ignored()

@@ -21,13 +21,13 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.inbound.fragments import (
     CUT_WITHIN,
-    MOST_CHARS,
-    MOST_PIECES,
+    MAX_CHARS,
+    MAX_FRAGMENTS,
     SENT_WITHIN,
     PartialMessage,
-    extended,
-    rest_of,
-    takes,
+    as_rest,
+    extend,
+    is_next,
 )
 from zeroclaw.value import replace
 
@@ -51,10 +51,10 @@ CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234
 
 def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessage | None:
     """A run after so many pieces that all go on."""
-    run = extended(None, item("1", ask), ask, piece, now=0.0)
+    run = extend(None, item("1", ask), ask, piece, now=0.0)
     for one in range(2, number + 1):
         assert run is not None
-        run = extended(run, item(str(one), ask), ask, piece, now=float(one))
+        run = extend(run, item(str(one), ask), ask, piece, now=float(one))
     return run
 
 
@@ -80,7 +80,7 @@ def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessag
         (TEXT, replace(NEXT, sent_at=AT - SENT_WITHIN * 2), 9.0, False),
         (TEXT, replace(NEXT, sent_at=None), 9.0, True),
         (replace(TEXT, sent_at=None), NEXT, 9.0, True),
-        (replace(TEXT, chars=MOST_CHARS), NEXT, 9.0, False),
+        (replace(TEXT, chars=MAX_CHARS), NEXT, 9.0, False),
         (ALBUM, NEXT, 9.0, False),
         (ALBUM, replace(NEXT, continues=Continues(within_s=1, group="h")), 9.0, False),
         (
@@ -93,7 +93,7 @@ def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessag
 )
 def test_what_joins(run: PartialMessage, envelope: Envelope, now: float, *, is_rest: bool) -> None:
     """Only what the same person sends at once, and what it can be the rest of."""
-    assert takes(run, envelope, now=now) is is_rest
+    assert is_next(run, envelope, now=now) is is_rest
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_what_joins(run: PartialMessage, envelope: Envelope, now: float, *, is_r
 )
 def test_the_rest_of_a_text_may_read_like_a_command(envelope: Envelope, rest: Said | None) -> None:
     """After a quotation it is nobody's own."""
-    assert rest_of(envelope) == rest
+    assert as_rest(envelope) == rest
 
 
 def test_a_whole_message_opens_nothing() -> None:
     ask = PersonMessage(text="x")
-    assert extended(None, item("1", ask), ask, Fragment(run=ItemId("1")), now=0.0) is None
+    assert extend(None, item("1", ask), ask, Fragment(run=ItemId("1")), now=0.0) is None
 
 
 def test_a_run_counts_what_it_holds() -> None:
@@ -121,21 +121,21 @@ def test_a_run_counts_what_it_holds() -> None:
     ask = PersonMessage(text="xx", attachments=(FILE,))
     two = run_after(2, ask, piece)
     assert two is not None
-    assert (two.id, two.last, two.pieces, two.chars, len(two.files)) == ("1", "2", 2, 4, 2)
+    assert (two.id, two.last, two.fragments, two.chars, len(two.files)) == ("1", "2", 2, 4, 2)
     assert two.until == 3.5
     last = replace(piece, more_s=0.0)
-    assert extended(two, item("3", ask), ask, last, now=3.0) is None
+    assert extend(two, item("3", ask), ask, last, now=3.0) is None
 
 
-@given(st.integers(min_value=1, max_value=2 * MOST_PIECES))
+@given(st.integers(min_value=1, max_value=2 * MAX_FRAGMENTS))
 def test_a_run_has_an_end(number: int) -> None:
     """However many come, it holds no more than so many."""
     piece, ask = Fragment(run=ItemId("1"), more_s=1.0), PersonMessage(text="x")
-    run = extended(None, item("1", ask), ask, piece, now=0.0)
+    run = extend(None, item("1", ask), ask, piece, now=0.0)
     held = 1
     for one in range(2, number + 1):
         if run is None:
             break
         held += 1
-        run = extended(run, item(str(one), ask), ask, piece, now=0.0)
-    assert held == min(number, MOST_PIECES)
+        run = extend(run, item(str(one), ask), ask, piece, now=0.0)
+    assert held == min(number, MAX_FRAGMENTS)

@@ -17,7 +17,7 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import GRANTS, to_put
 from zeroclaw.inbound.anchors import verify_stream
 from zeroclaw.inbound.commands.grants import USAGE
-from zeroclaw.inbound.identity import Known, known_put
+from zeroclaw.inbound.identity import Person, person_put
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import (
     PAGE,
@@ -353,9 +353,9 @@ STOPPED = "_Stopped: you may no longer talk to me by the operator on this machin
 BEN = Principal(id="person:ben", roles=frozenset(), channel="chat", sender="ben")
 
 
-def out_by_ada(world: World) -> Known:
+def out_by_ada(world: World) -> Person:
     """What is stored about Ben when Ada has revoked him."""
-    return Known(id=BEN.id, display="", state="revoked", by="Ada", at=world.clock.now())
+    return Person(id=BEN.id, display="", state="revoked", by="Ada", at=world.clock.now())
 
 
 async def revoke(house: House, whom: str = "ben") -> None:
@@ -505,7 +505,7 @@ async def test_a_grant_that_is_committed_behind_a_revocations_look_ends_too(worl
 
         async def look_first(_writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = stop_later
-            house.services.learn_people((known_put(out_by_ada(world)),))
+            house.services.learn_people((person_put(out_by_ada(world)),))
             await looked.wait()
 
         world.store.meanwhile = look_first
@@ -585,7 +585,7 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
     async with world.running() as house:
         await house.say("a story", "ben")
         await house.say("and another", "ben")
-        await world.store.write(known_put(out_by_ada(world)))
+        await world.store.write(person_put(out_by_ada(world)))
     async with world.running() as house:
         (told,) = house.texts("ben")  # of what was queued they hear nothing
         assert told.endswith("_Stopped: you may no longer talk to me by Ada._")
@@ -598,7 +598,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
 
         def meanwhile(_commit: Commit) -> None:
             world.store.before = None
-            house.services.learn_people((known_put(out_by_ada(world)),))
+            house.services.learn_people((person_put(out_by_ada(world)),))
 
         world.store.before = meanwhile
         await house.say("hi", "ben")

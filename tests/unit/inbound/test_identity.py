@@ -10,7 +10,7 @@ from tests.fakes.people import configured, local
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
-from zeroclaw.inbound.identity import PEOPLE, Contact, Known, People, known_put
+from zeroclaw.inbound.identity import PEOPLE, Contact, People, Person, person_put
 from zeroclaw.store import Claim
 from zeroclaw.value import replace
 
@@ -24,11 +24,11 @@ MAIL = ChannelManifest(kind="mail", adapter="", settings="", sender="[a-z]+@[a-z
 
 def known(
     who: str, state: Literal["admitted", "revoked"] = "admitted", roles: tuple[str, ...] = ()
-) -> Known:
-    return Known(id=who, display="", state=state, by="Ada", at=NOW, roles=roles)
+) -> Person:
+    return Person(id=who, display="", state=state, by="Ada", at=NOW, roles=roles)
 
 
-def people(*stored: Known, allowed: tuple[str, ...] = ("ada", "ben", "cleo")) -> People:
+def people(*stored: Person, allowed: tuple[str, ...] = ("ada", "ben", "cleo")) -> People:
     """Ada and Ben have names, Cleo has none; the page is local."""
     config = configured(ADA, BEN, allowed={"chat": allowed, "mail": ("ada@x",), "web": ()})
     made = People(config, {**local("web"), "mail": MAIL})
@@ -119,7 +119,7 @@ def test_what_is_committed_is_followed() -> None:
     """Puts and deletes of people count, all else is passed over."""
     made = people()
     assert made.learn_from_writes([Claim(keys=("k",), until=NOW)]) is False
-    assert made.learn_from_writes([known_put(known("chat:cleo", "revoked"))]) is True
+    assert made.learn_from_writes([person_put(known("chat:cleo", "revoked"))]) is True
     assert (admitted(made, "cleo"), made.revoked) == (None, frozenset({"chat:cleo"}))
     assert made.revoked_by("chat:cleo") == "Ada"
     assert made.learn_from_writes([PEOPLE.delete("chat:cleo")]) is True
@@ -148,7 +148,7 @@ NAMES = {
 @pytest.mark.parametrize(("text", "name"), NAMES.items())
 def test_whom_an_operator_means(text: str, name: str) -> None:
     """By name or by id; one whom the configuration names is meant with all their ids."""
-    assert people().named(text) == name
+    assert people().id_of(text) == name
 
 
 @pytest.mark.parametrize(

@@ -519,7 +519,7 @@ async def test_the_pictures_before_the_one_with_the_name_are_of_its_album(world:
         assert await overheard(house, "x", replace(ALBUM, group="h")) == Ignored()
         assert await overheard(house, "y", ALBUM, "ada") == Ignored()
         assert await overheard(house, "z", ALBUM, "mallory") == Ignored()
-        assert not house.services.ingress.planner.reassembly.overheard(
+        assert not house.services.ingress.planner.reassembly.take_overheard(
             piece(house, "z", ALBUM, "mallory", room="room")
         )
         assert await overheard(house, "two", ALBUM) == Ignored()
@@ -533,7 +533,7 @@ async def test_the_pictures_before_the_one_with_the_name_are_of_its_album(world:
 async def test_few_albums_are_remembered_for_a_mention(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reassembly, "MOST_OVERHEARD", 1)
+    monkeypatch.setattr(reassembly, "MAX_OVERHEARD", 1)
     async with world.running() as house:
         await overheard(house, "one", ALBUM)
         await overheard(house, "x", replace(ALBUM, group="h"))

@@ -20,7 +20,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.approval import APPROVALS, AnswerResult, Numbered, decide, expire, with_ref
 from zeroclaw.gate.wording import ended
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.pairing import STRANGERS, Stranger
+from zeroclaw.inbound.pairing import PAIRINGS, PairingRequest
 from zeroclaw.store import Commit, DurablePoint, Put, Row, RowKind
 from zeroclaw.value import replace
 
@@ -29,7 +29,7 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 HOME = Address(channel="chat", account="bot", chat="mallory", direct=True)
 PLACE = "chat/bot/ada/"
 CODE = "ABCD2345"
-MALLORY = Stranger(
+MALLORY = PairingRequest(
     id=ApprovalId("token"),
     channel="chat",
     sender="mallory",
@@ -84,7 +84,9 @@ def test_other_texts_are_no_codes(text: str) -> None:
 # --- who gets one --------------------------------------------------------------------------------
 
 
-def stranger(number: int, *, asked: timedelta = timedelta(0), channel: str = "chat") -> Stranger:
+def stranger(
+    number: int, *, asked: timedelta = timedelta(0), channel: str = "chat"
+) -> PairingRequest:
     asked_at = NOW + asked
     return replace(
         MALLORY,
@@ -96,7 +98,7 @@ def stranger(number: int, *, asked: timedelta = timedelta(0), channel: str = "ch
     )
 
 
-def over(one: Stranger) -> Stranger:
+def over(one: PairingRequest) -> PairingRequest:
     return replace(one, state="expired", at=one.asked_at, deadline_at=one.asked_at)
 
 
@@ -148,7 +150,7 @@ ASKING = {
 
 
 @pytest.mark.parametrize(("known", "may"), ASKING.values(), ids=ASKING)
-def test_who_gets_a_code(known: tuple[Stranger, ...], may: bool) -> None:
+def test_who_gets_a_code(known: tuple[PairingRequest, ...], may: bool) -> None:
     """At most three wait for a channel, and both a sender and a channel are limited (P4)."""
     assert pairing.may_ask(known, channel="chat", sender="mallory", now=NOW) == may
 
@@ -161,7 +163,7 @@ def test_who_gets_a_code(known: tuple[Stranger, ...], may: bool) -> None:
 )
 def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> None:
     """In any order of strangers, answers and times: three wait, ten an hour, three a day each."""
-    now, known = NOW, list[Stranger]()
+    now, known = NOW, list[PairingRequest]()
     for who, wait_s, told in events:
         now += timedelta(seconds=wait_s)
         if pairing.may_ask(known, channel="chat", sender=f"s{who}", now=now):
@@ -171,10 +173,10 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
                 answered = decide(made, yes=told == "yes", by="Ada", at=now)
                 assert answered.how == "counted"
                 known[-1] = answered.request
-        assert sum(pairing.is_open(one, now) for one in known) <= pairing.MOST_WAITING
-        assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MOST_AN_HOUR
+        assert sum(pairing.is_open(one, now) for one in known) <= pairing.MAX_WAITING
+        assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MAX_PER_HOUR
         own = [one for one in known if one.sender == f"s{who}"]
-        assert sum(one.asked_at > now - 24 * HOUR for one in own) <= pairing.MOST_A_DAY
+        assert sum(one.asked_at > now - 24 * HOUR for one in own) <= pairing.MAX_PER_DAY
 
 
 # --- how it ends ---------------------------------------------------------------------------------
@@ -220,7 +222,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("one", "yes", "after", "result", "told"), ANSWERS.values(), ids=ANSWERS)
 def test_what_an_answer_comes_to(
-    one: Stranger, yes: bool, after: timedelta, result: AnswerResult[Stranger], told: str
+    one: PairingRequest,
+    yes: bool,
+    after: timedelta,
+    result: AnswerResult[PairingRequest],
+    told: str,
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
     assert decide(one, yes=yes, by="Ada", at=NOW + after) == result
@@ -245,7 +251,7 @@ def test_a_row_of_an_earlier_release_still_loads() -> None:
         b'"refs":[],"messages":[],"state":"waiting","by":"","at":null}'
     )
     put = pairing.to_put(MALLORY)
-    assert pairing.STRANGERS.of(replace(put, body=body)) == MALLORY
+    assert pairing.PAIRINGS.of(replace(put, body=body)) == MALLORY
 
 
 def test_the_deadline_ends_only_what_waits() -> None:
@@ -265,7 +271,7 @@ def row(put: Put) -> Row:
 def test_a_row_keeps_all_but_the_code() -> None:
     """It is due at the deadline, and a day after its end it is to be forgotten (P4)."""
     put = pairing.to_put(MALLORY)
-    assert pairing.STRANGERS.of(row(put)) == MALLORY
+    assert pairing.PAIRINGS.of(row(put)) == MALLORY
     assert CODE.encode() not in put.body
     assert (put.kind, put.state, put.place) == (RowKind.STRANGER, "waiting", "chat")
     assert put.due_at == NOW + HOUR
@@ -300,7 +306,7 @@ def test_the_card_shows_who_and_the_code() -> None:
     ids=["open", "approved", "expired"],
 )
 def test_a_settled_card_shows_the_end_and_no_code(
-    one: Stranger, endings: tuple[Ending, ...]
+    one: PairingRequest, endings: tuple[Ending, ...]
 ) -> None:
     """The code is no longer known by then; only its hash was kept."""
     outcome = pairing.outcome_of(one, PLACE)
@@ -447,7 +453,7 @@ async def states(world: World) -> list[str]:
 
 def test_every_field_is_read() -> None:
     """What the buttons carry, whom it is about, and what it is called in the operator's chat."""
-    call, stranger = APPROVALS.of(A_CALL), STRANGERS.of(A_STRANGER)
+    call, stranger = APPROVALS.of(A_CALL), PAIRINGS.of(A_STRANGER)
     assert (call.is_open, call.tool, call.requester.label) == (True, "poke", "Ben")
     assert (call.reasons[0].note, call.numbers[0].number) == ("nobody pokes unasked", 7)
     assert (stranger.is_open, stranger.identity) == (True, "chat:mallory")

@@ -11,7 +11,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSetti
 from zeroclaw.conversation.inbox import INBOX, TooOld, Unread
 from zeroclaw.envelope import Accepted, Body, Command, Duplicate, Edited, Said
 from zeroclaw.inbound import limiter
-from zeroclaw.inbound.limiter import KNOWN_AGAIN, MOST_BUCKETS, MOST_KEPT_CHARS
+from zeroclaw.inbound.limiter import MAX_BUCKETS, MAX_KEYS_PER_ROW, MAX_STORED_CHARS
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
@@ -320,17 +320,17 @@ async def test_of_a_long_flood_the_newest_are_known_again(world: World) -> None:
     """More are not on their way; the row of a flood must not grow with it (P9)."""
     limited(world)
     async with world.running() as house:
-        for number in range(KNOWN_AGAIN + 9):
+        for number in range(MAX_KEYS_PER_ROW + 9):
             await house.event(Said(text="x"), "ben", key=f"k{number}")
         [row] = await house.rows(RowKind.INBOX, "failed")
-        assert len(INBOX.of(row).refused) == KNOWN_AGAIN
+        assert len(INBOX.of(row).refused) == MAX_KEYS_PER_ROW
 
 
 async def test_places_are_looked_at_once_a_start(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A place that was forgotten again is looked at once more."""
-    monkeypatch.setattr(limiter, "MOST_PLACES_READ", 1)
+    monkeypatch.setattr(limiter, "MAX_PLACES_READ", 1)
     limited(world, person_burst=9)
     read: list[Query] = []
     select = world.store.select
@@ -401,8 +401,8 @@ async def test_only_so_many_buckets_are_remembered(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that was filled least recently goes."""
-    monkeypatch.setattr("zeroclaw.inbound.limiter.MOST_BUCKETS", 2)
-    assert MOST_BUCKETS > 2
+    monkeypatch.setattr("zeroclaw.inbound.limiter.MAX_BUCKETS", 2)
+    assert MAX_BUCKETS > 2
     limited(world)
     async with world.running() as house:
         for _ in range(2):
@@ -676,7 +676,7 @@ async def test_a_flood_that_is_too_old_leaves_one_row_of_bounded_length(world: W
             await written(house, Said(text=f"{number} " + "x" * 1000), 3)
         (kept,) = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
         assert isinstance(kept, TooOld)
-        assert (len(kept.text), kept.count) == (MOST_KEPT_CHARS, 60)
+        assert (len(kept.text), kept.count) == (MAX_STORED_CHARS, 60)
         assert house.texts() == [TOLD]
         await written(house, Said(text="late"), 2, "ben")
         assert len(await house.rows(RowKind.INBOX, "failed")) == 2

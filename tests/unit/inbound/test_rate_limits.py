@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw.config.model import ChannelSettings, Config, LimitsSettings, RateSettings
 from zeroclaw.inbound.rate_limits import (
-    MOST_TOLD,
+    MAX_NOTIFIED,
+    Counters,
     Day,
     Over,
     Rate,
     RateLimits,
-    Tally,
+    count_message,
     ends_at,
     limits_of,
-    step,
 )
 from zeroclaw.value import replace
 
@@ -31,19 +31,19 @@ def at(seconds: float) -> datetime:
 
 
 def written(
-    limits: RateLimits, *seconds: float, tally: Tally | None = None, place: str = "here"
-) -> tuple[Tally, list[Over | None]]:
+    limits: RateLimits, *seconds: float, counters: Counters | None = None, place: str = "here"
+) -> tuple[Counters, list[Over | None]]:
     """Write at these instants, one after another."""
     told: list[Over | None] = []
-    tally = tally or Tally()
+    counters = counters or Counters()
     for second in seconds:
-        tally, over = step(tally, limits, now=at(second), place=place)
+        counters, over = count_message(counters, limits, now=at(second), place=place, sent_at=None)
         told.append(over)
-    return tally, told
+    return counters, told
 
 
-def over(until: float, *, tell: bool) -> Over:
-    return Over(which="person", until=at(until), tell=tell)
+def over(until: float, *, notify: bool) -> Over:
+    return Over(limit="person", until=at(until), notify=notify)
 
 
 # --- the settings --------------------------------------------------------------------------------
@@ -61,13 +61,13 @@ def test_a_channel_without_a_rate_has_the_limits_of_all() -> None:
     [
         (
             RateSettings(person_per_minute=1),
-            {"person": Rate(per_minute=1, burst=3), "own": frozenset({"person"})},
+            {"person": Rate(per_minute=1, burst=3), "per_channel": frozenset({"person"})},
         ),
         (
             RateSettings(person_burst=9),
-            {"person": Rate(per_minute=2, burst=9), "own": frozenset({"person"})},
+            {"person": Rate(per_minute=2, burst=9), "per_channel": frozenset({"person"})},
         ),
-        (RateSettings(daily_messages=0), {"daily": 0, "own": frozenset({"day"})}),
+        (RateSettings(daily_messages=0), {"daily": 0, "per_channel": frozenset({"day"})}),
         (
             RateSettings(conversation_per_minute=0, conversation_burst=1),
             {"conversation": Rate(per_minute=0, burst=1)},
@@ -104,8 +104,8 @@ def test_what_comes_at_once_is_taken_up_to_the_burst() -> None:
     """Then nothing is, until all of it has drained; that is told once."""
     _, told = written(TWO_AT_ONCE, 0, 0, 0, 5, 19.9, 20, 20, 20)
     assert told == [
-        *(None, None, over(20, tell=True), over(20, tell=False), over(20, tell=False)),
-        *(None, None, over(40, tell=True)),
+        *(None, None, over(20, notify=True), over(20, notify=False), over(20, notify=False)),
+        *(None, None, over(40, notify=True)),
     ]
 
 
@@ -121,55 +121,55 @@ def test_a_burst_after_a_pause_is_taken() -> None:
 
 def test_each_chat_is_told_of_a_stretch_once() -> None:
     """Whoever floods many chats is no person, and the last of them hear nothing."""
-    tally, _ = written(TWO_AT_ONCE, 0, 0)
+    counters, _ = written(TWO_AT_ONCE, 0, 0)
     tells: list[bool] = []
-    for number in (0, 0, 1, *range(2, MOST_TOLD + 2)):
-        tally, [told] = written(TWO_AT_ONCE, 1, tally=tally, place=f"chat {number}")
+    for number in (0, 0, 1, *range(2, MAX_NOTIFIED + 2)):
+        counters, [told] = written(TWO_AT_ONCE, 1, counters=counters, place=f"chat {number}")
         assert told is not None
-        tells.append(told.tell)
-    assert tells == [True, False, *[True] * (MOST_TOLD - 1), False, False]
+        tells.append(told.notify)
+    assert tells == [True, False, *[True] * (MAX_NOTIFIED - 1), False, False]
 
 
 def test_what_piled_up_counts_for_when_it_was_written() -> None:
     """An hour of ten messages, delivered at once when the daemon is back."""
-    tally: Tally = Tally()
+    counters: Counters = Counters()
     for number in range(10):
         sent = at(number * 60)
-        tally, told = step(tally, TWO_AT_ONCE, now=at(3600), place="", sent_at=sent)
+        counters, told = count_message(counters, TWO_AT_ONCE, now=at(3600), place="", sent_at=sent)
         assert told is None
 
 
 def test_nothing_is_written_in_the_future_nor_before_what_came_first() -> None:
     """A platform's clock, or a header that somebody made up, earns nothing."""
-    tally, told = Tally(), None
+    counters, told = Counters(), None
     for sent in (at(0), at(0) - MINUTE * 60, at(0) + MINUTE * 60):
-        tally, told = step(tally, TWO_AT_ONCE, now=at(0), place="", sent_at=sent)
-    assert told == over(20, tell=True)
+        counters, told = count_message(counters, TWO_AT_ONCE, now=at(0), place="", sent_at=sent)
+    assert told == over(20, notify=True)
 
 
 def test_a_clock_that_was_set_back_makes_no_pause_longer() -> None:
     """It is over when a full bucket has drained, by the clock there is now."""
-    tally, _ = written(TWO_AT_ONCE, 0, 0, 0)
-    tally, [told] = written(TWO_AT_ONCE, -86_400, tally=tally)
-    assert told == over(-86_380, tell=False)
-    _, [told] = written(TWO_AT_ONCE, -86_380, tally=tally)
+    counters, _ = written(TWO_AT_ONCE, 0, 0, 0)
+    counters, [told] = written(TWO_AT_ONCE, -86_400, counters=counters)
+    assert told == over(-86_380, notify=False)
+    _, [told] = written(TWO_AT_ONCE, -86_380, counters=counters)
     assert told is None
 
 
 def test_a_calm_bucket_is_not_emptied_by_a_clock_that_was_set_back() -> None:
-    tally, _ = written(TWO_AT_ONCE, 0, 0)
-    _, told = written(TWO_AT_ONCE, -60, tally=tally)
-    assert told == [over(-40, tell=True)]
+    counters, _ = written(TWO_AT_ONCE, 0, 0)
+    _, told = written(TWO_AT_ONCE, -60, counters=counters)
+    assert told == [over(-40, notify=True)]
 
 
 def test_a_limit_that_changes_holds_at_once() -> None:
     """A pause that a slower rate made is cut, and a limit that is gone refuses nothing."""
     slow = RateLimits(person=Rate(per_minute=1, burst=2))
-    tally, told = written(slow, 0, 0, 0)
-    assert told[-1] == over(120, tell=True)
-    _, told = written(TWO_AT_ONCE, 10, 21, tally=tally)
-    assert told == [over(30, tell=False), over(30, tell=False)]
-    _, told = written(RateLimits(), 10, tally=tally)
+    counters, told = written(slow, 0, 0, 0)
+    assert told[-1] == over(120, notify=True)
+    _, told = written(TWO_AT_ONCE, 10, 21, counters=counters)
+    assert told == [over(30, notify=False), over(30, notify=False)]
+    _, told = written(RateLimits(), 10, counters=counters)
     assert told == [None]
 
 
@@ -181,42 +181,42 @@ ALL = RateLimits(
 
 
 def test_what_one_limit_refuses_counts_against_no_other() -> None:
-    tally, _ = written(ALL, 0, 0)
-    after, [told] = written(ALL, 0, tally=tally)
-    assert told == Over(which="conversation", until=at(20), tell=True)
-    assert (after.person, after.day) == (tally.person, tally.day)
-    again, [told] = written(ALL, 0, tally=replace(after, conversation=None))
+    counters, _ = written(ALL, 0, 0)
+    after, [told] = written(ALL, 0, counters=counters)
+    assert told == Over(limit="conversation", until=at(20), notify=True)
+    assert (after.person, after.day) == (counters.person, counters.day)
+    again, [told] = written(ALL, 0, counters=replace(after, conversation=None))
     assert told is None
-    last, [told] = written(ALL, 0, tally=again)
-    assert told == Over(which="person", until=at(30), tell=True)
+    last, [told] = written(ALL, 0, counters=again)
+    assert told == Over(limit="person", until=at(30), notify=True)
     assert (last.conversation, last.day) == (again.conversation, again.day)
 
 
 def test_a_crowded_chat_is_told_once_for_all_who_write_there() -> None:
-    tally, _ = written(ALL, 0, 0)
-    tally, [told] = written(ALL, 0, tally=tally)
-    assert told == Over(which="conversation", until=at(20), tell=True)
-    _, [told] = written(ALL, 0, tally=replace(tally, person=None), place="elsewhere")
-    assert told == Over(which="conversation", until=at(20), tell=False)
+    counters, _ = written(ALL, 0, 0)
+    counters, [told] = written(ALL, 0, counters=counters)
+    assert told == Over(limit="conversation", until=at(20), notify=True)
+    _, [told] = written(ALL, 0, counters=replace(counters, person=None), place="elsewhere")
+    assert told == Over(limit="conversation", until=at(20), notify=False)
 
 
 def test_a_day_ends_at_midnight_utc() -> None:
     """Twelve hours after these tests begin; each chat is told once a day."""
     day = RateLimits(daily=2)
-    tally, told = written(day, 0, 1, 2, 3)
-    full = Over(which="day", until=at(43_200), tell=True)
-    assert told == [None, None, full, replace(full, tell=False)]
-    tally, told = written(day, 4, tally=tally, place="elsewhere")
+    counters, told = written(day, 0, 1, 2, 3)
+    full = Over(limit="day", until=at(43_200), notify=True)
+    assert told == [None, None, full, replace(full, notify=False)]
+    counters, told = written(day, 4, counters=counters, place="elsewhere")
     assert told == [full]
-    _, told = written(day, 43_199, 43_200, 43_200, 43_200, tally=tally)
-    assert told == [replace(full, tell=False), None, None, replace(full, until=at(129_600))]
+    _, told = written(day, 43_199, 43_200, 43_200, 43_200, counters=counters)
+    assert told == [replace(full, notify=False), None, None, replace(full, until=at(129_600))]
 
 
 def test_commands_are_counted_apart_and_never_by_the_day() -> None:
     all_, commands = limits_of(Config(), "web"), limits_of(Config(), "web", "commands")
     assert commands == RateLimits(person=all_.person)
     own = Config(channels={"web": ChannelSettings(rate=RateSettings(person_burst=3))})
-    assert limits_of(own, "web", "answers").own == frozenset({"person"})
+    assert limits_of(own, "web", "answers").per_channel == frozenset({"person"})
 
 
 def test_a_day_says_when_it_ends() -> None:
@@ -244,9 +244,9 @@ def test_no_stretch_of_time_holds_more_than_the_burst_and_the_rate(
     """Between any two messages that were taken; and no day holds more than it may."""
     limits = RateLimits(person=rate, daily=daily)
     taken: list[datetime] = []
-    tally = Tally()
+    counters = Counters()
     for now in instants(gaps):
-        tally, over = step(tally, limits, now=now, place="")
+        counters, over = count_message(counters, limits, now=now, place="", sent_at=None)
         taken += [now] if over is None else []
     for first, began in enumerate(taken):
         for last in range(first, len(taken)):
@@ -258,26 +258,28 @@ def test_no_stretch_of_time_holds_more_than_the_burst_and_the_rate(
 
 @given(rate=rates, pauses=st.lists(st.floats(0, 100, allow_nan=False), max_size=60))
 def test_whoever_writes_slowly_is_never_refused(rate: Rate, pauses: list[float]) -> None:
-    now, tally = EPOCH, Tally()
+    now, counters = EPOCH, Counters()
     for pause in pauses:
         now += rate.drained_after(1) + timedelta(seconds=pause)
-        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
+        counters, over = count_message(
+            counters, RateLimits(person=rate), now=now, place="", sent_at=None
+        )
         assert over is None
 
 
 @given(rate=rates, gaps=gaps)
 def test_whoever_is_told_when_to_go_on_can(rate: Rate, gaps: list[float]) -> None:
     """At that instant a whole burst is taken, whatever they wrote meanwhile."""
-    tally, limits = Tally(), RateLimits(person=rate)
+    counters, limits = Counters(), RateLimits(person=rate)
     until: datetime | None = None
     for now in instants(gaps):
         if until is not None and now >= until:
-            after = tally
+            after = counters
             for _ in range(rate.burst):
-                after, over = step(after, limits, now=until, place="")
+                after, over = count_message(after, limits, now=until, place="", sent_at=None)
                 assert over is None
             until = None
-        tally, over = step(tally, limits, now=now, place="")
+        counters, over = count_message(counters, limits, now=now, place="", sent_at=None)
         if over is not None:
             assert until in (None, over.until)
             until = over.until
@@ -286,12 +288,14 @@ def test_whoever_is_told_when_to_go_on_can(rate: Rate, gaps: list[float]) -> Non
 @given(rate=rates, gaps=gaps)
 def test_a_flood_is_told_once_a_stretch(rate: Rate, gaps: list[float]) -> None:
     """Each time that it is told, a whole burst was taken since the last time."""
-    tally, taken = Tally(), 0
+    counters, taken = Counters(), 0
     for now in instants(gaps):
-        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
+        counters, over = count_message(
+            counters, RateLimits(person=rate), now=now, place="", sent_at=None
+        )
         if over is None:
             taken += 1
-        elif over.tell:
+        elif over.notify:
             assert taken >= rate.burst
             taken = 0
 
@@ -300,8 +304,10 @@ def test_a_flood_is_told_once_a_stretch(rate: Rate, gaps: list[float]) -> None:
 def test_no_clock_that_jumps_makes_anybody_wait_longer_than_a_burst(
     rate: Rate, jumps: list[int]
 ) -> None:
-    now, tally = EPOCH, Tally()
+    now, counters = EPOCH, Counters()
     for jump in jumps:
         now += timedelta(seconds=jump)
-        tally, over = step(tally, RateLimits(person=rate), now=now, place="")
+        counters, over = count_message(
+            counters, RateLimits(person=rate), now=now, place="", sent_at=None
+        )
         assert over is None or over.until - now <= rate.drained_after(rate.burst)

@@ -17,7 +17,7 @@ from zeroclaw.config.model import (
 )
 from zeroclaw.conversation.inbox import Fragment
 from zeroclaw.envelope import Admission, Attachment, Command, Continues, Envelope, ItemId, Said
-from zeroclaw.inbound.fragments import CUT_WITHIN, MOST_PIECES
+from zeroclaw.inbound.fragments import CUT_WITHIN, MAX_FRAGMENTS
 from zeroclaw.inbound.reassembly import AFTER_START_S
 from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
@@ -292,9 +292,9 @@ async def test_the_rest_of_what_was_withdrawn_is_a_message(world: World) -> None
 async def test_a_message_has_so_many_pieces_and_no_more(world: World) -> None:
     """Then it is answered, and what follows is the next one."""
     async with world.running() as house:
-        for _ in range(MOST_PIECES + 1):
+        for _ in range(MAX_FRAGMENTS + 1):
             await send(house, "x", MORE)
-        assert world.model.asked() == [f"user: {'x' * MOST_PIECES}"]
+        assert world.model.asked() == [f"user: {'x' * MAX_FRAGMENTS}"]
         await house.advance(WINDOW_S)
         assert world.model.asked()[-1] == "user: x"
 
@@ -323,12 +323,12 @@ async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> Non
     async with world.running() as house:
         pieces, first = house.services.reassembly, piece(house, "one ", MORE)
         more = Continues(within_s=WINDOW_S, group="g", room=3, lead="> ")
-        placed = pieces.piece(replace(first, continues=more), ItemId("run"))
+        placed = pieces.fragment_of(replace(first, continues=more), ItemId("run"))
         assert placed == Fragment(run=ItemId("run"), group="g", more_s=WINDOW_S, room=3, lead="> ")
-        assert pieces.piece(piece(house, "whole"), ItemId("2")) is None
-        assert (pieces.left_s("run"), pieces.left_s("another")) == (WINDOW_S, 0)
-        pieces.settled(first, None)
-        assert pieces.left_s("run") == 0
+        assert pieces.fragment_of(piece(house, "whole"), ItemId("2")) is None
+        assert (pieces.remaining_s("run"), pieces.remaining_s("another")) == (WINDOW_S, 0)
+        pieces.committed(first, None)
+        assert pieces.remaining_s("run") == 0
 
 
 async def test_the_same_piece_twice_is_one(world: World) -> None:

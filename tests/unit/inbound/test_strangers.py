@@ -24,7 +24,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import ChannelRejected, Conflict
-from zeroclaw.inbound.pairing import ALPHABET, STRANGERS, to_put
+from zeroclaw.inbound.pairing import ALPHABET, PAIRINGS, to_put
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
@@ -166,7 +166,7 @@ async def test_a_deadline_that_passed_while_nobody_looked_counts(world: World) -
         await house.say("me too", "trudy")
     world.clock.leap(timedelta(seconds=3000))
     async with world.running() as house:
-        states = [STRANGERS.of(row).state for row in await house.rows(RowKind.STRANGER)]
+        states = [PAIRINGS.of(row).state for row in await house.rows(RowKind.STRANGER)]
         assert sorted(states) == ["expired", "waiting"]
         await house.advance(600)
         assert house.endings() == [("expired", "")]
@@ -196,7 +196,7 @@ async def test_a_card_that_was_never_recorded_is_settled_when_it_is_touched(worl
         await house.say("let me in", "mallory")
         await house.press("deny")
         (row,) = await house.rows(RowKind.STRANGER)
-        await world.store.write(to_put(replace(STRANGERS.of(row), refs=())))
+        await world.store.write(to_put(replace(PAIRINGS.of(row), refs=())))
         world.platforms["chat"].standing(house.place())[-1].outcome = None
         assert await house.press() == "already denied by Ada"
         assert house.endings() == [("denied", "Ada")]

@@ -20,10 +20,10 @@ from zeroclaw.errors import (
 )
 from zeroclaw.inbound.supervisor import (
     BACK_OFF,
-    MOST_REFUSED,
+    MAX_REFUSED,
+    NOTICE_AFTER,
     REFUSED_S,
     STEADY_S,
-    TOLD_AFTER,
     Supervisor,
     contain,
     fault_line,
@@ -179,8 +179,8 @@ async def test_the_operator_is_told_once_that_calls_are_refused_and_receiving_fa
         assert rig.told == [says]
         await rig.clock.advance(STEADY_S)
         channel.up_s = 0
-        channel.ends.extend([refused] * MOST_REFUSED)
-        for _ in range(1, MOST_REFUSED):
+        channel.ends.extend([refused] * MAX_REFUSED)
+        for _ in range(1, MAX_REFUSED):
             await rig.clock.advance(REFUSED_S)
     down = ("chat", "`chat` is down until you act: the token was refused")
     assert rig.told == [says, down]
@@ -194,10 +194,10 @@ async def test_receiving_that_still_fails_when_calls_are_answered_again_is_told(
         channel.up_s = STEADY_S
         task = group.create_task(rig.keep(channel))
         await rig.clock.settle()
-        await rig.supervisor.note_refused("chat", "the login was refused", TOLD_AFTER)
+        await rig.supervisor.note_refused("chat", "the login was refused", NOTICE_AFTER)
         await rig.clock.advance(STEADY_S)
         channel.up_s = 0
-        for _ in range(TOLD_AFTER):
+        for _ in range(NOTICE_AFTER):
             await rig.clock.advance(15)
         assert len(rig.told) == 1
         await rig.supervisor.note_refused("chat", "", 0)
@@ -278,7 +278,7 @@ async def test_a_key_that_is_refused_when_an_outage_ends_is_tried_again() -> Non
     """A mail server that comes up again may refuse logins until it has read its accounts."""
     rig = Rig()
     refused, away = ChannelUnauthorized("the login was refused"), ChannelUnavailable("away")
-    channel = Frail(rig.clock, away, *[away] * MOST_REFUSED, refused)
+    channel = Frail(rig.clock, away, *[away] * MAX_REFUSED, refused)
     channel.up_s = STEADY_S
     async with asyncio.TaskGroup() as group:
         task = group.create_task(rig.keep(channel))
@@ -315,10 +315,10 @@ async def test_a_key_that_stays_refused_waits_for_a_person() -> None:
         await rig.clock.settle()
         await rig.clock.advance(STEADY_S)
         channel.up_s = 0
-        channel.ends.extend([ChannelUnauthorized("the token was refused")] * MOST_REFUSED)
-        for _ in range(1, MOST_REFUSED):
+        channel.ends.extend([ChannelUnauthorized("the token was refused")] * MAX_REFUSED)
+        for _ in range(1, MAX_REFUSED):
             await rig.clock.advance(REFUSED_S)
-    assert channel.lives == MOST_REFUSED
+    assert channel.lives == MAX_REFUSED
     assert rig.state() == ("down", "the token was refused")
 
 

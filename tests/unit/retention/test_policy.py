@@ -36,7 +36,7 @@ from zeroclaw.retention.policy import (
 )
 from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_WRITERS, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
-from zeroclaw.table import Age, Ages, Column, Stays, UntilDue, Words
+from zeroclaw.table import Age, Ages, Column, Stays, Subject, UntilDue
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import TurnLimits
@@ -294,10 +294,10 @@ def test_words_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind
     """What one of several people said goes when they wish it, and nothing else does."""
     table = TABLES[kind]
 
-    is_a_writers = table.words is Words.WRITER
-    assert is_a_writers == (table.whose is not None)
+    is_a_writers = table.subject is Subject.WRITER
+    assert is_a_writers == (table.owner is not None)
     assert is_a_writers == (kind in {one.kind for one, _ in OF_WRITERS})
-    if table.words in {Words.WRITER, Words.CONVERSATION}:
+    if table.subject in {Subject.WRITER, Subject.CONVERSATION}:
         assert table in OF_CONVERSATIONS
     if table.busy:
         assert {Column.STATE, Column.CONVERSATION} <= table.columns

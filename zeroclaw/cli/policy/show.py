@@ -75,7 +75,7 @@ async def ruling_of(
         # A halt and revoked people are in the store, if there is one.
         if await asyncio.to_thread((places.data / FILE_NAME).is_file):
             store = await stack.enter_async_context(open_read_only(places.data))
-            await people.remember(store)
+            await people.load(store)
             policy.halt(await last_halt(store))
         policy.revoke(people.revoked)
         explainer = Explainer(
@@ -89,7 +89,7 @@ async def ruling_of(
         )
         try:
             explained = await explainer.explain(
-                who=who, action=tool, arguments=arguments, resources=resources
+                subject=who, action=tool, arguments=arguments, resources=resources
             )
         except ConfigError as error:
             raise ConfigError(tuple(f"--who: {fault}" for fault in error.faults)) from error

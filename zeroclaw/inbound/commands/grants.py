@@ -1,8 +1,8 @@
-"""`/grants`, `/revoke` and `zeroclaw grants`: list what runs without asking for a time, and end it.
+"""`/grants`, `/revoke` and `zeroclaw grants`: list and revoke temporary grants.
 
 The commit that revokes a grant deletes it, so the gate's next decision asks again, and the last
-check of a call that has not started finds it gone. A control item tells the conversation's holder,
-because only the holder writes that conversation's audit.
+check of a call that has not started no longer finds it. A control item goes to the conversation's
+holder, because only the holder writes that conversation's audit.
 """
 
 from collections.abc import Mapping
@@ -25,135 +25,139 @@ USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 
 
 class GrantCommands(Struct, eq=False):
-    """Lists grants and ends them.
+    """Lists grants and revokes them.
 
-    Whoever may approve a tool's calls sees and ends all grants of it, and so does an operator.
-    Everyone sees those of their own conversation, and may end those granted to themselves. In a
-    group only that conversation's grants are shown.
+    A tool's approvers and the operators see and may revoke all its grants. Everyone sees those of
+    their own conversation, and may revoke those granted to themselves. In a group only that
+    conversation's grants are shown.
     """
 
     context: InboundContext
 
-    async def listed(self, given: Invocation) -> Reply:
+    async def listed(self, invocation: Invocation) -> Reply:
         """Return the current grants that this person may see, one line each."""
         lines: list[str] = []
-        language, pace = given.language, Pace()
-        for one in await self._held(given.reads):
-            if self._sees(one, given):
+        language, pace = invocation.language, Pace()
+        for grant in await self._current(invocation.reads):
+            if self._sees(grant, invocation):
                 await pace.step(STEP_BYTES // 16)  # redacting a line takes as long as reading many
-                name = grants.name_of(one)
+                name = grants.name_of(grant)
                 line = catalogue.GRANT_HELD_BY.to(
                     language,
-                    grant=self.context.redact(grants.describe(one, language)),
-                    holder=self.context.redact(one.holder),
-                    where=await self._where(one.conversation, given),
+                    grant=self.context.redact(grants.describe(grant, language)),
+                    holder=self.context.redact(grant.holder),
+                    where=await self._place(grant.conversation, invocation),
                 )
                 lines.append(f"- `{name}` {line}")
         return Reply(text="\n".join(lines) or catalogue.NOTHING_GRANTED.to(language))
 
-    async def revoke(self, given: Invocation) -> Reply:
+    async def revoke(self, invocation: Invocation) -> Reply:
         """Return the effect of `/revoke 1 3`.
 
-        Grants of other conversations than the first one's are left for a following plan.
+        Grants of other conversations than the first one's remain for the next plan.
         """
-        words, language = _words(given.command.rest), given.language
-        if len(words) > MOST_NUMBERS:
+        names, language = _names(invocation.command.rest), invocation.language
+        if len(names) > MOST_NUMBERS:
             return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS))
-        lists = "zeroclaw grants list" if given.address == AT_CONSOLE else "/grants"
-        seen = [one for one in await self._held(given.reads) if self._sees(one, given)]
-        ends: dict[str, Grant] = {}
+        lists = "zeroclaw grants list" if invocation.address == AT_CONSOLE else "/grants"
+        current = await self._current(invocation.reads)
+        visible = [grant for grant in current if self._sees(grant, invocation)]
+        revoked: dict[str, Grant] = {}
         scope: ConversationId | None = None
-        told: list[str] = []
-        left: list[str] = []
-        for word in words:
-            named = [one for one in seen if grants.is_called(one, word)]
-            shown = chosen_name(word)
-            if len(named) != 1:
-                told.append(catalogue.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
+        lines: list[str] = []
+        pending: list[str] = []
+        for name in names:
+            matches = [grant for grant in visible if grants.is_called(grant, name)]
+            displayed = chosen_name(name)
+            if len(matches) != 1:
+                lines.append(catalogue.NO_SUCH_GRANT.to(language, name=displayed, lists=lists))
                 continue
-            meant = named[0]
-            if not self._may_end(meant, given):
-                told.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=shown))
-            elif scope not in (None, meant.conversation):
-                left.append(word)
+            grant = matches[0]
+            if not self._may_end(grant, invocation):
+                lines.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=displayed))
+            elif scope not in (None, grant.conversation):
+                pending.append(name)
             else:
-                scope = meant.conversation
-                ends[meant.id] = meant
-                told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.tool))
-        endings = (
-            ending(self.context, one, given.address, given.principal) for one in ends.values()
+                scope = grant.conversation
+                revoked[grant.id] = grant
+                lines.append(catalogue.GRANT_REVOKED.to(language, name=displayed, tool=grant.tool))
+        writes_of_each = (
+            revoke_writes(self.context, grant, invocation.address, invocation.principal)
+            for grant in revoked.values()
         )
         return Reply(
-            text="\n".join(told) or catalogue.SAY_WHICH_GRANT.to(language),
-            writes=tuple(write for writes in endings for write in writes),
+            text="\n".join(lines) or catalogue.SAY_WHICH_GRANT.to(language),
+            writes=tuple(write for writes in writes_of_each for write in writes),
             scope=scope,
             wake=(scope,) if scope else (),
-            remaining_command=replace(given.command, rest=" ".join(left)) if left else None,
+            remaining_command=replace(invocation.command, rest=" ".join(pending))
+            if pending
+            else None,
         )
 
-    async def console(self, asked: Mapping[str, object]) -> Text:
-        """Do what `zeroclaw grants` asks for over the control socket; see `at_console`."""
-        word, _, rest = text_at(asked, "words").strip().partition(" ")
-        if word == "revoke" and rest.strip():
-            return await at_console(self.context, self.revoke, "revoke", {"words": rest})
-        if word not in ("", "list") or rest.strip():
+    async def console(self, request: Mapping[str, object]) -> Text:
+        """Run `zeroclaw grants`, which comes over the control socket; see `at_console`."""
+        action, _, names = text_at(request, "words").strip().partition(" ")
+        if action == "revoke" and names.strip():
+            return await at_console(self.context, self.revoke, "revoke", {"words": names})
+        if action not in ("", "list") or names.strip():
             return Text(text=USAGE)
-        every = tuple([self._as_json(one) for one in await self._held(self.context.store)])
-        told = await at_console(self.context, self.listed, "grants", {})
-        return Grants(text=told.text, grants=every)
+        listed = tuple([self._as_json(grant) for grant in await self._current(self.context.store)])
+        reply = await at_console(self.context, self.listed, "grants", {})
+        return Grants(text=reply.text, grants=listed)
 
-    async def _held(self, rows: Rows) -> list[Grant]:
+    async def _current(self, rows: Rows) -> list[Grant]:
         now = self.context.clock.now()
-        return [one async for one in GRANTS.readable(rows) if now < one.until]
+        return [grant async for grant in GRANTS.readable(rows) if now < grant.until]
 
-    async def _where(self, conversation: ConversationId, given: Invocation) -> str:
-        language = given.language
-        if conversation == given.here:
+    async def _place(self, conversation: ConversationId, invocation: Invocation) -> str:
+        language = invocation.language
+        if conversation == invocation.conversation:
             return catalogue.GRANT_HERE.to(language)
         found = await conversation_of(self.context.store, conversation)
         if found is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
         return catalogue.GRANT_IN_CHAT.to(language, chat=found.address.in_words())
 
-    def _as_json(self, one: Grant) -> dict[str, object]:
+    def _as_json(self, grant: Grant) -> dict[str, object]:
         return {
-            "id": one.id,
-            "name": grants.name_of(one),
-            "tool": one.tool,
-            "resources": [self.context.redact(resource) for resource in one.resources],
-            "arguments_hash": one.arguments_hash or "",
-            "conversation": one.conversation,
-            "holder": one.holder,
-            "granted_by": one.granted_by,
-            "until": one.until.isoformat(),
+            "id": grant.id,
+            "name": grants.name_of(grant),
+            "tool": grant.tool,
+            "resources": [self.context.redact(resource) for resource in grant.resources],
+            "arguments_hash": grant.arguments_hash or "",
+            "conversation": grant.conversation,
+            "holder": grant.holder,
+            "granted_by": grant.granted_by,
+            "until": grant.until.isoformat(),
         }
 
-    def _sees(self, one: Grant, given: Invocation) -> bool:
+    def _sees(self, grant: Grant, invocation: Invocation) -> bool:
         # In a group others read along.
-        return one.conversation == given.here or (
-            given.address.direct and self._may_end(one, given)
+        return grant.conversation == invocation.conversation or (
+            invocation.address.direct and self._may_end(grant, invocation)
         )
 
-    def _may_end(self, one: Grant, given: Invocation) -> bool:
-        may, by, direct = self.context.may, given.principal, given.address.direct
-        return may(by, "command:revoke", direct=direct, own=one.holder == by.id) or may(
-            by, f"approve:{one.tool}", direct=direct, own=None
+    def _may_end(self, grant: Grant, invocation: Invocation) -> bool:
+        may, by, direct = self.context.may, invocation.principal, invocation.address.direct
+        return may(by, "command:revoke", direct=direct, own=grant.holder == by.id) or may(
+            by, f"approve:{grant.tool}", direct=direct, own=None
         )
 
 
-def ending(
-    context: InboundContext, one: Grant, address: Address, by: Principal
+def revoke_writes(
+    context: InboundContext, grant: Grant, address: Address, by: Principal
 ) -> tuple[Write, ...]:
     """Return the writes that revoke a grant and let its conversation's holder audit it.
 
     If two people revoke it, one succeeds: the other's plan is made again without it.
     """
-    revoked = Revoked(grant=one.id, tool=one.tool)
-    control = context.control(revoked, one.conversation, address, by, None)
-    return (GRANTS.delete(one.id), control)
+    revoked = Revoked(grant=grant.id, tool=grant.tool)
+    control = context.control(revoked, grant.conversation, address, by)
+    return (GRANTS.delete(grant.id), control)
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     """Return the names in a text, `1 3`, `1, 3`, `#1` or an id, each once."""
-    words = (word.strip("#`") for word in text.replace(",", " ").split(maxsplit=MOST_NUMBERS))
-    return tuple(dict.fromkeys(word for word in words if word))
+    names = (name.strip("#`") for name in text.replace(",", " ").split(maxsplit=MOST_NUMBERS))
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,11 +1,11 @@
-"""A command as given in a chat or at the console, and its reply."""
+"""A command from a chat or the console, and its reply."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.host.answers import Text
-from zeroclaw.inbound.anchors import on_record
+from zeroclaw.inbound.anchors import add_audit
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
 from zeroclaw.inbound.live_config import Halt, halt_put, last_halt, switched
 from zeroclaw.inbound.pairing import CONSOLE
@@ -18,23 +18,23 @@ AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
 
 
 class Invocation(Value):
-    """One command: what, where and by whom.
+    """One command that a person gave in a chat.
 
     Attributes:
-        reads: What its plan reads through.
-        found: The conversation that it was given in.
+        reads: The reads of its plan.
+        resolution: The conversation that the chat pointed to.
     """
 
     reads: Reads
     command: Command
     address: Address
     principal: Principal
-    found: Resolution
+    resolution: Resolution
 
     @property
-    def here(self) -> ConversationId:
+    def conversation(self) -> ConversationId:
         """The conversation that it was given in."""
-        return self.found.conversation
+        return self.resolution.conversation
 
     @property
     def language(self) -> Language:
@@ -47,18 +47,18 @@ class Reply(Value):
 
     Attributes:
         text: For the person who gave it, in Markdown; empty if the effect is visible anyway.
-        writes: Empty when nothing is changed.
+        writes: Empty if nothing changes.
         scope: The conversation of the writes, if it is not the one of the command.
-        found: The conversation that the address points to from now on, None if that stays.
+        resolution: The conversation that the chat points to from now on; None for no change.
         wake: As in `Plan`.
-        idle: It writes, but changes nothing.
+        idle: It writes, but has no effect.
         remaining_command: As in `Plan`.
     """
 
     text: str = ""
     writes: tuple[Write, ...] = ()
     scope: ConversationId | None = None
-    found: Resolution | None = None
+    resolution: Resolution | None = None
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
     remaining_command: Command | None = None
@@ -68,50 +68,50 @@ Handler = Callable[[Invocation], Awaitable[Reply]]
 
 
 async def at_console(
-    context: InboundContext, handler: Handler, name: str, asked: Mapping[str, object]
+    context: InboundContext, handler: Handler, name: str, request: Mapping[str, object]
 ) -> Text:
-    """Do what the command line asks for over the control socket, one conversation after another.
+    """Run a command that comes over the control socket, one commit per conversation.
 
     Args:
-        context: Commits it.
-        handler: Plans it.
+        context: Commits the plans.
+        handler: Plans the command.
         name: The command's name.
-        asked: The request with its `words`.
+        request: The request with its `words`.
 
     Raises:
         Conflict: Other writers kept changing the same rows.
     """
-    told: list[str] = []
+    replies: list[str] = []
     is_changed = False
-    left: Command | None = Command(name=name, rest=text_at(asked, "words"))
-    while left is not None:
+    remaining: Command | None = Command(name=name, rest=text_at(request, "words"))
+    while remaining is not None:
 
-        async def planned(reads: Reads, command: Command = left) -> Plan:
-            given = Invocation(
+        async def planned(reads: Reads, command: Command = remaining) -> Plan:
+            invocation = Invocation(
                 reads=reads,
                 command=command,
                 address=AT_CONSOLE,
                 principal=CONSOLE,
-                found=Resolution(conversation=ConversationId("")),
+                resolution=Resolution(conversation=ConversationId("")),
             )
-            reply = await handler(given)
+            reply = await handler(invocation)
             by, channel, now = CONSOLE.id, CONSOLE.channel, context.clock.now()
             return Plan(
                 conversation=reply.scope,
-                writes=await on_record(context.store, reply.writes, by=by, channel=channel, at=now),
+                writes=await add_audit(context.store, reply.writes, by=by, channel=channel, at=now),
                 wake=reply.wake,
                 toast=reply.text,
                 remaining_command=reply.remaining_command,
             )
 
-        made = await context.transact(planned, DurablePoint.ANSWERED)
-        told.append(made.toast)
-        is_changed, left = is_changed or bool(made.writes), made.remaining_command
-    return Text(text="\n".join(told), changed=is_changed)
+        committed = await context.transact(planned, DurablePoint.ANSWERED)
+        replies.append(committed.toast)
+        is_changed, remaining = is_changed or bool(committed.writes), committed.remaining_command
+    return Text(text="\n".join(replies), changed=is_changed)
 
 
 async def switch(store: Store, *, on: bool, by: str, at: datetime) -> Halt:
-    """Turn the switch for the command line; return the newest halt."""
+    """Halt or resume for the command line; return the newest halt."""
 
     async def planned(reads: Reads) -> tuple[Commit | None, Halt]:
         last = await last_halt(reads)
@@ -119,7 +119,7 @@ async def switch(store: Store, *, on: bool, by: str, at: datetime) -> Halt:
         if halt is None:
             return None, last
         put, channel = halt_put(halt), CONSOLE.channel
-        writes = await on_record(store, (put,), by=CONSOLE.id, channel=channel, at=at)
+        writes = await add_audit(store, (put,), by=CONSOLE.id, channel=channel, at=at)
         return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes), halt
 
     return await transact(store, planned)

@@ -1,8 +1,8 @@
-"""`/pair` and `zeroclaw pair`: who waits, who is in, and who is revoked.
+"""`/pair` and `zeroclaw pair`: pairing requests, and the people admitted or revoked.
 
-    pair                        lists
-    pair approve CODE|PERSON    lets in a person who waits, or takes back a revocation
-    pair deny CODE|PERSON       refuses a person who waits
+    pair                        lists them
+    pair approve CODE|PERSON    admits a person who asked, or takes back a revocation
+    pair deny CODE|PERSON       denies the request of a person
     pair revoke PERSON          revokes a person, at once
 
 A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id>`.
@@ -19,134 +19,134 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, strangers_of
 from zeroclaw.inbound.commands.invocation import Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.identity import PEOPLE, Known, known_put
-from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.identity import PEOPLE, Person, person_put
+from zeroclaw.inbound.pairing import PairingRequest
 from zeroclaw.store import Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, replace
 
-Do = Literal["list", "approve", "deny", "revoke"]
-DOINGS: tuple[Do, ...] = get_args(Do)
+Action = Literal["list", "approve", "deny", "revoke"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
 class PairCommand(Struct, eq=False):
-    """Plans `pair`; the caller has checked that it may be used."""
+    """Plans `pair`; the caller has checked that the person may use it."""
 
     context: InboundContext
     requests: Approvals
 
-    async def plan(self, given: Invocation) -> Reply:
-        """Return the effect of the words after `pair`; people are listed only in private chats."""
-        language = given.language
-        word, _, rest = given.command.rest.strip().partition(" ")
-        do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
-        what = rest.strip()
-        match do:
-            case "list" if not given.address.direct:
+    async def plan(self, invocation: Invocation) -> Reply:
+        """Return the effect of `pair`; it lists people only in private chats."""
+        language = invocation.language
+        verb, _, rest = invocation.command.rest.strip().partition(" ")
+        action = next((action for action in ACTIONS if action == (verb.lower() or "list")), None)
+        target = rest.strip()
+        match action:
+            case "list" if not invocation.address.direct:
                 return Reply(text=catalogue.PAIR_LIST_IN_PRIVATE.to(language))
             case "list":
                 now = self.context.clock.now()
                 return Reply(text=await listed(self.context.store, now, language))
-            case "approve" | "deny" if what:
-                return await self._answer(given, what, yes=do == "approve")
-            case "revoke" if what:
-                return await self._revoke(given, what)
+            case "approve" | "deny" if target:
+                return await self._answer(invocation, target, yes=action == "approve")
+            case "revoke" if target:
+                return await self._revoke(invocation, target)
             case _:
                 return Reply(text=catalogue.PAIR_USAGE.to(language))
 
-    async def console(self, asked: Mapping[str, object]) -> Text:
-        """Do what `zeroclaw pair` asks for over the control socket; see `at_console`."""
-        return await at_console(self.context, self.plan, "pair", asked)
+    async def console(self, request: Mapping[str, object]) -> Text:
+        """Run `zeroclaw pair`, which comes over the control socket; see `at_console`."""
+        return await at_console(self.context, self.plan, "pair", request)
 
     # --- actions -------------------------------------------------------------------------------
 
-    async def _answer(self, given: Invocation, what: str, *, yes: bool) -> Reply:
-        if (meant := await self._meant(given.reads, what)) is not None:
+    async def _answer(self, invocation: Invocation, target: str, *, yes: bool) -> Reply:
+        if (request := await self._find(invocation.reads, target)) is not None:
             answer = "once" if yes else "deny"
-            return await self.requests.answer_about_stranger(given, meant, answer)
-        shown, language = chosen_name(what), given.language
-        if pairing.read_code(what):
-            return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
+            return await self.requests.answer_about_stranger(invocation, request, answer)
+        displayed, language = chosen_name(target), invocation.language
+        if pairing.read_code(target):
+            return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=displayed))
         if yes:
-            return await self._take_back(given, what)
-        return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
+            return await self._reinstate(invocation, target)
+        return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=displayed))
 
-    async def _meant(self, rows: Rows, what: str) -> Stranger | None:
-        """Return the question that a code or an id names; the newest open one of several."""
-        code = pairing.read_code(what)
+    async def _find(self, rows: Rows, target: str) -> PairingRequest | None:
+        """Return the request that a code or an id names; the newest of several."""
+        code = pairing.read_code(target)
 
-        def is_meant(one: Stranger) -> bool:
-            if code and pairing.is_code(code, salt=one.salt, code_hash=one.code_hash):
+        def is_match(request: PairingRequest) -> bool:
+            if code and pairing.is_code(code, salt=request.salt, code_hash=request.code_hash):
                 return True
-            return one.identity == what and one.is_open
+            return request.identity == target and request.is_open
 
-        return next(filter(is_meant, reversed(await strangers_of(rows))), None)
+        return next(filter(is_match, reversed(await strangers_of(rows))), None)
 
-    async def _revoke(self, given: Invocation, what: str) -> Reply:
-        name, language = self.context.people.named(what), given.language
+    async def _revoke(self, invocation: Invocation, target: str) -> Reply:
+        name, language = self.context.people.id_of(target), invocation.language
         if not name:
             text = catalogue.PAIR_NOBODY_IS_CALLED_SO.to(
-                language, name=chosen_name(what), usage=catalogue.PAIR_USAGE
+                language, name=chosen_name(target), usage=catalogue.PAIR_USAGE
             )
             return Reply(text=text)
-        if name == given.principal.id:
+        if name == invocation.principal.id:
             return Reply(text=catalogue.PAIR_NOT_YOURSELF.to(language))
-        before = await PEOPLE.get(given.reads, name)
+        before = await PEOPLE.get(invocation.reads, name)
         if before is not None and before.state == "revoked":
             text = catalogue.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Reply(text=text)
-        known = Known(
+        revoked = Person(
             id=name,
             display=before.display if before else "",
             state="revoked",
-            by=pairing.by_of(given.principal),
+            by=pairing.by_of(invocation.principal),
             at=self.context.clock.now(),
             ids=self.context.people.ids_of(name),
         )
         text = catalogue.PAIR_REVOKED.to(language, name=name)
-        # Open questions about them end too, so that no older card lets them in again.
-        ended = [
-            await self.requests.answer_about_stranger(given, one, "deny")
-            for one in await strangers_of(given.reads)
-            if self.context.people.named(one.identity) == name
+        # Their open requests end too, so that no older card admits them again.
+        replies = [
+            await self.requests.answer_about_stranger(invocation, request, "deny")
+            for request in await strangers_of(invocation.reads)
+            if self.context.people.id_of(request.identity) == name
         ]
-        answered = (write for one in ended for write in one.writes)
-        return Reply(text=text, writes=(known_put(known), *answered))
+        answered = (write for reply in replies for write in reply.writes)
+        return Reply(text=text, writes=(person_put(revoked), *answered))
 
-    async def _take_back(self, given: Invocation, what: str) -> Reply:
+    async def _reinstate(self, invocation: Invocation, target: str) -> Reply:
         # The configuration may have named, renamed or removed them since.
-        name = self.context.people.revoked_as(what) or self.context.people.named(what)
-        before, language = await PEOPLE.get(given.reads, name), given.language
+        name = self.context.people.revoked_as(target) or self.context.people.id_of(target)
+        before, language = await PEOPLE.get(invocation.reads, name), invocation.language
         if before is None or before.state != "revoked":
-            text = catalogue.PAIR_NOTHING_TO_APPROVE.to(language, name=chosen_name(what))
+            text = catalogue.PAIR_NOTHING_TO_APPROVE.to(language, name=chosen_name(target))
             return Reply(text=text)
         text = catalogue.PAIR_LET_IN_AGAIN.to(language, name=name)
         if self.context.people.is_configured(name) or name.startswith("person:"):
             return Reply(text=text, writes=(PEOPLE.delete(name),))
-        by, at = pairing.by_of(given.principal), self.context.clock.now()
+        by, at = pairing.by_of(invocation.principal), self.context.clock.now()
         again = replace(before, state="admitted", by=by, at=at, roles=())
-        return Reply(text=text, writes=(known_put(again),))
+        return Reply(text=text, writes=(person_put(again),))
 
 
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
-    """List who waits for an answer, and what was decided about people."""
+    """List the open pairing requests, and the decisions about people."""
     waiting = [
-        f"- {pairing.list_line(one, language)}"
-        for one in await strangers_of(rows)
-        if pairing.is_open(one, now)
+        f"- {pairing.list_line(request, language)}"
+        for request in await strangers_of(rows)
+        if pairing.is_open(request, now)
     ]
-    known = [f"- {_line(one, language)}" async for one in PEOPLE.all(rows)]
-    return "\n".join((*waiting, *known)) or catalogue.PAIR_NOBODY.to(language)
+    decided = [f"- {_line(person, language)}" async for person in PEOPLE.all(rows)]
+    return "\n".join((*waiting, *decided)) or catalogue.PAIR_NOBODY.to(language)
 
 
-def _line(one: Known, language: Language) -> str:
-    id_ = f"`{pairing.exact(one.id)}`"
-    is_in = one.state == "admitted"
+def _line(person: Person, language: Language) -> str:
+    id_ = f"`{pairing.exact(person.id)}`"
+    is_in = person.state == "admitted"
     return (catalogue.PAIR_ADMITTED if is_in else catalogue.PAIR_ENTRY_REVOKED).to(
         language,
-        name=labelled(id_, one.display),
-        roles=f", {', '.join(one.roles)}" if one.roles else "",
-        who=by_whom(one.by),
-        at=f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        name=labelled(id_, person.display),
+        roles=f", {', '.join(person.roles)}" if person.roles else "",
+        who=by_whom(person.by),
+        at=f"{person.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     )

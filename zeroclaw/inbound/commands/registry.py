@@ -2,7 +2,7 @@
 
 To add one, name it in `COMMANDS` and give it a handler in `Commands`. A command's effect and its
 reply are committed with the claim of its message, so it happens once. `/tool`, `/retry` and
-`/compact` use the lane that starts turns; all others are served at once.
+`/compact` use the turn lane; all others are executed at once.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.reports import StatusCommand, context_window, usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Contact
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Contact, LanguageChoice
 from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.store import Reads, RowKind, Write
@@ -37,10 +37,14 @@ from zeroclaw.value import Struct, Value
 
 
 class CommandHelp(Value):
-    """How a command is written, and what it does."""
+    """An example of a command, and its description."""
 
     usage: str
     does: Sentence
+
+    def menu_text(self, language: Language) -> str:
+        """Return the description without markup."""
+        return self.does.to(language).replace("`", "")
 
 
 COMMANDS: dict[str, CommandHelp] = {
@@ -102,16 +106,16 @@ class Commands(Struct, eq=False, kw_only=True):
             "new": self._new,
             "otr": self._otr,
             "queue": self._queue,
-            "status": self.status.told,
+            "status": self.status.reply,
             "usage": partial(usage, self.context, self.budget),
-            "tools": partial(_told_offers, self.sources.offers),
+            "tools": partial(_list_offers, self.sources.offers),
             "context": partial(context_window, self.context.store, self.sources),
             "pending": self.requests.pending,
             "approve": self.requests.by_number,
             "deny": self.requests.by_number,
             "grants": self.grants.listed,
             "revoke": self.grants.revoke,
-            "tool": _name_the_tool,
+            "tool": _tool_usage,
             "halt": self._switch,
             "resume": self._switch,
             "pair": self.pair.plan,
@@ -123,19 +127,19 @@ class Commands(Struct, eq=False, kw_only=True):
     async def plan(
         self, reads: Reads, command: Command, address: Address, principal: Principal
     ) -> Plan | Opening:
-        """Return what a command does, or the opening of a turn for the other lane."""
+        """Return the effects of a command, or the opening of a turn for the turn lane."""
         # The reply's commit creates a missing conversation; reading never does.
         found = await self.conversations.find(reads, address, principal)
-        given = Invocation(
-            reads=reads, command=command, address=address, principal=principal, found=found
+        invocation = Invocation(
+            reads=reads, command=command, address=address, principal=principal, resolution=found
         )
         name, language = command.name, principal.language
         tool, _, arguments = command.rest.partition(" ")
         if name not in COMMANDS:
             reply = Reply(text=catalogue.UNKNOWN_COMMAND.to(language, name=name))
-        elif not self._may(given, name):
-            why = why_refused(self.context.policy(), self._query(given, name), language)
-            reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=why))
+        elif not self._may(invocation, name):
+            reason = why_refused(self.context.policy(), self._query(invocation, name), language)
+            reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=reason))
         elif name == "retry":
             return Again()
         elif name == "compact":
@@ -143,157 +147,160 @@ class Commands(Struct, eq=False, kw_only=True):
         elif name == "tool" and tool:
             return UseTool(tool=tool, arguments=arguments.strip() or "{}")
         else:
-            reply = await self._handlers()[name](given)
-        return self._planned(given, reply)
+            reply = await self._handlers()[name](invocation)
+        return self._planned(invocation, reply)
 
-    def _planned(self, given: Invocation, reply: Reply) -> Plan:
-        found = reply.found or given.found
+    def _planned(self, invocation: Invocation, reply: Reply) -> Plan:
+        found = reply.resolution or invocation.resolution
         writes = (*found.writes, *reply.writes)
         if reply.text:
             note = self.context.note(
-                reply.text, given.address, found.conversation, language=given.language
+                reply.text, invocation.address, found.conversation, language=invocation.language
             )
             writes = (*writes, note)
         return Plan(
             conversation=reply.scope or found.conversation,
-            here=found.conversation,
+            origin=found.conversation,
             writes=writes,
             wake=reply.wake,
             idle=reply.idle or not reply.writes,
             remaining_command=reply.remaining_command,
         )
 
-    async def _help(self, given: Invocation) -> Reply:
+    async def _help(self, invocation: Invocation) -> Reply:
         lines = (
-            f"- `{one.usage}`: {one.does.to(given.language)}"
-            for name, one in COMMANDS.items()
-            if self._may(given, name)
+            f"- `{command.usage}`: {command.does.to(invocation.language)}"
+            for name, command in COMMANDS.items()
+            if self._may(invocation, name)
         )
         return Reply(text="\n".join(lines))
 
-    async def _stop(self, given: Invocation) -> Reply:
-        meant = await self.conversations.at_work(given.here)
-        await given.reads.get(RowKind.CONVERSATION, meant)  # guards it: it may be erased meanwhile
+    async def _stop(self, invocation: Invocation) -> Reply:
+        conversation = await self.conversations.active(invocation.conversation)
+        # Guard it: it may be erased meanwhile.
+        await invocation.reads.get(RowKind.CONVERSATION, conversation)
         return Reply(
-            writes=(self._control(meant, given, "stop"),),
-            wake=(meant,),
-            idle=not await self.conversations.is_busy(meant),
+            writes=(self._control(conversation, invocation, "stop"),),
+            wake=(conversation,),
+            idle=not await self.conversations.is_busy(conversation),
         )
 
-    async def _new(self, given: Invocation) -> Reply:
-        old, new = await self.conversations.renew(given)
+    async def _new(self, invocation: Invocation) -> Reply:
+        old, new = await self.conversations.renew(invocation)
         is_other = old.conversation != new.conversation
         is_off = is_off_the_record(new.conversation)
-        says = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
+        sentence = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
         return Reply(
-            text=_alone(given, says),
-            found=new,
-            writes=(self._control(old.conversation, given, "new"),) if is_other else (),
+            text=_bare_reply(invocation, sentence),
+            resolution=new,
+            writes=(self._control(old.conversation, invocation, "new"),) if is_other else (),
             wake=(old.conversation,),
         )
 
-    async def _otr(self, given: Invocation) -> Reply:
+    async def _otr(self, invocation: Invocation) -> Reply:
         """Leave the record, or return to the earlier conversation on it; see `retention/erase.py`."""
-        language = given.language
-        if given.command.rest.strip().lower() not in OFF[language]:
-            begun = await self.conversations.leave_the_record(given)
-            says = catalogue.OFF_THE_RECORD if begun else catalogue.OFF_THE_RECORD_ALREADY
-            return Reply(text=_alone(given, says), found=begun)
-        found = await self.conversations.go_on_record(given)
-        if found is None:
+        language = invocation.language
+        if invocation.command.rest.strip().lower() not in OFF[language]:
+            resolution = await self.conversations.leave_the_record(invocation)
+            sentence = catalogue.OFF_THE_RECORD if resolution else catalogue.OFF_THE_RECORD_ALREADY
+            return Reply(text=_bare_reply(invocation, sentence), resolution=resolution)
+        resolutions = await self.conversations.resume_record(invocation)
+        if resolutions is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
-        old, on_record = found
+        old, on_record = resolutions
         is_busy = await self.conversations.is_busy(old.conversation)
         return Reply(
             text=catalogue.ON_RECORD_AGAIN.to(language),
-            found=on_record,
-            writes=(self._control(old.conversation, given, "stop"),) if is_busy else (),
+            resolution=on_record,
+            writes=(self._control(old.conversation, invocation, "stop"),) if is_busy else (),
             wake=(old.conversation,),
         )
 
-    async def _queue(self, given: Invocation) -> Reply:
-        """Tell or change what happens to messages that come while an answer is being written."""
-        language, wanted = given.language, given.command.rest.strip()
+    async def _queue(self, invocation: Invocation) -> Reply:
+        """Show or set what happens to messages that arrive while an answer is being written."""
+        language, argument = invocation.language, invocation.command.rest.strip()
         for mode, does in MODES.items():
-            if mode == wanted:
-                found = await self.conversations.choose(given, mode)
-                return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), found=found)
-        now = catalogue.QUEUE_IS_NOW.to(language)
+            if mode == argument:
+                found = await self.conversations.set_mode(invocation, mode)
+                return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), resolution=found)
+        current, mark = invocation.resolution.while_busy, catalogue.QUEUE_IS_NOW.to(language)
         lines = (
-            f"- `/queue {one}`: {does.to(language)}{now if one == given.found.while_busy else ''}"
-            for one, does in MODES.items()
+            f"- `/queue {mode}`: {does.to(language)}{mark if mode == current else ''}"
+            for mode, does in MODES.items()
         )
         return Reply(text="\n".join((catalogue.QUEUE_CHOICES.to(language), *lines)))
 
-    async def _switch(self, given: Invocation) -> Reply:
-        on, by, now = given.command.name == "halt", given.principal.label, self.context.clock.now()
-        halt = switched(self.context.policy.last_halt, on=on, by=by, at=now)
+    async def _switch(self, invocation: Invocation) -> Reply:
+        on, by = invocation.command.name == "halt", invocation.principal.label
+        halt = switched(self.context.policy.last_halt, on=on, by=by, at=self.context.clock.now())
         if halt is None:
-            return Reply(text=catalogue.NOTHING_IS_HALTED.to(given.language))
-        says = catalogue.HALTED if on else catalogue.GOING_ON
-        return Reply(text=says.to(given.language), writes=(halt_put(halt),))
+            return Reply(text=catalogue.NOTHING_IS_HALTED.to(invocation.language))
+        sentence = catalogue.HALTED if on else catalogue.GOING_ON
+        return Reply(text=sentence.to(invocation.language), writes=(halt_put(halt),))
 
-    def _control(self, conversation: ConversationId, given: Invocation, cause: Cause) -> Write:
+    def _control(self, conversation: ConversationId, invocation: Invocation, cause: Cause) -> Write:
         stop = Stop(cause=cause)
-        return self.context.control(stop, conversation, given.address, given.principal, None)
+        return self.context.control(stop, conversation, invocation.address, invocation.principal)
 
-    def _query(self, given: Invocation, name: str) -> Query:
-        # The holder of the conversation checks whose turn is running; `own` only asks here whether
-        # the command may be used at all.
+    def _query(self, invocation: Invocation, name: str) -> Query:
+        # The holder of the conversation checks whether the running turn is the person's; `own`
+        # only asks here whether they may use the command at all.
         return self.context.query(
-            given.principal, f"command:{name}", direct=given.address.direct, own=True
+            invocation.principal, f"command:{name}", direct=invocation.address.direct, own=True
         )
 
-    def _may(self, given: Invocation, name: str) -> bool:
-        return self.context.policy().decide(self._query(given, name)).effect == "allow"
+    def _may(self, invocation: Invocation, name: str) -> bool:
+        return self.context.policy().decide(self._query(invocation, name)).effect == "allow"
 
 
-def _alone(given: Invocation, says: Sentence) -> str:
+def _bare_reply(invocation: Invocation, sentence: Sentence) -> str:
     """Return the reply of a command without arguments, with a note if it was given some."""
-    reply = says.to(given.language)
-    if not given.command.rest.strip():
+    reply = sentence.to(invocation.language)
+    if not invocation.command.rest.strip():
         return reply
-    return catalogue.WORDS_BEHIND_A_COMMAND.to(given.language, reply=reply)
+    return catalogue.WORDS_BEHIND_A_COMMAND.to(invocation.language, reply=reply)
 
 
-async def _told_offers(offers: Offers, given: Invocation) -> Reply:
+async def _list_offers(offers: Offers, invocation: Invocation) -> Reply:
     """List the tools by group, and the skills, that this person may have here."""
-    groups = offers.groups_for(given.principal, given.address, given.here)
-    skills = offers.skills_for(given.principal, given.address)
+    groups = offers.groups_for(invocation.principal, invocation.address, invocation.conversation)
+    skills = offers.skills_for(invocation.principal, invocation.address)
     lines = [
-        f"- {name}: {', '.join(f'`{one.name}`' for one in every)}" for name, every in groups.items()
+        f"- {group}: {', '.join(f'`{tool.name}`' for tool in tools)}"
+        for group, tools in groups.items()
     ]
     if skills:
-        told = (
-            f"- `{one.name}`: {shortened(one.description, LISTED_CHARS)}" for one in skills.values()
+        listed = (
+            f"- `{skill.name}`: {shortened(skill.description, LISTED_CHARS)}"
+            for skill in skills.values()
         )
-        lines += ("", catalogue.SKILLS_ARE.to(given.language), *told)
-    return Reply(text="\n".join(lines) or catalogue.TOOLS_NONE.to(given.language))
+        lines += ("", catalogue.SKILLS_ARE.to(invocation.language), *listed)
+    return Reply(text="\n".join(lines) or catalogue.TOOLS_NONE.to(invocation.language))
 
 
-async def _name_the_tool(given: Invocation) -> Reply:
-    return Reply(text=catalogue.NAME_THE_TOOL.to(given.language, usage=COMMANDS["tool"].usage))
+async def _tool_usage(invocation: Invocation) -> Reply:
+    return Reply(text=catalogue.NAME_THE_TOOL.to(invocation.language, usage=COMMANDS["tool"].usage))
 
 
-async def _language(given: Invocation) -> Reply:
+async def _language(invocation: Invocation) -> Reply:
     """Choose the language of the bot's own sentences, on every channel where the person is known.
 
     It overrides the configuration. The reply is in the chosen language; without a supported one, it
     lists the choices.
     """
-    wanted, now = language_of(given.command.rest), given.language
-    if wanted is None:
-        choices = ", ".join(f"{NAMES[one]} (`/language {one}`)" for one in LANGUAGES)
+    choice, now = language_of(invocation.command.rest), invocation.language
+    if choice is None:
+        choices = ", ".join(f"{NAMES[language]} (`/language {language}`)" for language in LANGUAGES)
         return Reply(text=catalogue.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now]))
-    chosen = Chosen(person=given.principal.id, language=wanted)
+    chosen = LanguageChoice(person=invocation.principal.id, language=choice)
     put = LANGUAGE_CHOICES.put(chosen.person, chosen)
-    return Reply(text=catalogue.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]), writes=(put,))
+    return Reply(text=catalogue.LANGUAGE_CHOSEN.to(choice, name=NAMES[choice]), writes=(put,))
 
 
-async def _whoami(given: Invocation) -> Reply:
-    principal = given.principal
+async def _whoami(invocation: Invocation) -> Reply:
+    principal = invocation.principal
     text = catalogue.WHO_YOU_ARE.to(
-        given.language,
+        invocation.language,
         id=principal.id,
         sender=principal.sender,
         channel=principal.channel,
@@ -320,21 +327,21 @@ def menu_of(channel: str, policy: PolicySet, operators: Iterable[Contact], now: 
         operator_senders=tuple(
             dict.fromkeys(contact.sender for contact in operators if contact.channel == channel)
         ),
-        ask={one: catalogue.DOES_ASK.to(one) for one in LANGUAGES},
-        typed={one: catalogue.TYPED_BEHIND_A_COMMAND.to(one) for one in LANGUAGES},
+        ask={language: catalogue.DOES_ASK.to(language) for language in LANGUAGES},
+        typed={language: catalogue.TYPED_BEHIND_A_COMMAND.to(language) for language in LANGUAGES},
     )
 
 
 def _entries(
     channel: str, roles: frozenset[str], policy: PolicySet, now: datetime
 ) -> tuple[MenuEntry, ...]:
-    # A person whom no statement names, in a private chat; they may always see what is theirs.
-    somebody = Principal(id=f"{channel}:", roles=roles, channel=channel, sender="")
+    # A person whom no statement names, in a private chat, for whom `own` holds.
+    anyone = Principal(id=f"{channel}:", roles=roles, channel=channel, sender="")
     return tuple(
-        MenuEntry(name=name, does={one: told.does.to(one).replace("`", "") for one in LANGUAGES})
-        for name, told in COMMANDS.items()
+        MenuEntry(name=name, does={code: entry.menu_text(code) for code in LANGUAGES})
+        for name, entry in COMMANDS.items()
         if policy.decide(
-            Query(principal=somebody, action=f"command:{name}", now=now, direct=True, own=True)
+            Query(principal=anyone, action=f"command:{name}", now=now, direct=True, own=True)
         ).effect
         == "allow"
     )

@@ -1,4 +1,4 @@
-"""What `/status`, `/usage` and `/context` show; they change nothing."""
+"""The reports of `/status`, `/usage` and `/context`; they change nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ from zeroclaw.host.answers import Status, Used
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.limits.prices import amount, grouped, total
 from zeroclaw.limits.usage import first_day, person_of, used_since
@@ -41,7 +41,7 @@ class StatusCommand(Struct, eq=False):
     """Collects the status.
 
     Attributes:
-        live: Returns the part that is in memory.
+        live: Returns the part of the status that is in memory.
     """
 
     store: Store
@@ -52,16 +52,16 @@ class StatusCommand(Struct, eq=False):
         return replace(
             self.live(),
             waiting=await self.store.count(INBOX.where(state="queued")),
-            unsent=sum([await self.store.count(OUTBOX.where(state=one)) for one in OPEN_STATES]),
+            unsent=sum([await self.store.count(OUTBOX.where(state=name)) for name in OPEN_STATES]),
             pending=await self.store.count(APPROVALS.where(state="pending"))
-            + await self.store.count(STRANGERS.where(state="waiting")),
+            + await self.store.count(PAIRINGS.where(state="waiting")),
             disk_bytes=await self.store.size_bytes(),
         )
 
-    async def told(self, given: Invocation) -> Reply:
+    async def reply(self, invocation: Invocation) -> Reply:
         """Reply with the current status, with the queue of this conversation."""
-        report, language = await self.report(), given.language
-        here = INBOX.where(conversation=given.here, state="queued")
+        report, language = await self.report(), invocation.language
+        queued = INBOX.where(conversation=invocation.conversation, state="queued")
         channels = ", ".join(
             f"`{name}` {CONDITIONS[state.condition].to(language)}"
             f"{f' ({state.why})' if state.why else ''}"
@@ -70,65 +70,65 @@ class StatusCommand(Struct, eq=False):
         halted = catalogue.STATUS_HALTED.about(who=by_whom(report.halted)) if report.halted else ""
         refused = sum(report.refused.values())
         limits = catalogue.STATUS_LIMITS.to(language, count=refused) if refused else ""
-        told = catalogue.STATUS.to(
+        text = catalogue.STATUS.to(
             language,
             version=report.version,
             model=report.model,
             channels=channels,
-            here=await self.store.count(here),
+            here=await self.store.count(queued),
             waiting=report.waiting,
             busy=report.busy,
             pending=report.pending,
             megabytes=decimal(report.disk_bytes / 1e6, language),
             halted=halted,
         )
-        return Reply(text=told + limits)
+        return Reply(text=text + limits)
 
 
-# --- `/usage`: the tokens that a person used; for an operator in private, also everyone's ---------
+# --- `/usage`: the tokens that a person used; for an operator in private, also those of all --------
 
 DAYS = 30
-MOST_PEOPLE = 20
+MAX_PEOPLE = 20
 
 
-async def usage(context: InboundContext, budget: UsageBudget, given: Invocation) -> Reply:
-    """Return what was used today and recently, and the state of the budgets."""
-    whose, language, now = given.principal, given.language, context.clock.now()
+async def usage(context: InboundContext, budget: UsageBudget, invocation: Invocation) -> Reply:
+    """Return the usage of today and of the last days, and the state of the budgets."""
+    principal, language, now = invocation.principal, invocation.language, context.clock.now()
     used = await used_since(context.store, first_day(now, DAYS))
 
-    def sums(some: Sequence[Used]) -> tuple[Localized, Localized]:
-        today = (one for one in some if one.day == str(now.date()))
-        return amount(total(today)), amount(total(some))
+    def sums(rows: Sequence[Used]) -> tuple[Localized, Localized]:
+        today = (row for row in rows if row.day == str(now.date()))
+        return amount(total(today)), amount(total(rows))
 
-    today, lately = sums([one for one in used if one.person == person_of(whose)])
+    today, lately = sums([row for row in used if row.person == person_of(principal)])
     lines = [catalogue.USED_BY_YOU.to(language, today=today, days=DAYS, lately=lately)]
-    levels = await budget.levels(whose)
+    levels = await budget.levels(principal)
     lines += [
-        f"- {said.to(language)}"
+        f"- {sentence.to(language)}"
         for level in levels
-        if level.scope == "person" and (said := level.for_its_person(now)) is not None
+        if level.scope == "person" and (sentence := level.for_its_person(now)) is not None
     ]
     # In a group others read along.
-    if OPERATOR in whose.roles and given.address.direct:
+    if OPERATOR in principal.roles and invocation.address.direct:
         today, lately = sums(used)
         people = sorted(
             grouped(used, "person").items(),
-            key=lambda one: one[1].input_tokens + one[1].output_tokens,
+            key=lambda entry: entry[1].input_tokens + entry[1].output_tokens,
             reverse=True,
         )
         lines += [
             catalogue.USED_BY_ALL.to(language, today=today, days=DAYS, lately=lately),
-            *(f"  - {who}: {amount(one).to(language)}" for who, one in people[:MOST_PEOPLE]),
+            *(f"  - {name}: {amount(row).to(language)}" for name, row in people[:MAX_PEOPLE]),
             *(
-                f"- {said.to(language)}"
+                f"- {sentence.to(language)}"
                 for level in levels
-                if level.scope == "day" and (said := level.for_operators("")) is not None
+                if level.scope == "day" and (sentence := level.for_operators("")) is not None
             ),
         ]
     return Reply(text="\n".join(lines))
 
 
-# --- `/context`: what fills the model's window in a conversation, as a bar and a table -------------
+# --- `/context`: the content of the model's window in a conversation, as a bar and a table ---------
 
 BAR_CELLS = 24
 NAMES: Mapping[str, Sentence] = {
@@ -143,21 +143,22 @@ NAMES: Mapping[str, Sentence] = {
 }
 
 
-async def filled(store: Store, sources: RequestSources, whose: RequestOwner) -> WindowUsage:
-    """Return what the next request of a conversation would contain."""
-    history = await read_history(store, whose.conversation)
-    return await Composer(sources, RequestRecord(), whose).window_usage(history.transcript())
+async def filled(store: Store, sources: RequestSources, owner: RequestOwner) -> WindowUsage:
+    """Return the contents of a conversation's next request, by estimate."""
+    history = await read_history(store, owner.conversation)
+    return await Composer(sources, RequestRecord(), owner).window_usage(history.transcript())
 
 
-async def context_window(store: Store, sources: RequestSources, given: Invocation) -> Reply:
-    """Reply with what would fill the window."""
-    whose = RequestOwner(conversation=given.here, principal=given.principal, address=given.address)
-    return Reply(text=filled_in_words(await filled(store, sources, whose), given.language))
+async def context_window(store: Store, sources: RequestSources, invocation: Invocation) -> Reply:
+    """Reply with the contents of the next request."""
+    conversation, principal = invocation.conversation, invocation.principal
+    owner = RequestOwner(conversation=conversation, principal=principal, address=invocation.address)
+    return Reply(text=filled_in_words(await filled(store, sources, owner), principal.language))
 
 
-def shares_shown(filled: WindowUsage, language: Language) -> tuple[str, list[tuple[str, int]]]:
-    """Return how full the window is, and what fills it with the tokens of each."""
-    rows = [(_named(name, language), tokens) for name, tokens in filled.shares.items()]
+def window_shares(filled: WindowUsage, language: Language) -> tuple[str, list[tuple[str, int]]]:
+    """Return how full the window is, and its parts with the tokens of each."""
+    rows = [(_part_name(name, language), tokens) for name, tokens in filled.shares.items()]
     if filled.window is None:
         tokens = Grouped(number=filled.tokens)
         return catalogue.CONTEXT_WINDOW_UNKNOWN.to(language, tokens=tokens), rows
@@ -173,7 +174,7 @@ def shares_shown(filled: WindowUsage, language: Language) -> tuple[str, list[tup
 
 def filled_in_words(filled: WindowUsage, language: Language) -> str:
     """Return a bar and a table, in monospace."""
-    head, rows = shares_shown(filled, language)
+    head, rows = window_shares(filled, language)
     if filled.window is not None:
         cells = round(min(filled.tokens / filled.window, 1.0) * BAR_CELLS)
         head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {head}"
@@ -185,6 +186,6 @@ def filled_in_words(filled: WindowUsage, language: Language) -> str:
     return "\n".join(("```", head, "", *lines, "```"))
 
 
-def _named(part: str, language: Language) -> str:
+def _part_name(part: str, language: Language) -> str:
     """Return the name of a part of a request; files and other packages' parts keep their own name."""
     return NAMES[part].to(language) if part in NAMES else part
